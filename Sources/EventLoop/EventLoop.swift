@@ -1,0 +1,108 @@
+public import CPulse
+import Glibc
+
+/// One thread's loop: libpulse's `pa_mainloop`, carrying file descriptors, timers, signals and deferred work.
+///
+/// Everything in a process that waits (libdbus, libpulse, the GStreamer bus, children) waits here, on one thread.
+/// Not thread-safe except ``wakeUp()``. Watches and timers are owned by their caller: dropping one cancels it.
+public final class EventLoop {
+    private let loop: OpaquePointer
+    /// The C vtable, for a library that joins the loop by itself (`pa_context_new`). Valid while the loop lives.
+    public let api: UnsafeMutablePointer<pa_mainloop_api>
+    private var signalsReady = false
+
+    public init() {
+        // pa_mainloop_new fails only where memory or pipes are exhausted: nothing can run then.
+        guard let loop = pa_mainloop_new() else { fatalError("pa_mainloop_new: out of file descriptors or memory") }
+        self.loop = loop
+        api = pa_mainloop_get_api(loop)
+    }
+
+    deinit {
+        if signalsReady { pa_signal_done() }
+        pa_mainloop_free(loop)
+    }
+
+    /// Runs until ``quit(_:)``; returns its code (`pa_mainloop_run`).
+    @discardableResult
+    public func run() -> Int32 {
+        var code: Int32 = 0
+        pa_mainloop_run(loop, &code)
+        return code
+    }
+
+    /// Dispatches what is ready; waits for it first where `blocking` (`pa_mainloop_iterate`). False once it was quit.
+    @discardableResult
+    public func iterate(blocking: Bool = true) -> Bool {
+        pa_mainloop_iterate(loop, blocking ? 1 : 0, nil) >= 0
+    }
+
+    /// Iterates until `condition` holds; false where `timeout` seconds passed first.
+    @discardableResult
+    public func iterate(timeout: Double, until condition: () -> Bool) -> Bool {
+        let deadline = Timer(on: self) {}
+        deadline.arm(after: timeout)
+        let end = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
+        while !condition() {
+            if MonotonicClock.now() >= end || !iterate() { return condition() }
+        }
+        return true
+    }
+
+    /// Ends ``run()`` with that code after the current dispatch.
+    public func quit(_ code: Int32 = 0) { pa_mainloop_quit(loop, code) }
+
+    /// Makes a waiting loop look again. The one call that is safe from other threads (`pa_mainloop_wakeup`).
+    public func wakeUp() { pa_mainloop_wakeup(loop) }
+
+    /// Calls `handler` once, from the loop, as soon as it is idle.
+    public func later(_ handler: @escaping () -> Void) {
+        let context = Unmanaged.passRetained(Deferred(handler)).toOpaque()
+        let event = api.pointee.defer_new(
+            api,
+            { api, event, context in
+                guard let api, let event, let context else { return }
+                Unmanaged<Deferred>.fromOpaque(context).takeUnretainedValue().handler()
+                api.pointee.defer_free(event)
+            }, context)
+        api.pointee.defer_set_destroy(event) { _, _, context in
+            guard let context else { return }
+            Unmanaged<Deferred>.fromOpaque(context).release()
+        }
+    }
+
+    /// Calls `handler` from the loop whenever the process gets the signal. One loop in a process may watch signals.
+    public func watch(signal: Int32, _ handler: @escaping () -> Void) -> SignalWatch {
+        if !signalsReady {
+            pa_signal_init(api)
+            signalsReady = true
+        }
+        return SignalWatch(signal: signal, loop: self, handler)
+    }
+
+    private final class Deferred {
+        let handler: () -> Void
+        init(_ handler: @escaping () -> Void) { self.handler = handler }
+    }
+}
+
+/// Watches one signal until dropped (`pa_signal_new`).
+public final class SignalWatch {
+    private var event: OpaquePointer?
+    private let loop: EventLoop
+    private let handler: () -> Void
+
+    fileprivate init(signal: Int32, loop: EventLoop, _ handler: @escaping () -> Void) {
+        self.loop = loop
+        self.handler = handler
+        event = pa_signal_new(
+            signal,
+            { _, _, _, context in
+                guard let context else { return }
+                let watch = Unmanaged<SignalWatch>.fromOpaque(context).takeUnretainedValue()
+                withExtendedLifetime(watch) { watch.handler() }
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { if let event { pa_signal_free(event) } }
+}

@@ -1,0 +1,55 @@
+import CPulse
+
+/// Watches a file descriptor until dropped. The descriptor stays the caller's and must outlive the watch.
+public final class IOWatch {
+    /// What to wait for, and what was seen.
+    public struct Events: OptionSet, Sendable, Hashable {
+        public let rawValue: UInt8
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+        public static let readable = Events(rawValue: 1)
+        public static let writable = Events(rawValue: 2)
+        public static let hangUp = Events(rawValue: 4)
+        public static let error = Events(rawValue: 8)
+    }
+
+    private var event: OpaquePointer?
+    private let loop: EventLoop
+    private let handler: (Events) -> Void
+
+    /// What is waited for; empty pauses the watch. Hang-up and error are always reported while it is not empty.
+    public var events: Events {
+        didSet { if events != oldValue { loop.api.pointee.io_enable(event, events.flags) } }
+    }
+
+    public init(on loop: EventLoop, descriptor: Int32, events: Events, _ handler: @escaping (Events) -> Void) {
+        self.loop = loop
+        self.events = events
+        self.handler = handler
+        event = loop.api.pointee.io_new(
+            loop.api, descriptor, events.flags,
+            { _, _, _, flags, context in
+                guard let context else { return }
+                let watch = Unmanaged<IOWatch>.fromOpaque(context).takeUnretainedValue()
+                withExtendedLifetime(watch) { watch.handler(Events(flags)) }
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { if let event { loop.api.pointee.io_free(event) } }
+}
+
+extension IOWatch.Events {
+    fileprivate var flags: pa_io_event_flags_t {
+        var raw: UInt32 = PA_IO_EVENT_NULL.rawValue
+        if contains(.readable) { raw |= PA_IO_EVENT_INPUT.rawValue }
+        if contains(.writable) { raw |= PA_IO_EVENT_OUTPUT.rawValue }
+        return pa_io_event_flags_t(rawValue: raw)
+    }
+
+    fileprivate init(_ flags: pa_io_event_flags_t) {
+        self = []
+        if flags.rawValue & PA_IO_EVENT_INPUT.rawValue != 0 { insert(.readable) }
+        if flags.rawValue & PA_IO_EVENT_OUTPUT.rawValue != 0 { insert(.writable) }
+        if flags.rawValue & PA_IO_EVENT_HANGUP.rawValue != 0 { insert(.hangUp) }
+        if flags.rawValue & PA_IO_EVENT_ERROR.rawValue != 0 { insert(.error) }
+    }
+}

@@ -1,0 +1,75 @@
+/// A legal triple of category, mode and options: what `setCategory` sets as one.
+///
+/// Only legal triples exist, so nothing past the initializer checks them again.
+public struct Configuration: Sendable, Hashable {
+    public let category: Category
+    public let mode: Mode
+    /// As read back: with everything the category, the mode and other options imply.
+    public let options: Options
+
+    /// What a new session has: solo-ambient, default mode, no options.
+    public static let initial = Configuration(legal: .soloAmbient, .default, [])
+
+    private init(legal category: Category, _ mode: Mode, _ options: Options) {
+        self.category = category
+        self.mode = mode
+        self.options = options
+    }
+
+    /// Throws `badParameter`, naming both halves of the pair, where mode or an option is illegal with the category.
+    public init(category: Category, mode: Mode = .default, options: Options = []) throws(SessionError) {
+        guard mode.legalCategories.contains(category) else {
+            throw .badParameter("mode '\(mode.rawValue)' is not legal with category '\(category.rawValue)'")
+        }
+        var effective = options.union(mode.impliedOptions)
+        for entry in Options.table where options.contains(entry.option) {
+            guard entry.legalCategories.contains(category) else {
+                throw .badParameter("option '\(entry.name)' is not legal with category '\(category.rawValue)'")
+            }
+            effective.formUnion(entry.implies)
+        }
+        if category == .ambient { effective.insert(.mixWithOthers) }
+        self.init(legal: category, mode, effective)
+    }
+
+    /// As above, from wire names. Throws `badParameter` naming the unknown value.
+    public init(category: String, mode: String, options: [String]) throws(SessionError) {
+        guard let known = Category(rawValue: category) else {
+            throw .badParameter(
+                "unknown category \(quoted(category)); use one of "
+                    + Category.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        guard let knownMode = Mode(rawValue: mode) else {
+            throw .badParameter(
+                "unknown mode \(quoted(mode)); use one of " + Mode.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        var set: Options = []
+        for name in options {
+            guard let option = Options(name: name) else {
+                throw .badParameter(
+                    "unknown option \(quoted(name)); use any of "
+                        + Options.table.map(\.name).joined(separator: ", "))
+            }
+            set.insert(option)
+        }
+        try self.init(category: known, mode: knownMode, options: set)
+    }
+
+    /// Neither interrupts nor is interrupted by other app sessions.
+    public var isMixable: Bool { options.contains(.mixWithOthers) }
+    /// Lowers the others while active.
+    public var ducksOthers: Bool { options.contains(.duckOthers) }
+}
+
+/// A caller's text as it may stand in a message: quoted, control characters escaped, cut at 64 characters.
+public func quoted(_ text: String) -> String {
+    var result = "'"
+    for scalar in text.unicodeScalars.prefix(64) {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .lineSeparator, .paragraphSeparator:
+            result += "\\u{" + String(scalar.value, radix: 16) + "}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + (text.unicodeScalars.count > 64 ? "…'" : "'")
+}

@@ -1,0 +1,55 @@
+/// How a session treats others and its route (AVAudioSession.CategoryOptions).
+public struct Options: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    public static let mixWithOthers = Options(rawValue: 1 << 0)
+    public static let duckOthers = Options(rawValue: 1 << 1)
+    public static let interruptSpokenAudioAndMixWithOthers = Options(rawValue: 1 << 2)
+    public static let allowBluetoothHFP = Options(rawValue: 1 << 3)
+    public static let allowBluetoothA2DP = Options(rawValue: 1 << 4)
+    public static let allowAirPlay = Options(rawValue: 1 << 5)
+    public static let defaultToSpeaker = Options(rawValue: 1 << 6)
+    public static let overrideMutedMicrophoneInterruption = Options(rawValue: 1 << 7)
+
+    /// One option: its name on the wire, the categories it is legal with, what it implies.
+    public struct Entry: Sendable {
+        public let option: Options
+        public let name: String
+        public let legalCategories: Set<Category>
+        public let implies: Options
+    }
+
+    /// Every option there is, in the order of behaviour §2. The one place to add one.
+    public static let table: [Entry] = [
+        Entry(
+            option: .mixWithOthers, name: "mix-with-others",
+            legalCategories: [.playback, .playAndRecord, .multiRoute], implies: []),
+        Entry(
+            option: .duckOthers, name: "duck-others",
+            legalCategories: [.playback, .playAndRecord, .multiRoute, .ambient], implies: .mixWithOthers),
+        Entry(
+            option: .interruptSpokenAudioAndMixWithOthers, name: "interrupt-spoken-audio-and-mix-with-others",
+            legalCategories: [.playback, .playAndRecord, .multiRoute], implies: .mixWithOthers),
+        Entry(
+            option: .allowBluetoothHFP, name: "allow-bluetooth-hfp",
+            legalCategories: [.record, .playAndRecord], implies: []),
+        Entry(
+            option: .allowBluetoothA2DP, name: "allow-bluetooth-a2dp",
+            legalCategories: [.playAndRecord], implies: []),
+        Entry(option: .allowAirPlay, name: "allow-airplay", legalCategories: [.playAndRecord], implies: []),
+        Entry(option: .defaultToSpeaker, name: "default-to-speaker", legalCategories: [.playAndRecord], implies: []),
+        Entry(
+            option: .overrideMutedMicrophoneInterruption, name: "override-muted-microphone-interruption",
+            legalCategories: [.record, .playAndRecord, .multiRoute], implies: []),
+    ]
+
+    /// The option of that wire name, or nil.
+    public init?(name: String) {
+        guard let entry = Options.table.first(where: { $0.name == name }) else { return nil }
+        self = entry.option
+    }
+
+    /// The wire names, in the table's order.
+    public var names: [String] { Options.table.filter { contains($0.option) }.map(\.name) }
+}

@@ -1,0 +1,88 @@
+/// What kind of socket or radio a port is (AVAudioSession.Port). The raw value is the name on the wire.
+public enum PortType: String, CaseIterable, Sendable, Hashable {
+    case lineIn = "LineIn"
+    case microphoneBuiltIn = "MicrophoneBuiltIn"
+    case microphoneWired = "MicrophoneWired"
+    case lineOut = "LineOut"
+    case headphones = "Headphones"
+    case bluetoothA2DP = "BluetoothA2DP"
+    case receiver = "Receiver"
+    case speaker = "Speaker"
+    case hdmi = "HDMI"
+    case airPlay = "AirPlay"
+    case displayPort = "DisplayPort"
+    case bluetoothHFP = "BluetoothHFP"
+    case usbAudio = "USBAudio"
+    case carAudio = "CarAudio"
+    case virtual = "Virtual"
+    case pci = "PCI"
+}
+
+/// One input or output a route can go through (AVAudioSessionPortDescription).
+public struct Port: Sendable, Hashable {
+    public let type: PortType
+    /// For people.
+    public let name: String
+    /// Stable while the device is there: the server's device name, with the port's where it has several.
+    public let uid: String
+    /// At least 1.
+    public let channels: UInt32
+    /// Frames per second the device runs at now, in hertz; 0 where unknown.
+    public let sampleRate: UInt32
+    public let isAvailable: Bool
+
+    public init(
+        type: PortType, name: String, uid: String, channels: UInt32, sampleRate: UInt32 = 0, isAvailable: Bool = true
+    ) {
+        self.type = type
+        self.name = name
+        self.uid = uid
+        self.channels = channels
+        self.sampleRate = sampleRate
+        self.isAvailable = isAvailable
+    }
+}
+
+/// Where sound comes from and goes to (AVAudioSessionRouteDescription).
+public struct Route: Sendable, Hashable {
+    public var inputs: [Port]
+    public var outputs: [Port]
+
+    public static let none = Route(inputs: [], outputs: [])
+
+    public init(inputs: [Port], outputs: [Port]) {
+        self.inputs = inputs
+        self.outputs = outputs
+    }
+
+    /// The part of the route a session of that category uses.
+    public func limited(to category: Category) -> Route {
+        Route(inputs: category.hasInput ? inputs : [], outputs: category.hasOutput ? outputs : [])
+    }
+}
+
+/// Why a route changed (AVAudioSession.RouteChangeReason). The raw value is the number on the wire; 5 is unused there.
+public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable {
+    case unknown = 0
+    case newDeviceAvailable = 1
+    case oldDeviceUnavailable = 2
+    case categoryChange = 3
+    case override = 4
+    case wakeFromSleep = 6
+    case noSuitableRouteForCategory = 7
+    case routeConfigurationChange = 8
+
+    /// For people and logs: the name as behaviour §7 spells it.
+    public var name: String {
+        switch self {
+        case .unknown: "unknown"
+        case .newDeviceAvailable: "new-device-available"
+        case .oldDeviceUnavailable: "old-device-unavailable"
+        case .categoryChange: "category-change"
+        case .override: "override"
+        case .wakeFromSleep: "wake-from-sleep"
+        case .noSuitableRouteForCategory: "no-suitable-route-for-category"
+        case .routeConfigurationChange: "route-configuration-change"
+        }
+    }
+}
