@@ -1,0 +1,161 @@
+import PluginAPI
+
+/// Creating, activating, changing and leaving (behaviour §1–§4).
+extension Arbiter {
+    mutating func create(_ new: NewSession, at now: Instant, _ effects: inout [Effect]) throws(SessionError) {
+        guard sessions.count < settings.maxSessions else {
+            throw SessionError(
+                .resourceNotAvailable,
+                "there are \(settings.maxSessions) sessions already; close some, or raise limits.sessions")
+        }
+        let own = sessions.indices.reduce(0) { sessions[$1].client == new.client ? $0 + 1 : $0 }
+        guard own < settings.maxSessionsPerClient else {
+            throw SessionError(
+                .resourceNotAvailable,
+                "this client has \(own) sessions already; close some, or raise limits.sessions-per-client")
+        }
+        lastID += 1
+        sessions.append(Session(SessionID(lastID), new, at: now))
+        effects.append(.created(SessionID(lastID)))
+    }
+
+    mutating func activate(_ x: Int, at now: Instant, _ effects: inout [Effect]) throws(SessionError) {
+        guard !sessions[x].isActive else { return }
+        let victims = try judge(x, as: sessions[x].configuration)
+        interrupt(victims, by: x, at: now, &effects)
+        dropClaim(x, .active, at: now)
+        sessions[x].refusal = nil
+        // Only active sessions are told of these as they change (see settle), so it learns them now.
+        sessions[x].changes.formUnion([.otherAudioPlaying, .silenceHint])
+        effects.append(.activated(sessions[x].id))
+        claimPrecedence(x)
+    }
+
+    mutating func setCategory(
+        _ x: Int, _ configuration: Configuration, at now: Instant, _ effects: inout [Effect]
+    ) throws(SessionError) {
+        guard configuration != sessions[x].configuration else { return }
+        let victims = sessions[x].isActive ? try judge(x, as: configuration) : []
+        let previous = route(of: sessions[x])
+        if configuration.category != .playAndRecord, sessions[x].override != .none {
+            sessions[x].override = .none
+            effects.append(.selectOutput(sessions[x].id, uid: nil))
+        }
+        sessions[x].configuration = configuration
+        sessions[x].changes.formUnion([.configuration, .route, .availableInputs])
+        forgetVanishedInput(x, &effects)
+        if sessions[x].isActive {
+            interrupt(victims, by: x, at: now, rule: .category, &effects)
+            claimPrecedence(x)
+            let current = route(of: sessions[x])
+            effects.append(.routeChanged(sessions[x].id, .categoryChange, previous: previous, current: current))
+            let route = audio?.route ?? .none
+            effects.append(.routeChanged(nil, .categoryChange, previous: route, current: route))
+        }
+        dissolveWaits(at: now, &effects)
+    }
+
+    /// Gives up the sound or the claim to it, and releases who waited for it.
+    mutating func deactivate(
+        _ x: Int, recommends: Bool, at now: Instant, rule: Rule, _ effects: inout [Effect]
+    ) {
+        guard sessions[x].holdsClaim else { return }
+        let wasActive = sessions[x].isActive
+        dropClaim(x, .inactive, at: now)
+        if wasActive {
+            effects.append(.deactivated(sessions[x].id))
+        } else {
+            effects.append(.claimDropped(sessions[x].id, rule: rule))
+        }
+        // A call or an alert that leaves has ended, whatever it says (R5).
+        let resume = recommends || sessions[x].sessionClass != .app
+        leave(
+            [sessions[x].id], recommends: { _ in resume }, at: now, rule: wasActive ? rule : .leftWhileWaiting, &effects
+        )
+    }
+
+    /// Closes sessions, as if each had deactivated; nobody is told "ended" for a session that goes with them.
+    mutating func remove(_ indices: [Int], at now: Instant, rule: Rule, _ effects: inout [Effect]) {
+        guard !indices.isEmpty else { return }
+        let gone = indices.map { sessions[$0] }
+        for index in indices.reversed() { sessions.remove(at: index) }
+        effects += gone.map { .closed($0.id) }
+        let claims = gone.filter(\.holdsClaim)
+        leave(
+            claims.map(\.id),
+            recommends: { id in
+                claims.contains { $0.id == id && ($0.notifiesOnExit || $0.sessionClass != .app) }
+            }, at: now, rule: rule, &effects)
+    }
+
+    mutating func setForeground(_ x: Int, _ foreground: Bool) {
+        guard sessions[x].isForeground != foreground else { return }
+        sessions[x].isForeground = foreground
+        sessions[x].changes.insert(.foreground)
+    }
+
+    /// Whether `x` may be active as `configuration`, and whom that interrupts, most recently active first.
+    private func judge(_ x: Int, as configuration: Configuration) throws(SessionError) -> [Int] {
+        try judgeBackground(sessions[x], configuration)
+        let place = Place(sessions[x].sessionClass, configuration)
+        var victims: [Int] = []
+        for other in sessions.indices where other != x && sessions[other].isActive {
+            switch Matrix.verdict(place.newcomer, over: sessions[other].place.incumbent) {
+            case .mix, .duck: break
+            case .mixOutput:
+                if configuration.category.hasInput { throw refusal(by: other, "has the microphone") }
+            case .refuse: throw refusal(by: other, "has priority")
+            case .interrupt: if sessions[other].conflicts(with: place) { victims.append(other) }
+            }
+        }
+        return victims.sorted { sessions[$0].activation > sessions[$1].activation }
+    }
+
+    private func judgeBackground(_ session: Session, _ configuration: Configuration) throws(SessionError) {
+        guard !session.isForeground, session.sessionClass == .app else { return }
+        switch (configuration.category, configuration.isMixable) {
+        case (.ambient, _), (.soloAmbient, _):
+            throw SessionError(
+                .cannotStartPlaying,
+                "category '\(configuration.category.rawValue)' cannot start in the background; use 'playback'")
+        case (.playAndRecord, true):
+            throw SessionError(
+                .cannotStartRecording, "a mixable 'play-and-record' cannot start recording in the background")
+        case (_, true): break
+        case (_, false):
+            guard session.id != nowPlaying else { break }
+            throw SessionError(
+                .cannotInterruptOthers, "from the background, add 'mix-with-others' or wait until you are in front")
+        }
+    }
+
+    private func refusal(by other: Int, _ why: String) -> SessionError {
+        let session = sessions[other]
+        return SessionError(
+            .insufficientPriority,
+            "\(quoted(session.name)) (\(session.sessionClass.rawValue)) \(why); try again when it has ended")
+    }
+
+    /// An activation is the newest; those who are interrupted already, and would be by it, wait for it too (R3).
+    private mutating func claimPrecedence(_ x: Int) {
+        clock += 1
+        sessions[x].activation = clock
+        let id = sessions[x].id
+        let place = sessions[x].place
+        for other in sessions.indices where other != x && sessions[other].state == .interrupted {
+            guard sessions[other].conflicts(with: place), !sessions[other].waitingFor.contains(id) else { continue }
+            sessions[other].waitingFor.append(id)
+            sessions[other].waitingFor.sort()
+            sessions[other].changes.insert(.waitingFor)
+        }
+    }
+
+    private mutating func interrupt(
+        _ victims: [Int], by x: Int, at now: Instant, rule: Rule? = nil, _ effects: inout [Effect]
+    ) {
+        let rule = rule ?? (sessions[x].sessionClass == .app ? .matrix : .classes)
+        for victim in victims {
+            begin(victim, .default, by: sessions[x].id, sessions[x].name, at: now, rule: rule, &effects)
+        }
+    }
+}

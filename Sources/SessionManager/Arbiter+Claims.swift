@@ -1,0 +1,126 @@
+import PluginAPI
+
+/// Being interrupted, waiting, and coming back (behaviour §5).
+extension Arbiter {
+    mutating func setState(_ x: Int, _ state: SessionState, at now: Instant) {
+        guard sessions[x].state != state else { return }
+        sessions[x].state = state
+        sessions[x].since = now
+        sessions[x].changes.insert(.state)
+    }
+
+    /// R1, R2: silent and inactive first, then told, once per stretch.
+    mutating func begin(
+        _ x: Int, _ reason: InterruptionReason, by: SessionID?, _ name: String, at now: Instant, rule: Rule,
+        _ effects: inout [Effect]
+    ) {
+        clock += 1
+        let interruption = Interruption(reason: reason, by: by, byName: name, since: now, rule: rule, order: clock)
+        sessions[x].interruption = interruption
+        setState(x, .interrupted, at: now)
+        sessions[x].changes.insert(.interruptionReason)
+        effects.append(.interruptionBegan(sessions[x].id, interruption))
+    }
+
+    /// Someone who was waited for has left: nobody waits for it any longer, and whose wait is over is told.
+    mutating func leave(
+        _ gone: [SessionID], recommends: (SessionID) -> Bool, at now: Instant, rule: Rule, _ effects: inout [Effect]
+    ) {
+        guard !gone.isEmpty else { return }
+        var released: [Int] = []
+        for x in sessions.indices where !sessions[x].waitingFor.isEmpty {
+            let left = sessions[x].waitingFor.filter { gone.contains($0) }
+            guard !left.isEmpty else { continue }
+            stopWaiting(x, for: left, recommends: left.allSatisfy(recommends))
+            if isOver(x) { released.append(x) }
+        }
+        end(released, at: now, rule: rule, &effects)
+    }
+
+    /// A wait between two that no longer conflict is over, and recommends nothing (§1).
+    mutating func dissolveWaits(at now: Instant, _ effects: inout [Effect]) {
+        var released: [Int] = []
+        for x in sessions.indices where !sessions[x].waitingFor.isEmpty {
+            let dissolved = sessions[x].waitingFor.filter { id in
+                guard let other = index(of: id) else { return true }
+                return !sessions[x].conflicts(with: sessions[other].place)
+            }
+            guard !dissolved.isEmpty else { continue }
+            stopWaiting(x, for: dissolved, recommends: false)
+            if isOver(x) { released.append(x) }
+        }
+        end(released, at: now, rule: .category, &effects)
+    }
+
+    /// R6: claims nobody took up in time.
+    mutating func expireClaims(at now: Instant, _ effects: inout [Effect]) {
+        var expired: [SessionID] = []
+        for x in sessions.indices {
+            guard let expiry = sessions[x].claimExpires, expiry <= now else { continue }
+            sessions[x].claimExpires = nil
+            expired.append(sessions[x].id)
+            effects.append(.claimDropped(sessions[x].id, rule: .grace))
+        }
+        leave(expired, recommends: { _ in false }, at: now, rule: .grace, &effects)
+    }
+
+    /// No longer interrupted, nor waiting, nor within a grace time: in that state instead.
+    mutating func dropClaim(_ x: Int, _ state: SessionState, at now: Instant) {
+        if sessions[x].interruption != nil { sessions[x].changes.insert(.interruptionReason) }
+        if !sessions[x].waitingFor.isEmpty { sessions[x].changes.insert(.waitingFor) }
+        sessions[x].interruption = nil
+        sessions[x].waitingFor = []
+        sessions[x].claimExpires = nil
+        setState(x, state, at: now)
+    }
+
+    /// The microphone's mute interrupts those who record, and its end releases them (§2, §5).
+    mutating func microphoneMuted(_ muted: Bool, at now: Instant, _ effects: inout [Effect]) {
+        guard isMicrophoneMuted != muted else { return }
+        isMicrophoneMuted = muted
+        var released: [Int] = []
+        for x in sessions.indices {
+            let configuration = sessions[x].configuration
+            if muted, sessions[x].isActive, sessions[x].sessionClass == .app, configuration.category.hasInput,
+                !configuration.options.contains(.overrideMutedMicrophoneInterruption)
+            {
+                begin(x, .builtInMicMuted, by: nil, "", at: now, rule: .route, &effects)
+                sessions[x].interruption?.microphoneMuted = true
+            } else if !muted, sessions[x].interruption?.microphoneMuted == true {
+                sessions[x].interruption?.microphoneMuted = false
+                if isOver(x) { released.append(x) }
+            }
+        }
+        end(released, at: now, rule: .route, &effects)
+    }
+
+    /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
+    private mutating func end(_ released: [Int], at now: Instant, rule: Rule, _ effects: inout [Effect]) {
+        let order = { (x: Int) in sessions[x].interruption?.order ?? 0 }
+        for x in released.sorted(by: { order($0) > order($1) }) {
+            guard let interruption = sessions[x].interruption else { continue }
+            let duration = now.since(interruption.since)
+            let isFresh = settings.maxAge <= 0 || now <= interruption.since.advanced(bySeconds: settings.maxAge)
+            sessions[x].interruption = nil
+            sessions[x].claimExpires = now.advanced(bySeconds: settings.grace)
+            setState(x, .inactive, at: now)
+            sessions[x].changes.insert(.interruptionReason)
+            effects.append(
+                .interruptionEnded(
+                    sessions[x].id, shouldResume: interruption.recommendsResume && isFresh, microseconds: duration,
+                    reason: interruption.reason, rule: rule))
+        }
+    }
+
+    private func isOver(_ x: Int) -> Bool {
+        guard let interruption = sessions[x].interruption else { return false }
+        return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
+    }
+
+    /// R8: the AND over everyone it waited for.
+    private mutating func stopWaiting(_ x: Int, for gone: [SessionID], recommends: Bool) {
+        sessions[x].waitingFor.removeAll { gone.contains($0) }
+        sessions[x].changes.insert(.waitingFor)
+        if !recommends { sessions[x].interruption?.recommendsResume = false }
+    }
+}

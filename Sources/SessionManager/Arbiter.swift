@@ -1,0 +1,151 @@
+public import PluginAPI
+
+/// The arbitration core: events in, effects out.
+///
+/// A value without a clock, a bus or a log. Every event goes through ``handle(_:at:)``: it changes what was asked for,
+/// then everything that follows from all requests together is computed anew and compared with what was told before,
+/// and the difference is the list of effects. There is no undo list. The same event twice yields no effects.
+///
+/// Invariants, held after every event and checked by the tests:
+/// - at most one non-mixable app session is active;
+/// - a session is `interrupted` exactly while it has an ``Interruption``, and waits only for sessions holding a claim;
+/// - nobody is lowered without an active ducker; a call or an alert never is;
+/// - `ended` follows a `began` of the same session, once.
+public struct Arbiter: Sendable {
+    /// What a person may configure of the rules.
+    public struct Settings: Sendable, Hashable {
+        /// Seconds a session keeps its claim after `ended`.
+        public var grace = 5.0
+        /// Seconds of interruption after which a resume is no longer recommended; 0: none.
+        public var maxAge = 0.0
+        /// Decibels, at most 0, by which a lowered session is lowered.
+        public var duckGain = -12.0
+        /// Sessions in all, and of one client.
+        public var maxSessions = 1024
+        public var maxSessionsPerClient = 32
+
+        public init() {}
+    }
+
+    public internal(set) var settings: Settings
+    /// Ascending by id, which is the order of creation.
+    public internal(set) var sessions: [Session] = []
+    /// The newest decision's number.
+    public internal(set) var sequence: UInt64 = 0
+    public internal(set) var isSilentMode = false
+    public internal(set) var isScreenLocked = false
+    /// What the server offers; nil while it is away.
+    public internal(set) var audio: Audio?
+    public internal(set) var nowPlaying: SessionID?
+
+    var lastID: UInt64 = 0
+    /// Counts activations, and interruptions, each in the order they happen.
+    var clock: UInt64 = 0
+    var sounding: Sounding?
+    var isMicrophoneMuted = false
+    var changes: ManagerProperties = []
+
+    public init(settings: Settings = Settings()) { self.settings = settings }
+
+    /// The one funnel. Events must come in order of time; a request about a session that is not there is refused.
+    public mutating func handle(_ event: Event, at now: Instant) -> Decision {
+        let subject = event.session.flatMap { session($0) }
+        var effects: [Effect] = []
+        var refusal: SessionError?
+        do throws(SessionError) {
+            try apply(event, at: now, &effects)
+            settle(&effects)
+        } catch {
+            refusal = error
+            if let id = event.session, let index = index(of: id) { sessions[index].refusal = error }
+        }
+        if !effects.isEmpty || refusal != nil { sequence += 1 }
+        return Decision(
+            sequence: sequence, time: now, event: event, effects: effects, refusal: refusal, session: event.session,
+            name: subject?.name ?? "")
+    }
+
+    /// When ``Event/timePassed`` is due next; nil: never.
+    public var nextDeadline: Instant? {
+        var earliest: Instant?
+        for session in sessions.indices {
+            guard let expiry = sessions[session].claimExpires else { continue }
+            if earliest.map({ expiry < $0 }) ?? true { earliest = expiry }
+        }
+        return earliest
+    }
+
+    /// The session, or nil where it is closed or never was.
+    public func session(_ id: SessionID) -> Session? { index(of: id).map { sessions[$0] } }
+
+    /// Whether a session of that number once was and is no more.
+    public func isExpired(_ id: SessionID) -> Bool { id.number > 0 && id.number <= lastID && index(of: id) == nil }
+
+    /// The route as that session may use it.
+    public func route(of session: Session) -> Route {
+        guard let audio else { return .none }
+        var route = audio.route.limited(to: session.configuration.category)
+        if session.override == .speaker, let speaker = speaker { route.outputs = [speaker] }
+        if let input = availableInputs(of: session).first(where: { $0.uid == session.preferredInput }) {
+            route.inputs = [input]
+        }
+        return route
+    }
+
+    /// The inputs that session may choose from: none where its category has no input.
+    public func availableInputs(of session: Session) -> [Port] {
+        session.configuration.category.hasInput ? audio?.inputs ?? [] : []
+    }
+
+    var speaker: Port? { audio?.outputs.first { $0.type == .speaker && $0.isAvailable } }
+
+    func index(of id: SessionID) -> Int? {
+        var low = 0
+        var high = sessions.count
+        while low < high {
+            let middle = (low + high) / 2
+            if sessions[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        return low < sessions.count && sessions[low].id == id ? low : nil
+    }
+
+    private mutating func apply(_ event: Event, at now: Instant, _ effects: inout [Effect]) throws(SessionError) {
+        switch event {
+        case .create(let new): try create(new, at: now, &effects)
+        case .setCategory(let id, let configuration):
+            try setCategory(require(id), configuration, at: now, &effects)
+        case .activate(let id): try activate(require(id), at: now, &effects)
+        case .deactivate(let id, let notify):
+            deactivate(try require(id), recommends: notify, at: now, rule: .resume, &effects)
+        case .overrideOutput(let id, let override): try overrideOutput(require(id), override, &effects)
+        case .setPreferredInput(let id, let uid): try setPreferredInput(require(id), uid, &effects)
+        case .setPreferences(let id, let preferences):
+            setPreferences(try require(id), preferences, at: now, &effects)
+        case .close(let id): remove([try require(id)], at: now, rule: .resume, &effects)
+        case .setForeground(let id, let foreground): setForeground(try require(id), foreground)
+        case .setSilentMode(let on): set(\.isSilentMode, on, .silentMode)
+        case .setScreenLocked(let on): set(\.isScreenLocked, on, .screenLocked)
+        case .clientVanished(let client):
+            remove(sessions.indices.filter { sessions[$0].client == client }, at: now, rule: .vanished, &effects)
+        case .servicesReset(let audio): servicesReset(audio, &effects)
+        case .servicesLost: servicesLost(&effects)
+        case .routeChanged(let reason, let audio): routeChanged(reason, audio, at: now, &effects)
+        case .portsChanged(let audio): portsChanged(audio, &effects)
+        case .soundingChanged(let sounding): self.sounding = sounding
+        case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
+        case .settingsChanged(let settings): self.settings = settings
+        case .timePassed: expireClaims(at: now, &effects)
+        }
+    }
+
+    private func require(_ id: SessionID) throws(SessionError) -> Int {
+        if let index = index(of: id) { return index }
+        throw SessionError(.expiredSession, "session \(id) was closed; create a new one")
+    }
+
+    private mutating func set(_ path: WritableKeyPath<Arbiter, Bool>, _ value: Bool, _ property: ManagerProperties) {
+        guard self[keyPath: path] != value else { return }
+        self[keyPath: path] = value
+        changes.insert(property)
+    }
+}

@@ -1,0 +1,49 @@
+public import PluginAPI
+
+/// What follows from an event, in the order it must be carried out: others are restricted before anyone is granted.
+public enum Effect: Sendable, Hashable {
+    case created(SessionID)
+    case activated(SessionID)
+    case deactivated(SessionID)
+    case closed(SessionID)
+    case interruptionBegan(SessionID, Interruption)
+    case interruptionEnded(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason, rule: Rule)
+    /// A claim ran out, or was given up, without any `ended`.
+    case claimDropped(SessionID, rule: Rule)
+    /// Gain in decibels, 0 when no longer lowered.
+    case duckingChanged(SessionID, ducked: Bool, gain: Double)
+    case mutedChanged(SessionID, Bool)
+    case silenceSecondaryAudioHint(SessionID, begin: Bool)
+    /// For one session, or globally where nil.
+    case routeChanged(SessionID?, RouteChangeReason, previous: Route, current: Route)
+    case servicesLost
+    case servicesReset
+    /// The server should carry that session's output there; nil: where everybody's goes.
+    case selectOutput(SessionID, uid: String?)
+    case selectInput(SessionID, uid: String?)
+    /// Which properties read differently now. After everything above.
+    case propertiesChanged(SessionID, SessionProperties)
+    case managerPropertiesChanged(ManagerProperties)
+}
+
+/// One event, and everything that came of it.
+public struct Decision: Sendable {
+    /// Ascending by one per decision that changed or refused something; that of the newest one otherwise.
+    public let sequence: UInt64
+    public let time: Instant
+    public let event: Event
+    /// Empty where the event changed nothing, and where it was refused.
+    public let effects: [Effect]
+    public let refusal: SessionError?
+    /// What it was about, as known before it was closed.
+    public let session: SessionID?
+    public let name: String
+
+    /// Whether it changed or refused anything.
+    public var isNoteworthy: Bool { !effects.isEmpty || refusal != nil }
+    /// The session a `create` made.
+    public var created: SessionID? {
+        for case .created(let id) in effects { return id }
+        return nil
+    }
+}

@@ -1,0 +1,96 @@
+public import PluginAPI
+
+/// Everything that can happen to the core. Requests may be refused; facts may not.
+public enum Event: Sendable, Hashable {
+    // Requests of clients.
+    case create(NewSession)
+    case setCategory(SessionID, Configuration)
+    case activate(SessionID)
+    case deactivate(SessionID, notifyOthers: Bool)
+    case overrideOutput(SessionID, OutputOverride)
+    case setPreferredInput(SessionID, uid: String)
+    case setPreferences(SessionID, Preferences)
+    case close(SessionID)
+
+    // Requests of the shell around us.
+    case setForeground(SessionID, Bool)
+    case setSilentMode(Bool)
+    case setScreenLocked(Bool)
+
+    // Facts.
+    case clientVanished(ClientID)
+    case servicesReset(Audio)
+    case servicesLost
+    case routeChanged(RouteChangeReason, Audio)
+    case portsChanged(Audio)
+    case soundingChanged(Sounding?)
+    case microphoneMuted(Bool)
+    case settingsChanged(Arbiter.Settings)
+    /// The deadline the core asked for (``Arbiter/nextDeadline``) has come.
+    case timePassed
+
+    /// The session a request is about.
+    public var session: SessionID? {
+        switch self {
+        case .setCategory(let id, _), .activate(let id), .deactivate(let id, _), .overrideOutput(let id, _),
+            .setPreferredInput(let id, _), .setPreferences(let id, _), .close(let id), .setForeground(let id, _):
+            id
+        case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
+            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            nil
+        }
+    }
+
+    /// The event's name in the history, lower case with hyphens.
+    public var name: String {
+        switch self {
+        case .create: "create"
+        case .setCategory: "set-category"
+        case .activate: "activate"
+        case .deactivate: "deactivate"
+        case .overrideOutput: "override-output"
+        case .setPreferredInput: "set-preferred-input"
+        case .setPreferences: "set-preferences"
+        case .close: "close"
+        case .setForeground: "set-foreground"
+        case .setSilentMode: "set-silent-mode"
+        case .setScreenLocked: "set-screen-locked"
+        case .clientVanished: "client-vanished"
+        case .servicesReset: "services-reset"
+        case .servicesLost: "services-lost"
+        case .routeChanged: "route-changed"
+        case .portsChanged: "ports-changed"
+        case .soundingChanged: "sounding-changed"
+        case .microphoneMuted: "microphone-muted"
+        case .settingsChanged: "settings-changed"
+        case .timePassed: "claim-expired"
+        }
+    }
+}
+
+/// What the audio server offers now.
+public struct Audio: Sendable, Hashable {
+    public var route: Route
+    public var inputs: [Port]
+    public var outputs: [Port]
+
+    public static let none = Audio(route: .none, inputs: [], outputs: [])
+
+    public init(route: Route, inputs: [Port], outputs: [Port]) {
+        self.route = route
+        self.inputs = inputs
+        self.outputs = outputs
+    }
+}
+
+/// Who sounds, judged by the server's streams.
+public struct Sounding: Sendable, Hashable {
+    public var sessions: Set<SessionID>
+    /// Whether a program that is no session sounds.
+    public var others: Bool
+
+    public init(sessions: Set<SessionID>, others: Bool) {
+        self.sessions = sessions
+        self.others = others
+    }
+}

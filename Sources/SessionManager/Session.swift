@@ -1,0 +1,164 @@
+public import PluginAPI
+
+/// The connection a session belongs to, as the shell numbers it.
+public struct ClientID: Hashable, Sendable {
+    public let number: UInt64
+    public init(_ number: UInt64) { self.number = number }
+}
+
+/// What a client asks for when it creates a session.
+public struct NewSession: Sendable, Hashable {
+    public let name: String
+    public let client: ClientID
+    public let sessionClass: SessionClass
+    public let configuration: Configuration
+    /// Whether vanishing counts as leaving with notify-others.
+    public let notifiesOnExit: Bool
+
+    public init(
+        name: String, client: ClientID, sessionClass: SessionClass = .app, configuration: Configuration = .initial,
+        notifiesOnExit: Bool = false
+    ) {
+        self.name = name
+        self.client = client
+        self.sessionClass = sessionClass
+        self.configuration = configuration
+        self.notifiesOnExit = notifiesOnExit
+    }
+}
+
+/// A stretch of being interrupted: from one `began` to its `ended`.
+public struct Interruption: Sendable, Hashable {
+    public let reason: InterruptionReason
+    /// Who caused it; nil where no session did.
+    public let by: SessionID?
+    /// That session's name, kept for when it has gone.
+    public let byName: String
+    public let since: Instant
+    public let rule: Rule
+    /// Interruptions in the order they were told.
+    let order: UInt64
+    /// Whether everyone who has left so far recommended to resume (R8).
+    var recommendsResume = true
+    /// Held by the muted microphone, whoever else is waited for.
+    var microphoneMuted = false
+
+    /// A disconnected route never comes back by itself.
+    var endsByItself: Bool { reason != .routeDisconnected }
+}
+
+/// One session: what it asked for, and what follows from everything that was asked.
+public struct Session: Sendable {
+    public let id: SessionID
+    public let name: String
+    public let client: ClientID
+    public let sessionClass: SessionClass
+    public let notifiesOnExit: Bool
+
+    // What was asked for.
+    public internal(set) var configuration: Configuration {
+        didSet { place = Place(sessionClass, configuration) }
+    }
+    public internal(set) var isForeground = true
+    public internal(set) var preferences = Preferences()
+    public internal(set) var override = OutputOverride.none
+    /// Empty: no preference.
+    public internal(set) var preferredInput = ""
+
+    // What follows.
+    public internal(set) var state = SessionState.inactive
+    /// Present exactly while the state is `interrupted`.
+    public internal(set) var interruption: Interruption?
+    /// Who must leave before it may resume; ascending.
+    public internal(set) var waitingFor: [SessionID] = []
+    /// Within the grace time after `ended`: when its claim runs out.
+    public internal(set) var claimExpires: Instant?
+    public internal(set) var isDucked = false
+    public internal(set) var isMuted = false
+    public internal(set) var otherAudioPlaying = false
+    public internal(set) var shouldSilenceSecondaryAudio = false
+    /// When the state last changed.
+    public internal(set) var since: Instant
+    /// The last refusal, until an activation succeeds.
+    public internal(set) var refusal: SessionError?
+
+    /// When it last became active, in the order of activations; 0: never.
+    var activation: UInt64 = 0
+    /// What changed in the event at hand, to be told once at its end.
+    var changes: SessionProperties = []
+    var place: Place
+
+    init(_ id: SessionID, _ new: NewSession, at instant: Instant) {
+        self.id = id
+        name = new.name
+        client = new.client
+        sessionClass = new.sessionClass
+        configuration = new.configuration
+        notifiesOnExit = new.notifiesOnExit
+        since = instant
+        place = Place(new.sessionClass, new.configuration)
+    }
+
+    /// Active, interrupted, or within the grace time: others may be waiting for it.
+    public var holdsClaim: Bool { state != .inactive || claimExpires != nil }
+
+    /// Neither interrupts nor is interrupted by app sessions. Calls and alerts never mix.
+    var isMixable: Bool { sessionClass == .app && configuration.isMixable }
+    var isActive: Bool { state == .active }
+    var isDucker: Bool { isActive && configuration.ducksOthers }
+    /// Only app sessions with an output can be lowered, and a ducker is not lowered by another.
+    var canBeDucked: Bool {
+        isActive && sessionClass == .app && configuration.category.hasOutput && !configuration.ducksOthers
+    }
+    /// What the state says of whether it sounds, where no server can be asked.
+    var soundsByState: Bool { isActive && configuration.category.hasOutput && !isMuted }
+    var canBeNowPlaying: Bool { sessionClass == .app && !configuration.isMixable && configuration.category.hasOutput }
+
+    /// Whether the other one's activation interrupts this one.
+    func conflicts(with other: Place) -> Bool {
+        if other.newcomer == .alert, preferences.noInterruptionsFromAlerts, sessionClass == .app { return false }
+        return Matrix.verdict(other.newcomer, over: place.incumbent) == .interrupt
+    }
+}
+
+/// Where a session stands in the matrix, both as the new one and as the one already there.
+struct Place: Sendable {
+    let newcomer: Matrix.Newcomer
+    let incumbent: Matrix.Incumbent
+
+    init(_ sessionClass: SessionClass, _ configuration: Configuration) {
+        newcomer = Matrix.Newcomer(sessionClass, configuration)
+        incumbent = Matrix.Incumbent(sessionClass, configuration)
+    }
+}
+
+/// Which of a session's properties changed in one event.
+public struct SessionProperties: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+    public static let configuration = SessionProperties(rawValue: 1 << 0)
+    public static let state = SessionProperties(rawValue: 1 << 1)
+    public static let interruptionReason = SessionProperties(rawValue: 1 << 2)
+    public static let waitingFor = SessionProperties(rawValue: 1 << 3)
+    public static let foreground = SessionProperties(rawValue: 1 << 4)
+    public static let ducked = SessionProperties(rawValue: 1 << 5)
+    public static let muted = SessionProperties(rawValue: 1 << 6)
+    public static let otherAudioPlaying = SessionProperties(rawValue: 1 << 7)
+    public static let silenceHint = SessionProperties(rawValue: 1 << 8)
+    public static let route = SessionProperties(rawValue: 1 << 9)
+    public static let availableInputs = SessionProperties(rawValue: 1 << 10)
+    public static let preferredInput = SessionProperties(rawValue: 1 << 11)
+    public static let preferences = SessionProperties(rawValue: 1 << 12)
+}
+
+/// Which of the manager's properties changed in one event.
+public struct ManagerProperties: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    public static let silentMode = ManagerProperties(rawValue: 1 << 0)
+    public static let screenLocked = ManagerProperties(rawValue: 1 << 1)
+    public static let nowPlaying = ManagerProperties(rawValue: 1 << 2)
+    public static let route = ManagerProperties(rawValue: 1 << 3)
+    public static let ports = ManagerProperties(rawValue: 1 << 4)
+    public static let server = ManagerProperties(rawValue: 1 << 5)
+}
