@@ -96,8 +96,9 @@ extension Arbiter {
 
     /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
     private mutating func end(_ released: [Int], at now: Instant, rule: Rule, _ effects: inout [Effect]) {
-        let order = { (x: Int) in sessions[x].interruption?.order ?? 0 }
-        for x in released.sorted(by: { order($0) > order($1) }) {
+        for x in released.sorted(by: {
+            sessions[$0].interruption?.order ?? 0 > sessions[$1].interruption?.order ?? 0
+        }) {
             guard let interruption = sessions[x].interruption else { continue }
             let duration = now.since(interruption.since)
             let isFresh = settings.maxAge <= 0 || now <= interruption.since.advanced(bySeconds: settings.maxAge)
