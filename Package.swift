@@ -9,6 +9,9 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Ours on the bus; each is data/dbus/org.sessiond1.<name>.xml.
+let interfaces = ["Manager", "Session", "Plugins", "Player", "Recorder"]
+
 func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target
 {
     .target(name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: strict)
@@ -53,7 +56,10 @@ let package = Package(
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
         room("DBus", ["CDBus", "EventLoop"]),
-        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"]),
+        room(
+            "SessionBus", ["DBus", "EventLoop", "PluginAPI"],
+            // The contract's source, embedded: Interfaces is a link to data/dbus.
+            resources: interfaces.map { .embedInCode("Interfaces/org.sessiond1.\($0).xml") }),
 
         // Adapters; none imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),

@@ -7,6 +7,12 @@ public struct History: Sendable {
 
     public init(capacity: Int) { self.capacity = max(1, capacity) }
 
+    /// Another capacity, with the newest of the old one's.
+    public init(capacity: Int, keeping other: History) {
+        self.init(capacity: capacity)
+        ring = other.latest(self.capacity)
+    }
+
     /// Keeps the decision, where it changed or refused anything.
     public mutating func append(_ decision: Decision) {
         guard decision.isNoteworthy else { return }

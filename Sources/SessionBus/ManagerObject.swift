@@ -1,0 +1,162 @@
+public import DBus
+import PluginAPI
+
+/// `/org/sessiond1`, `org.sessiond1.Manager`.
+public final class ManagerObject {
+    private let service: any SessionService
+    private let objects: ObjectTable
+
+    /// Exports itself; lives as long as the table keeps it.
+    public init(_ service: any SessionService, on objects: ObjectTable) {
+        self.service = service
+        self.objects = objects
+        objects.export(self, at: ObjectPath.root, interfaces: [ManagerObject.interface])
+        objects.enableObjectManager(at: ObjectPath.root)
+        objects.unknownObject = { [unowned service] path in
+            guard let id = ObjectPath.sessionID(path) else { return nil }
+            do throws(SessionError) {
+                try service.authorize(id, caller: "")
+                return nil
+            } catch {
+                return error.code == .expiredSession ? Failure(error) : nil
+            }
+        }
+    }
+
+    /// The properties as they are now, by name.
+    public func propertiesChanged(_ names: [String]) {
+        let description = service.manager
+        objects.propertiesChanged(
+            path: ObjectPath.root, interface: BusName.manager,
+            ManagerObject.properties.filter { names.contains($0.name) }.map { ($0.name, $0.value(description)) })
+    }
+
+    public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
+        emit("RouteChanged", [.uint32(reason.rawValue), Value(previous), Value(current)])
+    }
+
+    public func servicesLost() { emit("ServicesLost", []) }
+    public func servicesReset() { emit("ServicesReset", []) }
+
+    private func emit(_ member: String, _ arguments: [Value]) {
+        objects.emit(path: ObjectPath.root, interface: BusName.manager, member: member, arguments)
+    }
+
+    private struct Reading: Sendable {
+        let name: String
+        let signature: String
+        let value: @Sendable (ManagerDescription) -> Value
+    }
+
+    private static let properties: [Reading] = [
+        Reading(name: "Sequence", signature: "t") { .uint64($0.sequence) },
+        Reading(name: "Version", signature: "s") { .string($0.version) },
+        Reading(name: "SilentMode", signature: "b") { .bool($0.isSilentMode) },
+        Reading(name: "ScreenLocked", signature: "b") { .bool($0.isScreenLocked) },
+        Reading(name: "NowPlaying", signature: "o") { Value($0.nowPlaying) },
+        Reading(name: "CurrentRoute", signature: "a{sv}") { Value($0.route) },
+        Reading(name: "AvailableInputs", signature: "aa{sv}") { Value($0.inputs) },
+        Reading(name: "AvailableOutputs", signature: "aa{sv}") { Value($0.outputs) },
+        Reading(name: "ServerConnected", signature: "b") { .bool($0.isServerConnected) },
+        Reading(name: "ServerName", signature: "s") { .string($0.serverName) },
+        Reading(name: "Ducking", signature: "a{sv}") {
+            .properties([
+                ("gain", .double($0.ducking.gain)), ("attack", .double($0.ducking.attack)),
+                ("release", .double($0.ducking.release)), ("hold", .double($0.ducking.hold)),
+            ])
+        },
+    ]
+
+    private static var interface: Interface<ManagerObject> {
+        Interface(
+            name: BusName.manager, introspection: InterfaceXML.manager,
+            methods: [
+                .init("CreateSession", "sa{sv}") { $0.createSession($1) },
+                .init("ListSessions", "") { object, call in
+                    call.reply([.array(of: "a{sv}", object.service.sessionIDs.compactMap(object.listed))])
+                },
+                .init("SetSilentMode", "b") { object, call in
+                    let on = call.arguments[0].boolValue == true
+                    call.answer { () throws(SessionError) in
+                        try object.service.setSilentMode(on, caller: call.sender)
+                    }
+                },
+                .init("SetScreenLocked", "b") { object, call in
+                    let locked = call.arguments[0].boolValue == true
+                    call.answer { () throws(SessionError) in
+                        try object.service.setScreenLocked(locked, caller: call.sender)
+                    }
+                },
+                .init("SetForeground", "ob") { object, call in
+                    let foreground = call.arguments[1].boolValue == true
+                    call.answer { () throws(SessionError) in
+                        try object.service.setForeground(
+                            call.sessionArgument(), foreground, caller: call.sender)
+                    }
+                },
+                .init("History", "u") { object, call in
+                    call.reply([.array(of: "a{sv}", object.service.history(call.arguments[0].uint32Value ?? 0))])
+                },
+                .init("Explain", "o") { object, call in
+                    do throws(SessionError) {
+                        call.reply([.array(of: "a{sv}", try object.service.explain(call.sessionArgument()))])
+                    } catch {
+                        call.fail(error)
+                    }
+                },
+            ],
+            properties: properties.map { property in
+                .init(
+                    property.name, property.signature, get: { property.value($0.service.manager) },
+                    emitsChanged: property.name != "Sequence" && property.name != "Version")
+            })
+    }
+
+    private func createSession(_ call: Invocation) {
+        let request: SessionRequest
+        do throws(Failure) {
+            request = try SessionRequest(call.arguments[0].stringValue ?? "", call.arguments[1])
+        } catch {
+            call.fail(name: error.name, message: error.message)
+            return
+        }
+        service.createSession(request, caller: call.sender) { result in
+            switch result {
+            case .success(let id): call.reply([Value(id)])
+            case .failure(let failure): call.fail(name: failure.name, message: failure.message)
+            }
+        }
+    }
+
+    private func listed(_ id: SessionID) -> Value? {
+        service.describe(id).map { description in
+            .properties([("path", Value(id))] + SessionObject.values(of: description))
+        }
+    }
+}
+
+extension Invocation {
+    func fail(_ error: SessionError) {
+        let failure = Failure(error)
+        fail(name: failure.name, message: failure.message)
+    }
+
+    /// Answers with nothing, or with the refusal.
+    func answer(_ body: () throws(SessionError) -> Void) {
+        do throws(SessionError) {
+            try body()
+            reply()
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// The session that the first argument names.
+    func sessionArgument() throws(SessionError) -> SessionID {
+        let path = arguments[0].objectPathValue ?? ""
+        guard let id = ObjectPath.sessionID(path) else {
+            throw .badParameter("\(quoted(path)) is no session; use a path that CreateSession returned")
+        }
+        return id
+    }
+}

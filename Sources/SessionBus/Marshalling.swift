@@ -1,0 +1,89 @@
+public import DBus
+public import PluginAPI
+
+// How the words of PluginAPI are written on the bus: the one place for each.
+
+extension Value {
+    /// A port: type s, name s, uid s, channels u, available b.
+    public init(_ port: Port) {
+        self = .properties([
+            ("type", .string(port.type.rawValue)), ("name", .string(port.name)), ("uid", .string(port.uid)),
+            ("channels", .uint32(port.channels)), ("available", .bool(port.isAvailable)),
+        ])
+    }
+
+    /// Ports: aa{sv}.
+    public init(_ ports: [Port]) { self = .array(of: "a{sv}", ports.map { Value($0) }) }
+
+    /// A route: inputs aa{sv}, outputs aa{sv}.
+    public init(_ route: Route) {
+        self = .properties([("inputs", Value(route.inputs)), ("outputs", Value(route.outputs))])
+    }
+
+    /// A session's path, `/` for none.
+    public init(_ session: SessionID?) { self = .objectPath(session.map(ObjectPath.session) ?? ObjectPath.none) }
+
+    public var port: Port? {
+        guard let fields = asProperties, let type = fields["type"]?.stringValue.flatMap(PortType.init(rawValue:)),
+            let name = fields["name"]?.stringValue, let uid = fields["uid"]?.stringValue,
+            let channels = fields["channels"]?.uint32Value
+        else { return nil }
+        return Port(
+            type: type, name: name, uid: uid, channels: channels, isAvailable: fields["available"]?.boolValue ?? true)
+    }
+
+    public var ports: [Port] { arrayValue?.compactMap(\.port) ?? [] }
+
+    public var route: Route? {
+        guard let fields = asProperties else { return nil }
+        return Route(inputs: fields["inputs"]?.ports ?? [], outputs: fields["outputs"]?.ports ?? [])
+    }
+}
+
+extension Failure {
+    /// A refusal as a bus error.
+    public init(_ error: SessionError) {
+        self.init(name: BusName.errorPrefix + error.code.rawValue, message: error.message)
+    }
+
+    /// The refusal a bus error carries; nil for any other error.
+    public var refusal: SessionError.Code? {
+        name.hasPrefix(BusName.errorPrefix)
+            ? SessionError.Code(rawValue: String(name.dropFirst(BusName.errorPrefix.count))) : nil
+    }
+}
+
+/// Reads a caller's options: every key known, every value of its type, or an error that names the key.
+public struct OptionReader {
+    private var values: [String: Value]
+    private let known: [String]
+
+    public init(_ dictionary: Value, known: [String]) throws(Failure) {
+        guard let values = dictionary.asProperties else {
+            throw .invalidArgs("the options must be a dictionary a{sv}")
+        }
+        for key in values.keys.sorted() where !known.contains(key) {
+            let names = known.isEmpty ? "there are none" : "use any of " + known.joined(separator: ", ")
+            throw Failure(.badParameter("unknown option \(quoted(key)); \(names)"))
+        }
+        self.values = values
+        self.known = known
+    }
+
+    public func string(_ key: String) throws(Failure) -> String? { try read(key, "s", \.stringValue) }
+    public func bool(_ key: String) throws(Failure) -> Bool? { try read(key, "b", \.boolValue) }
+    public func uint32(_ key: String) throws(Failure) -> UInt32? { try read(key, "u", \.uint32Value) }
+    public func double(_ key: String) throws(Failure) -> Double? { try read(key, "d", \.doubleValue) }
+    public func strings(_ key: String) throws(Failure) -> [String]? {
+        try read(key, "as") { $0.signature == "as" ? $0.arrayValue?.compactMap(\.stringValue) : nil }
+    }
+
+    private func read<T>(_ key: String, _ type: String, _ cast: (Value) -> T?) throws(Failure) -> T? {
+        precondition(known.contains(key), "an option that is read must be known")
+        guard let value = values[key] else { return nil }
+        guard let typed = cast(value) else {
+            throw .invalidArgs("option '\(key)' must have type '\(type)', not '\(value.signature)'")
+        }
+        return typed
+    }
+}

@@ -1,0 +1,200 @@
+public import DBus
+public import PluginAPI
+
+/// `/org/sessiond1/session/<n>`, `org.sessiond1.Session`.
+public final class SessionObject {
+    public let id: SessionID
+    private let path: String
+    private let service: any SessionService
+    private let objects: ObjectTable
+
+    /// Exports itself until ``remove()``.
+    public init(_ id: SessionID, _ service: any SessionService, on objects: ObjectTable) {
+        self.id = id
+        self.service = service
+        self.objects = objects
+        path = ObjectPath.session(id)
+        objects.export(self, at: path, interfaces: [SessionObject.interface])
+    }
+
+    public func remove() { objects.remove(path: path) }
+
+    /// The properties as they are now, by name.
+    public func propertiesChanged(_ names: Set<String>) {
+        guard let description = service.describe(id) else { return }
+        objects.propertiesChanged(
+            path: path, interface: BusName.session,
+            SessionObject.properties.filter { names.contains($0.name) }.map { ($0.name, $0.value(description)) })
+    }
+
+    public func interruptionBegan(_ reason: InterruptionReason, by: SessionID?, byName: String, sequence: UInt64) {
+        let details: [(String, Value)] = [
+            ("by", Value(by)), ("by-name", .string(byName)), ("sequence", .uint64(sequence)),
+        ]
+        emit("InterruptionBegan", [.string(reason.rawValue), .properties(details)])
+    }
+
+    public func interruptionEnded(
+        shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason, sequence: UInt64
+    ) {
+        let details: [(String, Value)] = [
+            ("duration-usec", .uint64(microseconds)), ("reason", .string(reason.rawValue)),
+            ("sequence", .uint64(sequence)),
+        ]
+        emit("InterruptionEnded", [.bool(shouldResume), .properties(details)])
+    }
+
+    public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
+        emit("RouteChanged", [.uint32(reason.rawValue), Value(previous), Value(current)])
+    }
+
+    public func silenceSecondaryAudioHint(begin: Bool) { emit("SilenceSecondaryAudioHint", [.bool(begin)]) }
+    public func duckingChanged(_ ducked: Bool, gain: Double) { emit("DuckingChanged", [.bool(ducked), .double(gain)]) }
+
+    private func emit(_ member: String, _ arguments: [Value]) {
+        objects.emit(path: path, interface: BusName.session, member: member, arguments)
+    }
+
+    /// Every property by name, in the contract's order.
+    static func values(of description: SessionDescription) -> [(String, Value)] {
+        properties.map { ($0.name, $0.value(description)) }
+    }
+
+    private struct Reading: Sendable {
+        let name: String
+        let signature: String
+        let value: @Sendable (SessionDescription) -> Value
+    }
+
+    private static let properties: [Reading] = [
+        Reading(name: "Name", signature: "s") { .string($0.name) },
+        Reading(name: "Category", signature: "s") { .string($0.configuration.category.rawValue) },
+        Reading(name: "Mode", signature: "s") { .string($0.configuration.mode.rawValue) },
+        Reading(name: "Options", signature: "as") { .strings($0.configuration.options.names) },
+        Reading(name: "Class", signature: "s") { .string($0.sessionClass.rawValue) },
+        Reading(name: "State", signature: "s") { .string($0.state.rawValue) },
+        Reading(name: "Foreground", signature: "b") { .bool($0.isForeground) },
+        Reading(name: "Owner", signature: "s") { .string($0.owner) },
+        Reading(name: "ProcessId", signature: "u") { .uint32($0.processID) },
+        Reading(name: "DesktopEntry", signature: "s") { .string($0.desktopEntry) },
+        Reading(name: "InterruptionReason", signature: "s") { .string($0.interruptionReason?.rawValue ?? "") },
+        Reading(name: "WaitingFor", signature: "ao") { .objectPaths($0.waitingFor.map(ObjectPath.session)) },
+        Reading(name: "Ducked", signature: "b") { .bool($0.isDucked) },
+        Reading(name: "DuckGain", signature: "d") { .double($0.duckGain) },
+        Reading(name: "Muted", signature: "b") { .bool($0.isMuted) },
+        Reading(name: "OtherAudioPlaying", signature: "b") { .bool($0.otherAudioPlaying) },
+        Reading(name: "SecondaryAudioShouldBeSilencedHint", signature: "b") { .bool($0.silenceHint) },
+        Reading(name: "CurrentRoute", signature: "a{sv}") { Value($0.route) },
+        Reading(name: "AvailableInputs", signature: "aa{sv}") { Value($0.availableInputs) },
+        Reading(name: "PreferredInput", signature: "s") { .string($0.preferredInput) },
+        Reading(name: "SampleRate", signature: "d") {
+            .double(Double(($0.route.outputs.first ?? $0.route.inputs.first)?.sampleRate ?? 0))
+        },
+        Reading(name: "IOBufferDuration", signature: "d") { .double($0.preferences.ioBufferDuration ?? 0) },
+        Reading(name: "OutputLatency", signature: "d") { .double($0.outputLatency) },
+        Reading(name: "InputLatency", signature: "d") { .double($0.inputLatency) },
+        Reading(name: "OutputVolume", signature: "d") { .double($0.outputVolume) },
+    ]
+
+    private typealias Handler = (SessionObject, Invocation) throws(Failure) -> Void
+
+    /// The owner's method: nobody else's arguments are even looked at.
+    private static func method(_ name: String, _ signature: String, _ body: @escaping Handler)
+        -> Interface<SessionObject>.Method
+    {
+        .init(name, signature) { object, call in
+            do throws(Failure) {
+                try refusing { () throws(SessionError) in
+                    try object.service.authorize(object.id, caller: call.sender)
+                }
+                try body(object, call)
+                call.reply()
+            } catch {
+                call.fail(name: error.name, message: error.message)
+            }
+        }
+    }
+
+    private static let interface = Interface<SessionObject>(
+        name: BusName.session, introspection: InterfaceXML.session,
+        methods: [
+            method("SetCategory", "ssas") { object, call throws(Failure) in
+                let words = call.arguments[2].arrayValue?.compactMap(\.stringValue) ?? []
+                try refusing { () throws(SessionError) in
+                    let configuration = try Configuration(
+                        category: call.arguments[0].stringValue ?? "", mode: call.arguments[1].stringValue ?? "",
+                        options: words)
+                    try object.service.setCategory(object.id, configuration, caller: call.sender)
+                }
+            },
+            method("Activate", "a{sv}") { object, call throws(Failure) in
+                _ = try OptionReader(call.arguments[0], known: [])
+                try refusing { () throws(SessionError) in
+                    try object.service.activate(object.id, caller: call.sender)
+                }
+            },
+            method("Deactivate", "a{sv}") { object, call throws(Failure) in
+                let notify = try OptionReader(call.arguments[0], known: ["notify-others"]).bool("notify-others")
+                try refusing { () throws(SessionError) in
+                    try object.service.deactivate(object.id, notifyOthers: notify ?? false, caller: call.sender)
+                }
+            },
+            method("OverrideOutput", "s") { object, call throws(Failure) in
+                let name = call.arguments[0].stringValue ?? ""
+                try refusing { () throws(SessionError) in
+                    guard let override = OutputOverride(rawValue: name) else {
+                        throw .badParameter("unknown port \(quoted(name)); use speaker or none")
+                    }
+                    try object.service.overrideOutput(object.id, override, caller: call.sender)
+                }
+            },
+            method("SetPreferredInput", "s") { object, call throws(Failure) in
+                let uid = call.arguments[0].stringValue ?? ""
+                try refusing { () throws(SessionError) in
+                    try object.service.setPreferredInput(object.id, uid: uid, caller: call.sender)
+                }
+            },
+            method("SetPreferences", "a{sv}") { object, call throws(Failure) in try object.setPreferences(call) },
+            method("Close", "") { object, call throws(Failure) in
+                try refusing { () throws(SessionError) in
+                    try object.service.close(object.id, caller: call.sender)
+                }
+            },
+        ],
+        properties: properties.map { property in
+            .init(
+                property.name, property.signature,
+                get: { object in object.service.describe(object.id).map(property.value) ?? .string("") })
+        })
+
+    private func setPreferences(_ call: Invocation) throws(Failure) {
+        let reader = try OptionReader(
+            call.arguments[0],
+            known: ["sample-rate", "io-buffer-duration", "interrupt-on-route-disconnect", "no-interruptions-from-alerts"])
+        let rate = try reader.double("sample-rate")
+        let duration = try reader.double("io-buffer-duration")
+        let interrupts = try reader.bool("interrupt-on-route-disconnect")
+        let noAlerts = try reader.bool("no-interruptions-from-alerts")
+        try refusing { () throws(SessionError) in
+            if let rate, !(1_000...768_000).contains(rate) {
+                throw .badParameter("'sample-rate' must be 1000 to 768000 Hz")
+            }
+            if let duration, !(duration > 0 && duration <= 10) {
+                throw .badParameter("'io-buffer-duration' must be above 0 and at most 10 s")
+            }
+            try service.setPreferences(
+                id,
+                { preferences in
+                    if let rate { preferences.sampleRate = rate }
+                    if let duration { preferences.ioBufferDuration = duration }
+                    if let interrupts { preferences.interruptsOnRouteDisconnect = interrupts }
+                    if let noAlerts { preferences.noInterruptionsFromAlerts = noAlerts }
+                }, caller: call.sender)
+        }
+    }
+}
+
+/// Runs what may be refused; a refusal becomes the bus error it is told as.
+private func refusing(_ body: () throws(SessionError) -> Void) throws(Failure) {
+    do throws(SessionError) { try body() } catch { throw Failure(error) }
+}

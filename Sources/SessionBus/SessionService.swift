@@ -1,0 +1,176 @@
+public import DBus
+public import PluginAPI
+
+/// What the exported objects ask of the daemon behind them: decoded words in, answers or refusals out.
+///
+/// `caller` is the unique name of the connection that asks. Everything is called on the loop's thread.
+public protocol SessionService: AnyObject {
+    // Manager.
+    func createSession(
+        _ request: SessionRequest, caller: String, _ reply: @escaping (Result<SessionID, Failure>) -> Void)
+    /// Every session's number, in the order of creation.
+    var sessionIDs: [SessionID] { get }
+    func setSilentMode(_ on: Bool, caller: String) throws(SessionError)
+    func setScreenLocked(_ locked: Bool, caller: String) throws(SessionError)
+    func setForeground(_ id: SessionID, _ foreground: Bool, caller: String) throws(SessionError)
+    /// Each an a{sv}, newest last.
+    func history(_ count: UInt32) -> [Value]
+    /// Each an a{sv}.
+    func explain(_ id: SessionID) throws(SessionError) -> [Value]
+    var manager: ManagerDescription { get }
+
+    // Session: only the owner may.
+    func setCategory(_ id: SessionID, _ configuration: Configuration, caller: String) throws(SessionError)
+    func activate(_ id: SessionID, caller: String) throws(SessionError)
+    func deactivate(_ id: SessionID, notifyOthers: Bool, caller: String) throws(SessionError)
+    func overrideOutput(_ id: SessionID, _ override: OutputOverride, caller: String) throws(SessionError)
+    func setPreferredInput(_ id: SessionID, uid: String, caller: String) throws(SessionError)
+    func setPreferences(_ id: SessionID, _ change: (inout Preferences) -> Void, caller: String) throws(SessionError)
+    func close(_ id: SessionID, caller: String) throws(SessionError)
+    /// Throws `notOwner` where the session is somebody else's, before an argument is looked at.
+    func authorize(_ id: SessionID, caller: String) throws(SessionError)
+    /// Nil where it is closed.
+    func describe(_ id: SessionID) -> SessionDescription?
+}
+
+/// What a client asked for with `CreateSession`.
+public struct SessionRequest {
+    public let name: String
+    public let configuration: Configuration
+    public let sessionClass: SessionClass
+    public let desktopEntry: String
+    /// A process that acts for the caller; nil: the caller itself.
+    public let processID: UInt32?
+    public let notifiesOnExit: Bool
+
+    private static let known = ["category", "mode", "options", "class", "desktop-entry", "pid", "notify-on-exit"]
+
+    init(_ name: String, _ options: Value) throws(Failure) {
+        let reader = try OptionReader(options, known: SessionRequest.known)
+        self.name = name
+        desktopEntry = try reader.string("desktop-entry") ?? ""
+        processID = try reader.uint32("pid")
+        notifiesOnExit = try reader.bool("notify-on-exit") ?? false
+        let category = try reader.string("category") ?? Category.soloAmbient.rawValue
+        let mode = try reader.string("mode") ?? Mode.default.rawValue
+        let names = try reader.strings("options") ?? []
+        let className = try reader.string("class") ?? SessionClass.app.rawValue
+        guard let sessionClass = SessionClass(rawValue: className) else {
+            throw Failure(.badParameter("unknown class \(quoted(className)); use app, alert or call"))
+        }
+        self.sessionClass = sessionClass
+        do throws(SessionError) {
+            configuration = try Configuration(category: category, mode: mode, options: names)
+        } catch {
+            throw Failure(error)
+        }
+    }
+}
+
+/// The manager's properties.
+public struct ManagerDescription {
+    public var sequence: UInt64
+    public var version: String
+    public var isSilentMode: Bool
+    public var isScreenLocked: Bool
+    public var nowPlaying: SessionID?
+    public var route: Route
+    public var inputs: [Port]
+    public var outputs: [Port]
+    public var isServerConnected: Bool
+    public var serverName: String
+    public var ducking: DuckingDescription
+
+    public init(
+        sequence: UInt64, version: String, isSilentMode: Bool, isScreenLocked: Bool, nowPlaying: SessionID?,
+        route: Route, inputs: [Port], outputs: [Port], isServerConnected: Bool, serverName: String,
+        ducking: DuckingDescription
+    ) {
+        self.sequence = sequence
+        self.version = version
+        self.isSilentMode = isSilentMode
+        self.isScreenLocked = isScreenLocked
+        self.nowPlaying = nowPlaying
+        self.route = route
+        self.inputs = inputs
+        self.outputs = outputs
+        self.isServerConnected = isServerConnected
+        self.serverName = serverName
+        self.ducking = ducking
+    }
+}
+
+/// How a session that lowers itself should: gain in decibels, the times in seconds.
+public struct DuckingDescription: Sendable, Hashable {
+    public var gain: Double
+    public var attack: Double
+    public var release: Double
+    public var hold: Double
+
+    public init(gain: Double, attack: Double, release: Double, hold: Double) {
+        self.gain = gain
+        self.attack = attack
+        self.release = release
+        self.hold = hold
+    }
+}
+
+/// A session's properties.
+public struct SessionDescription {
+    public var name: String
+    public var configuration: Configuration
+    public var sessionClass: SessionClass
+    public var state: SessionState
+    public var isForeground: Bool
+    public var owner: String
+    public var processID: UInt32
+    public var desktopEntry: String
+    public var interruptionReason: InterruptionReason?
+    public var waitingFor: [SessionID]
+    public var isDucked: Bool
+    public var duckGain: Double
+    public var isMuted: Bool
+    public var otherAudioPlaying: Bool
+    public var silenceHint: Bool
+    public var route: Route
+    public var availableInputs: [Port]
+    public var preferredInput: String
+    public var preferences: Preferences
+    /// Seconds.
+    public var outputLatency: Double
+    public var inputLatency: Double
+    /// 0…1.
+    public var outputVolume: Double
+
+    public init(
+        name: String, configuration: Configuration, sessionClass: SessionClass, state: SessionState,
+        isForeground: Bool, owner: String, processID: UInt32, desktopEntry: String,
+        interruptionReason: InterruptionReason?, waitingFor: [SessionID], isDucked: Bool, duckGain: Double,
+        isMuted: Bool, otherAudioPlaying: Bool, silenceHint: Bool, route: Route, availableInputs: [Port],
+        preferredInput: String, preferences: Preferences, outputLatency: Double, inputLatency: Double,
+        outputVolume: Double
+    ) {
+        self.name = name
+        self.configuration = configuration
+        self.sessionClass = sessionClass
+        self.state = state
+        self.isForeground = isForeground
+        self.owner = owner
+        self.processID = processID
+        self.desktopEntry = desktopEntry
+        self.interruptionReason = interruptionReason
+        self.waitingFor = waitingFor
+        self.isDucked = isDucked
+        self.duckGain = duckGain
+        self.isMuted = isMuted
+        self.otherAudioPlaying = otherAudioPlaying
+        self.silenceHint = silenceHint
+        self.route = route
+        self.availableInputs = availableInputs
+        self.preferredInput = preferredInput
+        self.preferences = preferences
+        self.outputLatency = outputLatency
+        self.inputLatency = inputLatency
+        self.outputVolume = outputVolume
+    }
+}

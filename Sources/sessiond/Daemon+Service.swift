@@ -1,0 +1,172 @@
+import DBus
+import PluginAPI
+import SessionBus
+import SessionManager
+
+extension Daemon: SessionService {
+    func createSession(
+        _ request: SessionRequest, caller: String, _ reply: @escaping (Result<SessionID, Failure>) -> Void
+    ) {
+        do throws(SessionError) {
+            try check(request.name, "name")
+            guard !request.name.isEmpty else { throw .badParameter("a session needs a name; people will read it") }
+            try check(request.desktopEntry, "desktop-entry")
+        } catch {
+            reply(.failure(Failure(error)))
+            return
+        }
+        withClient(caller) { [unowned self] result in
+            switch result {
+            case .failure(let failure): reply(.failure(failure))
+            case .success(let client):
+                do throws(SessionError) {
+                    reply(.success(try create(request, for: client)))
+                } catch {
+                    reply(.failure(Failure(error)))
+                }
+            }
+        }
+    }
+
+    private func create(_ request: SessionRequest, for client: Client) throws(SessionError) -> SessionID {
+        let processID = try actingProcess(request, client)
+        try authorize(request.sessionClass, client)
+        let decision = try self.request(
+            .create(
+                NewSession(
+                    name: request.name, client: client.id, sessionClass: request.sessionClass,
+                    configuration: request.configuration, notifiesOnExit: request.notifiesOnExit)))
+        guard let id = decision.created else { preconditionFailure("a create that is not refused creates") }
+        client.sessionCount += 1
+        records[id] = Record(
+            object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
+            desktopEntry: request.desktopEntry)
+        return id
+    }
+
+    /// The process the session's streams belong to: the caller's own, or another of the same user.
+    private func actingProcess(_ request: SessionRequest, _ client: Client) throws(SessionError) -> UInt32 {
+        guard let processID = request.processID else { return client.credentials.processID ?? 0 }
+        guard let user = Process(id: processID).userID else {
+            throw .badParameter("there is no process \(processID); give the pid of a running one")
+        }
+        guard user == client.credentials.userID else {
+            throw SessionError(.missingEntitlement, "process \(processID) belongs to another user")
+        }
+        return processID
+    }
+
+    /// Who may take a privileged class is the policy file's to say, and who asks is the kernel's.
+    private func authorize(_ sessionClass: SessionClass, _ client: Client) throws(SessionError) {
+        let holder: Settings.Privileges.Holder
+        switch sessionClass {
+        case .app: return
+        case .alert: holder = settings.privileges.alert
+        case .call: holder = settings.privileges.call
+        }
+        let process = client.credentials.processID.map(Process.init)
+        let application = process?.sandboxedApplication
+        switch holder {
+        case .anyone: if application == nil { return }
+        case .only(let names):
+            if let application, names.contains(application) { return }
+            if application == nil, let executable = process?.executable, names.contains(executable) { return }
+        }
+        throw SessionError(
+            .missingEntitlement,
+            "class '\(sessionClass.rawValue)' is not for this program; allow it in sessiond.conf, "
+                + "[privileges] \(sessionClass.rawValue)")
+    }
+
+    private func check(_ text: String, _ what: String) throws(SessionError) {
+        guard text.utf8.count <= settings.limits.stringLength else {
+            throw .badParameter("'\(what)' is longer than \(settings.limits.stringLength) bytes")
+        }
+    }
+
+    func authorize(_ id: SessionID, caller: String) throws(SessionError) {
+        let owner = try record(of: id).client.name
+        guard owner == caller else {
+            throw SessionError(.notOwner, "session \(id) belongs to \(owner); create one of your own")
+        }
+    }
+
+    func activate(_ id: SessionID, caller: String) throws(SessionError) { try request(.activate(id)) }
+
+    func deactivate(_ id: SessionID, notifyOthers: Bool, caller: String) throws(SessionError) {
+        try request(.deactivate(id, notifyOthers: notifyOthers))
+    }
+
+    func setCategory(_ id: SessionID, _ configuration: Configuration, caller: String) throws(SessionError) {
+        try request(.setCategory(id, configuration))
+    }
+
+    func overrideOutput(_ id: SessionID, _ override: OutputOverride, caller: String) throws(SessionError) {
+        try request(.overrideOutput(id, override))
+    }
+
+    func setPreferredInput(_ id: SessionID, uid: String, caller: String) throws(SessionError) {
+        try check(uid, "uid")
+        try request(.setPreferredInput(id, uid: uid))
+    }
+
+    func setPreferences(_ id: SessionID, _ change: (inout Preferences) -> Void, caller: String) throws(SessionError) {
+        guard var preferences = arbiter.session(id)?.preferences else { return }
+        change(&preferences)
+        try request(.setPreferences(id, preferences))
+    }
+
+    func close(_ id: SessionID, caller: String) throws(SessionError) { try request(.close(id)) }
+
+    func setSilentMode(_ on: Bool, caller: String) throws(SessionError) { try request(.setSilentMode(on)) }
+
+    func setScreenLocked(_ locked: Bool, caller: String) throws(SessionError) { try request(.setScreenLocked(locked)) }
+
+    func setForeground(_ id: SessionID, _ foreground: Bool, caller: String) throws(SessionError) {
+        _ = try record(of: id)
+        try request(.setForeground(id, foreground))
+    }
+
+    func history(_ count: UInt32) -> [Value] { history.latest(Int(count)).map { Value($0) } }
+
+    func explain(_ id: SessionID) throws(SessionError) -> [Value] {
+        _ = try record(of: id)
+        return arbiter.explain(id).map { Value($0) }
+    }
+
+    var sessionIDs: [SessionID] { arbiter.sessions.map(\.id) }
+
+    var manager: ManagerDescription {
+        ManagerDescription(
+            sequence: arbiter.sequence, version: version, isSilentMode: arbiter.isSilentMode,
+            isScreenLocked: arbiter.isScreenLocked, nowPlaying: arbiter.nowPlaying,
+            route: arbiter.audio?.route ?? .none, inputs: arbiter.audio?.inputs ?? [],
+            outputs: arbiter.audio?.outputs ?? [], isServerConnected: arbiter.audio != nil,
+            serverName: audio?.serverName ?? "",
+            ducking: DuckingDescription(
+                gain: settings.ducking.gain, attack: settings.ducking.attack, release: settings.ducking.release,
+                hold: settings.ducking.hold))
+    }
+
+    func describe(_ id: SessionID) -> SessionDescription? {
+        guard let session = arbiter.session(id), let record = records[id] else { return nil }
+        let route = arbiter.route(of: session)
+        return SessionDescription(
+            name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
+            state: session.state, isForeground: session.isForeground, owner: record.client.name,
+            processID: record.processID, desktopEntry: record.desktopEntry,
+            interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
+            isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,
+            isMuted: session.isMuted, otherAudioPlaying: session.otherAudioPlaying,
+            silenceHint: session.shouldSilenceSecondaryAudio, route: route,
+            availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
+            preferences: session.preferences, outputLatency: audio?.outputLatency(of: route) ?? 0,
+            inputLatency: audio?.inputLatency(of: route) ?? 0, outputVolume: audio?.outputVolume(of: route) ?? 0)
+    }
+
+    private func record(of id: SessionID) throws(SessionError) -> Record {
+        if let record = records[id] { return record }
+        if arbiter.isExpired(id) { throw SessionError(.expiredSession, "session \(id) was closed; create a new one") }
+        throw .badParameter("there is no session \(id); use a path that CreateSession returned")
+    }
+}

@@ -1,0 +1,213 @@
+import DBus
+import EventLoop
+import Logging
+import PluginAPI
+import SessionBus
+import SessionManager
+
+/// The shell around the core: feeds it events, carries out its effects. Decides nothing by itself.
+final class Daemon {
+    /// What the shell knows of a session and the core need not.
+    struct Record {
+        let object: SessionObject
+        let client: Client
+        let processID: UInt32
+        let desktopEntry: String
+    }
+
+    let loop: EventLoop
+    let connection: Connection
+    let log: Logger
+    var settings: Settings
+    var arbiter: Arbiter
+    var history: History
+    var records: [SessionID: Record] = [:]
+    /// By unique name.
+    var clients: [String: Client] = [:]
+    /// Who asked for a session and whose credentials are on their way, with what to do then.
+    var arrivals: [String: [(Result<Client, Failure>) -> Void]] = [:]
+    var managerObject: ManagerObject?
+    var audio: AudioAdapter?
+    private var lastClient: UInt64 = 0
+    private var deadline: Timer?
+
+    init(_ settings: Settings, loop: EventLoop, connection: Connection, log: Logger) {
+        self.settings = settings
+        self.loop = loop
+        self.connection = connection
+        self.log = log
+        arbiter = Arbiter(settings: Arbiter.Settings(settings))
+        history = History(capacity: settings.limits.history)
+    }
+
+    /// Exports the objects and connects to the audio server. The name is the caller's to claim, afterwards.
+    func start() {
+        managerObject = ManagerObject(self, on: connection.objects)
+        deadline = Timer(on: loop) { [unowned self] in expireClaims() }
+        audio = AudioAdapter(loop: loop, log: log) { [unowned self] event in submit(event) }
+        audio?.start()
+    }
+
+    /// Takes over changed settings; what is under way stays as it is.
+    func reload(_ settings: Settings) {
+        self.settings = settings
+        history = History(capacity: settings.limits.history, keeping: history)
+        submit(.settingsChanged(Arbiter.Settings(settings)))
+        managerObject?.propertiesChanged(["Ducking"])
+    }
+
+    /// The one way into the core for facts.
+    func submit(_ event: Event) { _ = decide(event) }
+
+    /// The one way into the core for requests.
+    @discardableResult
+    func request(_ event: Event) throws(SessionError) -> Decision {
+        let decision = decide(event)
+        if let refusal = decision.refusal { throw refusal }
+        return decision
+    }
+
+    private func decide(_ event: Event) -> Decision {
+        let now = Instant(microseconds: MonotonicClock.now())
+        // A claim that ran out before this event happened must be over before it is judged.
+        if let due = arbiter.nextDeadline, due <= now, event != .timePassed { carryOut(arbiter.handle(.timePassed, at: now)) }
+        let decision = arbiter.handle(event, at: now)
+        carryOut(decision)
+        if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
+        return decision
+    }
+
+    private func expireClaims() { submit(.timePassed) }
+
+    private func carryOut(_ decision: Decision) {
+        history.append(decision)
+        if decision.isNoteworthy {
+            let subject = decision.session.map { " of session \($0)" } ?? ""
+            let outcome = decision.refusal.map { "refused: \($0.message)" } ?? "\(decision.effects.count) effects"
+            log.debug("\(decision.sequence): \(decision.event.name)\(subject): \(outcome)")
+        }
+        for effect in decision.effects { carryOut(effect, of: decision) }
+    }
+
+    private func carryOut(_ effect: Effect, of decision: Decision) {
+        switch effect {
+        case .created(let id): audio?.sessionCreated(id)
+        case .activated, .deactivated, .claimDropped, .mutedChanged: break
+        case .closed(let id): forget(id)
+        case .interruptionBegan(let id, let interruption):
+            records[id]?.object.interruptionBegan(
+                interruption.reason, by: interruption.by, byName: interruption.byName, sequence: decision.sequence)
+        case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
+            records[id]?.object.interruptionEnded(
+                shouldResume: shouldResume, microseconds: microseconds, reason: reason, sequence: decision.sequence)
+        case .duckingChanged(let id, let ducked, let gain): records[id]?.object.duckingChanged(ducked, gain: gain)
+        case .silenceSecondaryAudioHint(let id, let begin):
+            records[id]?.object.silenceSecondaryAudioHint(begin: begin)
+        case .routeChanged(let id?, let reason, let previous, let current):
+            records[id]?.object.routeChanged(reason, previous: previous, current: current)
+        case .routeChanged(nil, let reason, let previous, let current):
+            managerObject?.routeChanged(reason, previous: previous, current: current)
+        case .servicesLost: managerObject?.servicesLost()
+        case .servicesReset: managerObject?.servicesReset()
+        case .selectOutput(let id, let uid):
+            if let process = records[id]?.processID { audio?.selectOutput(uid, of: process) }
+        case .selectInput(let id, let uid):
+            if let process = records[id]?.processID { audio?.selectInput(uid, of: process) }
+        case .propertiesChanged(let id, let properties):
+            records[id]?.object.propertiesChanged(properties.names)
+        case .managerPropertiesChanged(let properties): managerObject?.propertiesChanged(properties.names)
+        }
+    }
+
+    private func forget(_ id: SessionID) {
+        guard let record = records.removeValue(forKey: id) else { return }
+        record.object.remove()
+        audio?.sessionClosed(id)
+        record.client.sessionCount -= 1
+        if record.client.sessionCount == 0 {
+            record.client.watch = nil
+            clients[record.client.name] = nil
+        }
+    }
+}
+
+// MARK: - Clients
+
+extension Daemon {
+    /// The client of that connection, once the bus has said who it is; it is watched from then on.
+    func withClient(_ name: String, _ body: @escaping (Result<Client, Failure>) -> Void) {
+        if let client = clients[name] {
+            body(.success(client))
+        } else if arrivals[name] != nil {
+            arrivals[name]?.append(body)
+        } else {
+            arrivals[name] = [body]
+            // The answer comes after the watch is in place, so nobody can go unseen between the two.
+            let watch = connection.watchName(name) { [unowned self] in vanished(name) }
+            connection.credentials(of: name) { [unowned self] result in
+                let waiting = arrivals.removeValue(forKey: name) ?? []
+                switch result {
+                case .failure(let failure): waiting.forEach { $0(.failure(failure)) }
+                case .success(let credentials):
+                    lastClient += 1
+                    let client = Client(id: ClientID(lastClient), name: name, credentials: credentials)
+                    client.watch = watch
+                    clients[name] = client
+                    waiting.forEach { $0(.success(client)) }
+                    if client.sessionCount == 0 { clients[name] = nil }
+                }
+            }
+        }
+    }
+
+    private func vanished(_ name: String) {
+        guard let client = clients[name] else { return }
+        log.debug("\(name) has left the bus")
+        submit(.clientVanished(client.id))
+    }
+}
+
+extension Arbiter.Settings {
+    init(_ settings: Settings) {
+        self.init()
+        grace = settings.interruption.grace
+        maxAge = settings.interruption.maxAge
+        duckGain = settings.ducking.gain
+        maxSessions = settings.limits.sessions
+        maxSessionsPerClient = settings.limits.sessionsPerClient
+    }
+}
+
+extension SessionProperties {
+    /// The properties' names on the bus.
+    var names: Set<String> {
+        var names: Set<String> = []
+        if contains(.configuration) { names.formUnion(["Category", "Mode", "Options"]) }
+        if contains(.state) { names.insert("State") }
+        if contains(.interruptionReason) { names.insert("InterruptionReason") }
+        if contains(.waitingFor) { names.insert("WaitingFor") }
+        if contains(.foreground) { names.insert("Foreground") }
+        if contains(.ducked) { names.formUnion(["Ducked", "DuckGain"]) }
+        if contains(.muted) { names.insert("Muted") }
+        if contains(.otherAudioPlaying) { names.insert("OtherAudioPlaying") }
+        if contains(.silenceHint) { names.insert("SecondaryAudioShouldBeSilencedHint") }
+        if contains(.route) { names.formUnion(["CurrentRoute", "SampleRate"]) }
+        if contains(.availableInputs) { names.insert("AvailableInputs") }
+        if contains(.preferredInput) { names.insert("PreferredInput") }
+        if contains(.preferences) { names.insert("IOBufferDuration") }
+        return names
+    }
+}
+
+extension ManagerProperties {
+    var names: [String] {
+        var names: [String] = []
+        if contains(.silentMode) { names.append("SilentMode") }
+        if contains(.screenLocked) { names.append("ScreenLocked") }
+        if contains(.nowPlaying) { names.append("NowPlaying") }
+        if contains(.route) { names.append("CurrentRoute") }
+        if contains(.ports) { names += ["AvailableInputs", "AvailableOutputs"] }
+        if contains(.server) { names += ["ServerConnected", "ServerName"] }
+        return names
+    }
+}

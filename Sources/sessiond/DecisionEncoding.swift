@@ -1,0 +1,71 @@
+import DBus
+import PluginAPI
+import SessionBus
+import SessionManager
+
+// How a decision is written on the bus: History, and Explain.
+
+extension Value {
+    init(_ decision: Decision) {
+        var fields: [(String, Value)] = [
+            ("sequence", .uint64(decision.sequence)), ("time-usec", .uint64(decision.time.microseconds)),
+            ("event", .string(decision.event.name)), ("session", Value(decision.session ?? decision.created)),
+            ("name", .string(decision.name)),
+            ("effects", .array(of: "a{sv}", decision.effects.compactMap { Value(effect: $0) })),
+        ]
+        if let refusal = decision.refusal {
+            fields.append(("error", .string(BusName.errorPrefix + refusal.code.rawValue)))
+            fields.append(("message", .string(refusal.message)))
+        }
+        self = .properties(fields)
+    }
+
+    init(_ explanation: Explanation) {
+        self = .properties([
+            ("rule", .string(explanation.rule.rawValue)), ("cause", .string(explanation.cause)),
+            ("since-usec", .uint64(explanation.since.microseconds)), ("text", .string(explanation.text)),
+        ])
+    }
+
+    /// Nil for effects that only say which properties to read again.
+    private init?(effect: Effect) {
+        func fields(_ name: String, _ id: SessionID?, _ more: [(String, Value)] = []) -> Value {
+            .properties([("effect", .string(name)), ("session", Value(id))] + more)
+        }
+        switch effect {
+        case .created(let id): self = fields("created", id)
+        case .activated(let id): self = fields("activated", id)
+        case .deactivated(let id): self = fields("deactivated", id)
+        case .closed(let id): self = fields("closed", id)
+        case .interruptionBegan(let id, let interruption):
+            self = fields(
+                "interruption-began", id,
+                [
+                    ("reason", .string(interruption.reason.rawValue)), ("by", Value(interruption.by)),
+                    ("by-name", .string(interruption.byName)), ("rule", .string(interruption.rule.rawValue)),
+                ])
+        case .interruptionEnded(let id, let shouldResume, let duration, let reason, let rule):
+            self = fields(
+                "interruption-ended", id,
+                [
+                    ("should-resume", .bool(shouldResume)), ("duration-usec", .uint64(duration)),
+                    ("reason", .string(reason.rawValue)), ("rule", .string(rule.rawValue)),
+                ])
+        case .claimDropped(let id, let rule): self = fields("claim-dropped", id, [("rule", .string(rule.rawValue))])
+        case .duckingChanged(let id, let ducked, let gain):
+            self = fields("ducking-changed", id, [("ducked", .bool(ducked)), ("gain-db", .double(gain))])
+        case .mutedChanged(let id, let muted): self = fields("muted-changed", id, [("muted", .bool(muted))])
+        case .silenceSecondaryAudioHint(let id, let begin):
+            self = fields("silence-secondary-audio-hint", id, [("begin", .bool(begin))])
+        case .routeChanged(let id, let reason, let previous, let current):
+            self = fields(
+                "route-changed", id,
+                [("reason", .uint32(reason.rawValue)), ("previous", Value(previous)), ("current", Value(current))])
+        case .servicesLost: self = fields("services-lost", nil)
+        case .servicesReset: self = fields("services-reset", nil)
+        case .selectOutput(let id, let uid): self = fields("select-output", id, [("uid", .string(uid ?? ""))])
+        case .selectInput(let id, let uid): self = fields("select-input", id, [("uid", .string(uid ?? ""))])
+        case .propertiesChanged, .managerPropertiesChanged: return nil
+        }
+    }
+}

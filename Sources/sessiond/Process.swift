@@ -1,0 +1,66 @@
+import Glibc
+
+/// What the kernel says of a process. Nothing here is taken from the process's own word.
+struct Process {
+    let id: UInt32
+
+    /// Its owner; nil where it is gone.
+    var userID: UInt32? {
+        var status = stat()
+        return stat("/proc/\(id)", &status) == 0 ? status.st_uid : nil
+    }
+
+    /// Who started it; nil where it is gone or is the first.
+    var parent: UInt32? {
+        guard let bytes = readFile("/proc/\(id)/stat", limit: 4096) else { return nil }
+        // The command may hold spaces and parentheses: the fields start after the last one.
+        guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
+        guard fields.count > 1, let number = UInt32(String(decoding: fields[1], as: UTF8.self)) else { return nil }
+        return number == 0 ? nil : number
+    }
+
+    /// When it started, in clock ticks since boot: with the id, this process and no later one.
+    var startTime: UInt64? {
+        guard let bytes = readFile("/proc/\(id)/stat", limit: 4096),
+            let end = bytes.lastIndex(of: UInt8(ascii: ")"))
+        else { return nil }
+        let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
+        return fields.count > 19 ? UInt64(String(decoding: fields[19], as: UTF8.self)) : nil
+    }
+
+    /// The absolute path of what it runs; nil where it may not be seen.
+    var executable: String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/\(id)/exe", &buffer, buffer.count - 1)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The application id a sandbox gave it; nil for a process that is in none.
+    var sandboxedApplication: String? {
+        if let info = readFile("/proc/\(id)/root/.flatpak-info", limit: 65536) {
+            for line in String(decoding: info, as: UTF8.self).split(separator: "\n") where line.hasPrefix("name=") {
+                return String(line.dropFirst("name=".count))
+            }
+            return "flatpak"
+        }
+        if let groups = readFile("/proc/\(id)/cgroup", limit: 65536) {
+            for part in String(decoding: groups, as: UTF8.self).split(whereSeparator: { $0 == "/" || $0 == "\n" })
+            where part.hasPrefix("snap.") {
+                return part.split(separator: ".").dropFirst().first.map(String.init) ?? "snap"
+            }
+        }
+        return nil
+    }
+
+    /// Itself, then who started it, and so on up.
+    var ancestry: [UInt32] {
+        var chain = [id]
+        // Deeper than any real tree, and an end to a chain that changes while it is read.
+        while chain.count < 64, let parent = Process(id: chain[chain.count - 1]).parent, parent > 1 {
+            chain.append(parent)
+        }
+        return chain
+    }
+}

@@ -1,0 +1,93 @@
+import DBus
+import EventLoop
+import Glibc
+import Logging
+import PluginAPI
+import SessionBus
+
+/// Wiring: arguments and settings in, the daemon on the bus, an exit code out.
+@main
+enum Sessiond {
+    /// Where to answer from: 0 done, 1 refused, 64 wrong usage, 69 no bus.
+    static func main() {
+        switch Arguments.parse(Array(CommandLine.arguments.dropFirst())) {
+        case .print(let text): print(text, terminator: "")
+        case .wrong(let message):
+            complain("sessiond: \(message)\n\n\(Arguments.usage)")
+            exit(64)
+        case .run(let arguments): exit(run(arguments))
+        }
+    }
+
+    private static func run(_ arguments: Arguments) -> Int32 {
+        signal(SIGPIPE, SIG_IGN)
+        LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
+        var log = Logger(label: "sessiond")
+        log.logLevel = arguments.logLevel
+        let files = SettingsFiles(explicit: arguments.configuration)
+        let settings: Settings
+        do throws(SettingsError) {
+            settings = try files.read()
+        } catch {
+            complain("sessiond: \(error.message)\n")
+            return 1
+        }
+        let loop = EventLoop()
+        let connection: Connection
+        do throws(Failure) {
+            connection = try Connection(arguments.isSystem ? .system : .session, loop: loop)
+        } catch {
+            complain("sessiond: no \(arguments.isSystem ? "system" : "session") bus: \(error.message)\n")
+            return 69
+        }
+        let daemon = Daemon(settings, loop: loop, connection: connection, log: log)
+        connection.onDisconnect = { [unowned loop] in
+            log.error("the bus is gone")
+            loop.quit(69)
+        }
+        daemon.start()
+        if let code = claimName(connection, arguments) { return code }
+        let signals = watchSignals(loop, daemon, files, log)
+        log.notice("sessiond \(version) serves \(BusName.service) as \(connection.uniqueName)")
+        let code = loop.run()
+        withExtendedLifetime(signals) {}
+        daemon.stop()
+        return code
+    }
+
+    /// Nil once the name is ours.
+    private static func claimName(_ connection: Connection, _ arguments: Arguments) -> Int32? {
+        do throws(Failure) {
+            switch try connection.requestName(
+                BusName.service, replaceExisting: arguments.replace, allowReplacement: true)
+            {
+            case .owner: return nil
+            case .taken(let owner):
+                complain(
+                    "sessiond: \(BusName.service) is owned by \(owner ?? "another connection") already; "
+                        + "stop that one, or use --replace\n")
+                return 1
+            }
+        } catch {
+            complain("sessiond: \(BusName.service) cannot be owned: \(error.message)\n")
+            return 1
+        }
+    }
+
+    private static func watchSignals(
+        _ loop: EventLoop, _ daemon: Daemon, _ files: SettingsFiles, _ log: Logger
+    ) -> [SignalWatch] {
+        let stops = [SIGTERM, SIGINT].map { signal in loop.watch(signal: signal) { [unowned loop] in loop.quit(0) } }
+        let reload = loop.watch(signal: SIGHUP) { [unowned daemon] in
+            do throws(SettingsError) {
+                daemon.reload(try files.read())
+                log.notice("settings read anew")
+            } catch {
+                log.error("the old settings stay: \(error.message)")
+            }
+        }
+        return stops + [reload]
+    }
+
+    private static func complain(_ text: String) { fputs(text, stderr) }
+}
