@@ -1,0 +1,44 @@
+/// Who a peer on the bus is, as the bus has it from the kernel.
+public struct Credentials: Hashable, Sendable {
+    public let processID: UInt32?
+    public let userID: UInt32?
+    /// The label of SELinux or AppArmor, without its closing NUL.
+    public let securityLabel: String?
+}
+
+extension Connection {
+    /// Hears signals until the subscription is dropped; nil parts match anything.
+    ///
+    /// Does not wait for the bus (AddMatch); the bus handles it before whatever is sent from here afterwards. With a
+    /// well-known name as `sender`, only signals of whoever owns it at that moment are handed over. A malformed part
+    /// matches nothing. Identical subscriptions share one rule.
+    public func subscribe(
+        path: String? = nil, interface: String? = nil, member: String? = nil, sender: String? = nil,
+        arg0: String? = nil, _ handler: @escaping (Message) -> Void
+    ) -> Subscription {
+        let rule = MatchRule(path: path, interface: interface, member: member, sender: sender, arg0: arg0)
+        return matches.subscribe(rule, handler)
+    }
+
+    /// Calls once, from the loop, when the name has no owner any more, or has none already.
+    public func watchName(_ name: String, vanished: @escaping () -> Void) -> Subscription {
+        names.watch(name, vanished: vanished)
+    }
+
+    /// Asks the bus who is behind a name (`GetConnectionCredentials`); answers once, from the loop.
+    public func credentials(of name: String, _ reply: @escaping (Result<Credentials, Failure>) -> Void) {
+        askBus("GetConnectionCredentials", [.string(name)]) { answer in
+            reply(
+                answer.map { values in
+                    let known = values.first?.asProperties ?? [:]
+                    var label: String?
+                    if let bytes = known["LinuxSecurityLabel"]?.arrayValue?.compactMap(\.byteValue) {
+                        label = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                    }
+                    return Credentials(
+                        processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value,
+                        securityLabel: label)
+                })
+        }
+    }
+}

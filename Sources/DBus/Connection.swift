@@ -1,0 +1,283 @@
+import CDBus
+public import EventLoop
+import Glibc
+
+/// Where a bus is.
+public enum BusAddress: Hashable, Sendable {
+    case session
+    case system
+    /// Such as `unix:path=/run/user/1000/bus`.
+    case custom(String)
+}
+
+/// What became of asking for a name.
+public enum NameRequest: Hashable, Sendable {
+    case owner
+    /// Somebody else has it: their unique name where the bus still knew it.
+    case taken(by: String?)
+}
+
+/// A private connection to a bus, carried by an event loop.
+///
+/// Everything happens on the loop's thread; every handler is called from the loop, never from inside a call made here.
+/// The process outlives the bus: when the connection breaks, every call in flight fails with
+/// `org.freedesktop.DBus.Error.Disconnected`, then ``onDisconnect`` is called, once.
+public final class Connection {
+    /// Messages handled before anybody else on the loop has a turn.
+    private static let batch = 64
+
+    /// The name the bus gave to this connection, such as `:1.42`.
+    public let uniqueName: String
+    /// The objects that answer calls on this connection.
+    public let objects = ObjectTable()
+    /// Called once when the bus is gone; not after ``close()``.
+    public var onDisconnect: (() -> Void)?
+    /// Called when a name taken with `allowReplacement` went to somebody else.
+    public var onNameLost: ((String) -> Void)?
+
+    let raw: OpaquePointer
+    let loop: EventLoop
+    let pending: PendingCalls
+    let matches = MatchTable()
+    let names = NameTable()
+    /// False once the bus is gone or ``close()`` was called.
+    public private(set) var isOpen = true
+    /// What the filter was added with, to remove it by.
+    var filterContext: UnsafeMutableRawPointer?
+    private var dispatching = false
+    /// Brings the loop back to messages that are read but not handled. A timer rather than deferred work: while any is
+    /// deferred, the loop looks at no file descriptor.
+    private var backlog: Timer?
+
+    /// Connects and says Hello; blocks until the bus has answered (`dbus_bus_register`).
+    public init(_ address: BusAddress, loop: EventLoop) throws(Failure) {
+        raw = try Self.open(address)
+        uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""
+        self.loop = loop
+        pending = PendingCalls(loop: loop)
+        objects.connection = self
+        matches.connection = self
+        names.connection = self
+        backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
+        guard LoopBridge.attach(self) else {
+            close()
+            throw .noMemory
+        }
+        // NameAcquired is usually there already.
+        scheduleDispatch()
+    }
+
+    private static func open(_ address: BusAddress) throws(Failure) -> OpaquePointer {
+        let opened = Failure.catching { error in
+            switch address {
+            case .session: dbus_bus_get_private(DBUS_BUS_SESSION, error)
+            case .system: dbus_bus_get_private(DBUS_BUS_SYSTEM, error)
+            case .custom(let address): dbus_connection_open_private(address, error)
+            }
+        }
+        guard let raw = opened.result else { throw opened.failure ?? .failed("No connection to the bus") }
+        // dbus_bus_get_private would let the process exit with the bus.
+        dbus_connection_set_exit_on_disconnect(raw, 0)
+        guard case .custom = address else { return raw }
+        let registered = Failure.catching { dbus_bus_register(raw, $0) }
+        guard registered.result != 0 else {
+            dbus_connection_close(raw)
+            dbus_connection_unref(raw)
+            throw registered.failure ?? .failed("The bus did not answer Hello")
+        }
+        return raw
+    }
+
+    deinit {
+        close()
+        dbus_connection_unref(raw)
+    }
+
+    /// Leaves the bus. Calls in flight fail from the loop; ``onDisconnect`` is not called. Idempotent.
+    public func close() {
+        guard isOpen else { return }
+        isOpen = false
+        onDisconnect = nil
+        let unanswered = pending.removeAll()
+        if !unanswered.isEmpty {
+            loop.later { for reply in unanswered { reply(.failure(.disconnected)) } }
+        }
+        LoopBridge.detach(self)
+        backlog = nil
+        dbus_connection_close(raw)
+    }
+
+    /// Blocks until everything sent is written (`dbus_connection_flush`).
+    public func flush() { if isOpen { dbus_connection_flush(raw) } }
+
+    // MARK: Sending
+
+    /// Sends without waiting. Does nothing once the connection is closed, or for a message with a ``Message/failure``.
+    public func send(_ message: Message) { transmit(message) }
+
+    /// The serial it was sent with; nil where it was not sent.
+    @discardableResult
+    private func transmit(_ message: Message) -> UInt32? {
+        guard isOpen, message.failure == nil else { return nil }
+        var serial: dbus_uint32_t = 0
+        // Fails only for want of memory: then it is as if the bus had lost it, and deadlines speak.
+        return dbus_connection_send(raw, message.raw, &serial) != 0 ? serial : nil
+    }
+
+    /// Calls, and hands over the answer from the loop, exactly once.
+    ///
+    /// - Parameter timeout: seconds; then the answer is NoReply. `.infinity` waits as long as the bus lives.
+    public func call(
+        _ message: Message, timeout: Double = 25, _ reply: @escaping (Result<[Value], Failure>) -> Void
+    ) {
+        message.noReplyExpected = false
+        guard let serial = transmit(message) else {
+            let failure = message.failure ?? (isOpen ? .noMemory : .disconnected)
+            loop.later { reply(.failure(failure)) }
+            return
+        }
+        pending.add(serial, to: message.destination, timeout: timeout, reply)
+    }
+
+    /// Calls and blocks for the answer (`dbus_connection_send_with_reply_and_block`); for command lines, not services.
+    public func callAndWait(_ message: Message, timeout: Double = 25) throws(Failure) -> [Value] {
+        if let failure = message.failure { throw failure }
+        guard isOpen else { throw .disconnected }
+        message.noReplyExpected = false
+        let milliseconds = Int32(clamping: MonotonicClock.microseconds(timeout) / 1_000)
+        let answer = Failure.catching {
+            dbus_connection_send_with_reply_and_block(raw, message.raw, milliseconds, $0)
+        }
+        guard let reply = answer.result else { throw answer.failure ?? .noMemory }
+        return try Message(owning: reply).outcome().get()
+    }
+
+    // MARK: Names
+
+    /// Asks for a well-known name without queueing for it; blocks (`dbus_bus_request_name`).
+    public func requestName(
+        _ name: String, replaceExisting: Bool = false, allowReplacement: Bool = false
+    ) throws(Failure) -> NameRequest {
+        guard Syntax.isBusName(name), !name.hasPrefix(":") else { throw .invalidArgs("Not a well-known bus name") }
+        guard isOpen else { throw .disconnected }
+        var flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE)
+        if replaceExisting { flags |= UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) }
+        if allowReplacement { flags |= UInt32(DBUS_NAME_FLAG_ALLOW_REPLACEMENT) }
+        let request = Failure.catching { dbus_bus_request_name(raw, name, flags, $0) }
+        if let failure = request.failure { throw failure }
+        switch request.result {
+        case DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER, DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER: return .owner
+        default:
+            let owner = try? callAndWait(Self.busCall("GetNameOwner", [.string(name)]))
+            return .taken(by: owner?.first?.stringValue)
+        }
+    }
+
+    /// Gives a name back without waiting.
+    public func releaseName(_ name: String) {
+        guard let message = try? Self.busCall("ReleaseName", [.string(name)]) else { return }
+        message.noReplyExpected = true
+        send(message)
+    }
+
+    static func busCall(_ member: String, _ arguments: [Value]) throws(Failure) -> Message {
+        let message = try Message.methodCall(
+            destination: Names.bus, path: Names.busPath, interface: Names.bus, member: member)
+        message.append(arguments)
+        return message
+    }
+
+    /// Asks the bus something; the answer comes from the loop.
+    func askBus(_ member: String, _ arguments: [Value], _ reply: @escaping (Result<[Value], Failure>) -> Void) {
+        do throws(Failure) {
+            call(try Self.busCall(member, arguments), reply)
+        } catch {
+            loop.later { reply(.failure(error)) }
+        }
+    }
+
+    // MARK: Receiving
+
+    func scheduleDispatch() {
+        guard isOpen, !dispatching else { return }
+        backlog?.arm(after: 0)
+    }
+
+    var hasBacklog: Bool { dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_COMPLETE }
+
+    /// Lets libdbus read or write, then handles what was read at once.
+    func handle(_ watch: OpaquePointer, _ flags: UInt32) {
+        guard isOpen else { return }
+        var flags = flags
+        // Nothing more is read before what was read is handled: this bounds what is in memory.
+        if hasBacklog { flags &= ~DBUS_WATCH_READABLE.rawValue }
+        if flags != 0 {
+            dispatching = true
+            // False is want of memory; the level-triggered watch calls again.
+            _ = dbus_watch_handle(watch, flags)
+            dispatching = false
+        }
+        dispatch()
+    }
+
+    private func dispatch() {
+        guard isOpen, !dispatching else { return }
+        dispatching = true
+        var left = Self.batch
+        var status = DBUS_DISPATCH_DATA_REMAINS
+        while left > 0, isOpen, status == DBUS_DISPATCH_DATA_REMAINS {
+            status = dbus_connection_dispatch(raw)
+            left -= 1
+        }
+        dispatching = false
+        guard isOpen else { return }
+        switch dbus_connection_get_dispatch_status(raw) {
+        case DBUS_DISPATCH_COMPLETE: break
+        case DBUS_DISPATCH_DATA_REMAINS: backlog?.arm(after: 0)
+        default: backlog?.arm(after: 0.1)
+        }
+    }
+
+    /// Every message that libdbus did not answer itself (it serves Peer). False leaves it to libdbus.
+    func receive(_ message: OpaquePointer) -> Bool {
+        switch dbus_message_get_type(message) {
+        case DBUS_MESSAGE_TYPE_METHOD_CALL:
+            objects.handle(Message(retaining: message), on: self)
+            return true
+        case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
+            pending.complete(Message(retaining: message))
+            return true
+        case DBUS_MESSAGE_TYPE_SIGNAL:
+            receive(signal: Message(retaining: message))
+            return true
+        default:
+            return false
+        }
+    }
+
+    private func receive(signal: Message) {
+        if dbus_message_is_signal(signal.raw, Names.localInterface, "Disconnected") != 0 {
+            if dbus_connection_get_is_connected(raw) == 0 { disconnected() }
+            return
+        }
+        if dbus_message_has_sender(signal.raw, Names.bus) != 0 {
+            if dbus_message_is_signal(signal.raw, Names.bus, "NameOwnerChanged") != 0 {
+                names.ownerChanged(signal)
+            } else if dbus_message_is_signal(signal.raw, Names.bus, "NameLost") != 0, let name = signal.firstString {
+                onNameLost?(name)
+            }
+        }
+        matches.deliver(signal)
+    }
+
+    private func disconnected() {
+        guard isOpen else { return }
+        isOpen = false
+        LoopBridge.detachWatches(self)
+        backlog = nil
+        let handler = onDisconnect
+        onDisconnect = nil
+        for reply in pending.removeAll() { reply(.failure(.disconnected)) }
+        handler?()
+    }
+}

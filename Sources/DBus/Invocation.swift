@@ -1,0 +1,73 @@
+import CDBus
+
+/// One method call that awaits exactly one answer, now or later.
+///
+/// Dropping it unanswered answers `org.freedesktop.DBus.Error.NoReply`; a second answer is ignored. Nothing is sent to
+/// a caller that wants no answer.
+public final class Invocation {
+    /// The caller's unique name, as the bus vouches for it; empty only without a bus between.
+    public let sender: String
+    public let path: String
+    public let interface: String
+    public let member: String
+    /// Of the types that the method declared.
+    public let arguments: [Value]
+    private let message: Message
+    private weak var connection: Connection?
+    private var answered = false
+
+    init(
+        _ message: Message, on connection: Connection, path: String, interface: String, member: String,
+        arguments: [Value]
+    ) {
+        self.message = message
+        self.connection = connection
+        self.path = path
+        self.interface = interface
+        self.member = member
+        self.arguments = arguments
+        sender = message.sender ?? ""
+    }
+
+    deinit {
+        if !answered { fail(.noReply("\(interface).\(member) ended without an answer")) }
+    }
+
+    /// Answers with those values; with an error where they are no valid values.
+    public func reply(_ values: [Value] = []) {
+        guard claim() else { return }
+        connection?.answer(message, values)
+    }
+
+    public func fail(_ failure: Failure) { fail(name: failure.name, message: failure.message) }
+
+    /// Answers with an error. A malformed name becomes `…Error.Failed`.
+    public func fail(name: String, message text: String) {
+        guard claim() else { return }
+        connection?.answer(message, Failure(name: name, message: text))
+    }
+
+    private func claim() -> Bool {
+        guard !answered else { return false }
+        answered = true
+        return true
+    }
+}
+
+extension Connection {
+    func answer(_ call: Message, _ values: [Value]) {
+        guard !call.noReplyExpected else { return }
+        let reply = call.reply()
+        reply.append(values)
+        if let failure = reply.failure {
+            answer(call, .failed("The answer cannot be sent: \(failure.message)"))
+        } else {
+            send(reply)
+        }
+    }
+
+    func answer(_ call: Message, _ failure: Failure) {
+        guard !call.noReplyExpected else { return }
+        send(call.error(name: failure.name, text: failure.message))
+    }
+}

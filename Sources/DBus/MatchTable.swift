@@ -1,0 +1,147 @@
+import CDBus
+
+/// What a subscription wants to hear; nil is anything.
+struct MatchRule: Hashable {
+    var path: String?
+    var interface: String?
+    var member: String?
+    var sender: String?
+    var arg0: String?
+
+    /// As the bus reads it; nil where a part is malformed, so that no signal can ever match.
+    var text: String? {
+        guard path.map(Syntax.isPath) ?? true, interface.map(Syntax.isInterface) ?? true,
+            member.map(Syntax.isMember) ?? true, sender.map(Syntax.isBusName) ?? true,
+            arg0.map({ !$0.utf8.contains(0) }) ?? true
+        else { return nil }
+        var text = "type='signal'"
+        if let sender { text += ",sender='\(sender)'" }
+        if let path { text += ",path='\(path)'" }
+        if let interface { text += ",interface='\(interface)'" }
+        if let member { text += ",member='\(member)'" }
+        if let arg0 {
+            // Inside quotes nothing but a quote needs escaping, and it cannot be escaped inside.
+            text += ",arg0='"
+            for character in arg0.unicodeScalars {
+                if character == "'" { text += "'\\''" } else { text.unicodeScalars.append(character) }
+            }
+            text += "'"
+        }
+        return text
+    }
+}
+
+/// A standing wish, such as a subscription or a name watch, until dropped.
+public final class Subscription {
+    private let end: () -> Void
+
+    init(_ end: @escaping () -> Void) { self.end = end }
+
+    deinit { end() }
+}
+
+/// The signals that somebody here wants: rules at the bus, shared and counted, and who to call.
+final class MatchTable {
+    final class Subscriber {
+        let handler: (Message) -> Void
+        var active = true
+        init(_ handler: @escaping (Message) -> Void) { self.handler = handler }
+    }
+
+    private struct Key: Hashable {
+        let path: String?
+        let arg0: String?
+    }
+
+    private final class Entry {
+        let rule: MatchRule
+        var subscribers: [Subscriber] = []
+        /// Knows who has the sender's name, where that is a well-known one.
+        var owner: Subscription?
+        init(_ rule: MatchRule) { self.rule = rule }
+    }
+
+    weak var connection: Connection?
+    /// References to each rule at the bus.
+    private var holds: [MatchRule: Int] = [:]
+    /// By what differs most, so that a thousand rules for a thousand paths or names cost one look.
+    private var entries: [Key: [Entry]] = [:]
+    private var usesArg0 = 0
+
+    // MARK: Rules at the bus
+
+    /// Adds the rule without waiting (`dbus_bus_add_match`), or another reference to it.
+    func hold(_ rule: MatchRule) {
+        let count = holds[rule, default: 0]
+        holds[rule] = count + 1
+        guard count == 0, let connection, connection.isOpen, let text = rule.text else { return }
+        dbus_bus_add_match(connection.raw, text, nil)
+    }
+
+    func release(_ rule: MatchRule) {
+        guard let count = holds[rule] else { return }
+        holds[rule] = count > 1 ? count - 1 : nil
+        guard count == 1, let connection, connection.isOpen, let text = rule.text else { return }
+        dbus_bus_remove_match(connection.raw, text, nil)
+    }
+
+    // MARK: Subscribers
+
+    func subscribe(_ rule: MatchRule, _ handler: @escaping (Message) -> Void) -> Subscription {
+        let subscriber = Subscriber(handler)
+        let key = Key(path: rule.path, arg0: rule.arg0)
+        if let entry = entries[key]?.first(where: { $0.rule == rule }) {
+            entry.subscribers.append(subscriber)
+        } else {
+            let entry = Entry(rule)
+            entry.subscribers.append(subscriber)
+            if let sender = rule.sender, sender != Names.bus, !sender.hasPrefix(":") {
+                // Asked before the rule is added: the owner is known before its first signal comes.
+                entry.owner = connection?.names.track(sender)
+            }
+            entries[key, default: []].append(entry)
+            if rule.arg0 != nil { usesArg0 += 1 }
+            hold(rule)
+        }
+        return Subscription { [weak self] in
+            subscriber.active = false
+            self?.remove(subscriber, rule, key)
+        }
+    }
+
+    private func remove(_ subscriber: Subscriber, _ rule: MatchRule, _ key: Key) {
+        guard let bucket = entries[key], let entry = bucket.first(where: { $0.rule == rule }) else { return }
+        entry.subscribers.removeAll { $0 === subscriber }
+        guard entry.subscribers.isEmpty else { return }
+        let left = bucket.filter { $0 !== entry }
+        entries[key] = left.isEmpty ? nil : left
+        if rule.arg0 != nil { usesArg0 -= 1 }
+        release(rule)
+    }
+
+    func deliver(_ signal: Message) {
+        guard !entries.isEmpty, let path = signal.path else { return }
+        deliver(signal, Key(path: path, arg0: nil))
+        deliver(signal, Key(path: nil, arg0: nil))
+        guard usesArg0 > 0, let arg0 = signal.firstString else { return }
+        deliver(signal, Key(path: path, arg0: arg0))
+        deliver(signal, Key(path: nil, arg0: arg0))
+    }
+
+    private func deliver(_ signal: Message, _ key: Key) {
+        guard let bucket = entries[key] else { return }
+        for entry in bucket where wants(entry.rule, signal) {
+            // A handler may drop other subscriptions: the array here is a copy, the flag is not.
+            for subscriber in entry.subscribers where subscriber.active { subscriber.handler(signal) }
+        }
+    }
+
+    private func wants(_ rule: MatchRule, _ signal: Message) -> Bool {
+        if let member = rule.member, dbus_message_has_member(signal.raw, member) == 0 { return false }
+        if let interface = rule.interface, dbus_message_has_interface(signal.raw, interface) == 0 { return false }
+        guard let sender = rule.sender else { return true }
+        if dbus_message_has_sender(signal.raw, sender) != 0 { return true }
+        guard let owner = connection?.names.owner(of: sender) else { return false }
+        return dbus_message_has_sender(signal.raw, owner) != 0
+    }
+}

@@ -1,0 +1,106 @@
+import EventLoop
+
+/// Who owns the bus names that somebody here cares about.
+final class NameTable {
+    /// A system bus allows 512 rules to a connection: names beyond this many share one rule for all names.
+    private static let ownRules = 128
+
+    private final class Watcher {
+        var vanished: (() -> Void)?
+        init(_ vanished: @escaping () -> Void) { self.vanished = vanished }
+    }
+
+    private final class Entry {
+        let rule: MatchRule
+        /// nil until the bus has said; empty for nobody.
+        var owner: String?
+        var watchers: [Watcher] = []
+        var trackers = 0
+        init(_ rule: MatchRule) { self.rule = rule }
+    }
+
+    weak var connection: Connection?
+    private var entries: [String: Entry] = [:]
+
+    /// The unique name behind a name that is tracked.
+    func owner(of name: String) -> String? {
+        guard let owner = entries[name]?.owner, !owner.isEmpty else { return nil }
+        return owner
+    }
+
+    /// Keeps ``owner(of:)`` true for the name until dropped.
+    func track(_ name: String) -> Subscription {
+        let entry = entry(for: name)
+        entry.trackers += 1
+        return Subscription { [weak self] in
+            entry.trackers -= 1
+            self?.cleanUp(name, entry)
+        }
+    }
+
+    /// Calls once from the loop when the name has no owner, now or later.
+    func watch(_ name: String, vanished: @escaping () -> Void) -> Subscription {
+        let watcher = Watcher(vanished)
+        let entry = entry(for: name)
+        entry.watchers.append(watcher)
+        if entry.owner == "" { later(name, entry) }
+        return Subscription { [weak self] in
+            watcher.vanished = nil
+            entry.watchers.removeAll { $0 === watcher }
+            self?.cleanUp(name, entry)
+        }
+    }
+
+    private func entry(for name: String) -> Entry {
+        if let entry = entries[name] { return entry }
+        let rule = MatchRule(
+            path: Names.busPath, interface: Names.bus, member: "NameOwnerChanged", sender: Names.bus,
+            arg0: entries.count < Self.ownRules ? name : nil)
+        let entry = Entry(rule)
+        entries[name] = entry
+        connection?.matches.hold(rule)
+        // Asked after the rule is added: whatever changes from here on is seen one way or the other.
+        connection?.askBus("GetNameOwner", [.string(name)]) { [weak self, weak entry] answer in
+            guard let self, let entry, entry.owner == nil else { return }
+            switch answer {
+            case .success(let values): entry.owner = values.first?.stringValue
+            case .failure(let failure) where failure.name == Failure.Name.nameHasNoOwner:
+                entry.owner = ""
+                self.fire(name, entry)
+            case .failure: break
+            }
+        }
+        return entry
+    }
+
+    func ownerChanged(_ signal: Message) {
+        guard !entries.isEmpty, let name = signal.firstString, let entry = entries[name],
+            let arguments = try? signal.arguments(), arguments.count == 3, let owner = arguments[2].stringValue
+        else { return }
+        entry.owner = owner
+        if owner.isEmpty { fire(name, entry) }
+    }
+
+    private func later(_ name: String, _ entry: Entry) {
+        connection?.loop.later { [weak self] in
+            if entry.owner == "" { self?.fire(name, entry) }
+        }
+    }
+
+    private func fire(_ name: String, _ entry: Entry) {
+        let watchers = entry.watchers
+        entry.watchers = []
+        for watcher in watchers {
+            let vanished = watcher.vanished
+            watcher.vanished = nil
+            vanished?()
+        }
+        cleanUp(name, entry)
+    }
+
+    private func cleanUp(_ name: String, _ entry: Entry) {
+        guard entry.watchers.isEmpty, entry.trackers == 0, entries[name] === entry else { return }
+        entries[name] = nil
+        connection?.matches.release(entry.rule)
+    }
+}

@@ -1,0 +1,219 @@
+import CDBus
+
+/// The objects of one connection and the dispatch of calls to them.
+///
+/// Serves Introspectable and Properties on every exported path and on the paths above it, ObjectManager where enabled;
+/// libdbus itself serves Peer, on any path. An exported object is kept alive until its path is removed.
+public final class ObjectTable {
+    struct Binding {
+        let object: AnyObject
+        let table: InterfaceTable
+    }
+
+    final class Node {
+        var bindings: [Binding] = []
+
+        func binding(_ interface: String) -> Binding? { bindings.first { $0.table.name == interface } }
+    }
+
+    weak var connection: Connection?
+    private(set) var nodes: [String: Node] = [:]
+    /// For every path above an exported one: its children and how many exported paths each leads to.
+    private(set) var children: [String: [String: Int]] = [:]
+    private(set) var managers: [String] = []
+    /// What answers on the paths between.
+    private let emptyNode = Node()
+    /// The property that a Set is changing, and whether its handler has told so.
+    private var setting: (path: String, interface: String, property: String, told: Bool)?
+
+    /// Asked before a call to an unknown path is answered with UnknownObject; nil leaves it at that.
+    public var unknownObject: ((String) -> Failure?)?
+
+    init() {}
+
+    // MARK: Exporting
+
+    /// Adds interfaces at a path; exporting again at the same path adds to it, also with another object.
+    ///
+    /// The path must be a valid object path and an interface not be there already: both are mistakes in the program.
+    public func export<Object>(_ object: Object, at path: String, interfaces: [Interface<Object>]) {
+        precondition(Syntax.isPath(path), "not an object path")
+        let node = nodes[path] ?? Node()
+        if nodes.updateValue(node, forKey: path) == nil { countChild(path, 1) }
+        var added: [Binding] = []
+        for interface in interfaces {
+            precondition(node.binding(interface.name) == nil, "\(interface.name) is exported twice at \(path)")
+            added.append(Binding(object: object, table: interface.table))
+            node.bindings.append(Binding(object: object, table: interface.table))
+        }
+        for manager in managers where Self.isBelow(path, manager) {
+            emit(
+                path: manager, interface: Names.objectManager, member: "InterfacesAdded",
+                [.objectPath(path), Self.describe(added)])
+        }
+    }
+
+    /// Takes an object off the bus. Nothing happens where there is none.
+    public func remove(path: String) {
+        guard let node = nodes.removeValue(forKey: path) else { return }
+        countChild(path, -1)
+        let interfaces = Value.strings(node.bindings.map(\.table.name))
+        for manager in managers where Self.isBelow(path, manager) {
+            emit(
+                path: manager, interface: Names.objectManager, member: "InterfacesRemoved",
+                [.objectPath(path), interfaces])
+        }
+    }
+
+    /// Serves `org.freedesktop.DBus.ObjectManager` at a path: everything exported below it is listed and announced.
+    public func enableObjectManager(at path: String) {
+        precondition(Syntax.isPath(path), "not an object path")
+        guard !managers.contains(path) else { return }
+        managers.append(path)
+        // The manager itself is there even with nothing exported at or below it.
+        if nodes[path] == nil {
+            nodes[path] = Node()
+            countChild(path, 1)
+        }
+    }
+
+    private func countChild(_ path: String, _ change: Int) {
+        var path = path[...]
+        while path != "/", let slash = path.lastIndex(of: "/") {
+            let name = String(path[path.index(after: slash)...])
+            path = slash == path.startIndex ? "/" : path[..<slash]
+            let count = children[String(path), default: [:]][name, default: 0] + change
+            children[String(path)]?[name] = count > 0 ? count : nil
+            if children[String(path)]?.isEmpty == true { children[String(path)] = nil }
+        }
+    }
+
+    static func isBelow(_ path: String, _ root: String) -> Bool {
+        guard root != "/" else { return path != "/" }
+        return path.utf8.count > root.utf8.count + 1 && path.hasPrefix(root)
+            && path.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/")
+    }
+
+    // MARK: Signals
+
+    /// Emits a signal to whoever asked for it, or to one peer only. Invalid values: nothing is sent.
+    public func emit(
+        path: String, interface: String, member: String, _ arguments: [Value] = [], to destination: String? = nil
+    ) {
+        guard let connection, connection.isOpen,
+            let signal = try? Message.signal(path: path, interface: interface, member: member)
+        else { return }
+        if let destination { signal.destination = destination }
+        signal.append(arguments)
+        connection.send(signal)
+    }
+
+    /// Emits PropertiesChanged, without the properties that were declared not to tell.
+    public func propertiesChanged(path: String, interface: String, _ properties: [(String, Value)]) {
+        let table = nodes[path]?.binding(interface)?.table
+        let told = properties.filter { table?.property($0.0)?.emitsChanged ?? true }
+        guard !told.isEmpty else { return }
+        if let setting, setting.path == path, setting.interface == interface,
+            told.contains(where: { $0.0 == setting.property })
+        {
+            self.setting?.told = true
+        }
+        emit(
+            path: path, interface: Names.properties, member: "PropertiesChanged",
+            [.string(interface), .properties(told), .strings([])])
+    }
+
+    /// Sets a property for a caller and sees that a change is told.
+    func set(_ property: InterfaceTable.Property, of binding: Binding, at path: String, to value: Value)
+        throws(Failure)
+    {
+        guard let set = property.set else {
+            throw .propertyReadOnly("\(binding.table.name).\(property.name) is read-only")
+        }
+        guard value.hasSignature(property.signature) else {
+            throw .invalidArgs(
+                "\(binding.table.name).\(property.name) is of type \(property.signature), not \(value.signature)")
+        }
+        let before = property.emitsChanged ? property.get(binding.object) : nil
+        let outer = setting
+        setting = (path, binding.table.name, property.name, false)
+        defer { setting = outer }
+        try set(binding.object, value)
+        guard let before, setting?.told == false else { return }
+        let after = property.get(binding.object)
+        if after != before {
+            propertiesChanged(path: path, interface: binding.table.name, [(property.name, after)])
+        }
+    }
+
+    // MARK: Dispatch
+
+    /// Answers a call, or hands it to the method that will.
+    func handle(_ call: Message, on connection: Connection) {
+        do throws(Failure) {
+            try dispatch(call, on: connection)
+        } catch {
+            connection.answer(call, error)
+        }
+    }
+
+    private func dispatch(_ call: Message, on connection: Connection) throws(Failure) {
+        guard let path = call.path, let member = call.member else { throw .unknownMethod("A call without a name") }
+        guard let node = nodes[path] ?? (children[path] == nil ? nil : emptyNode) else {
+            throw unknownObject?(path) ?? .unknownObject("No object at \(Syntax.shortened(path))")
+        }
+        guard let interface = call.interface else {
+            for binding in node.bindings {
+                if let method = binding.table.methods[member] {
+                    return try invoke(method, of: binding, path, call, on: connection)
+                }
+            }
+            for interface in StandardInterfaces.names {
+                if let answer = try StandardInterfaces.answer(self, node, path, interface, member, call) {
+                    return connection.answer(call, answer)
+                }
+            }
+            throw .unknownMethod("No method \(member) at \(Syntax.shortened(path))")
+        }
+        if let binding = node.binding(interface) {
+            guard let method = binding.table.methods[member] else {
+                throw .unknownMethod("No method \(member) in \(interface)")
+            }
+            return try invoke(method, of: binding, path, call, on: connection)
+        }
+        guard StandardInterfaces.serves(self, path, interface) else {
+            throw .unknownInterface("No interface \(interface) at \(Syntax.shortened(path))")
+        }
+        guard let answer = try StandardInterfaces.answer(self, node, path, interface, member, call) else {
+            throw .unknownMethod("No method \(member) in \(interface)")
+        }
+        connection.answer(call, answer)
+    }
+
+    private func invoke(
+        _ method: InterfaceTable.Method, of binding: Binding, _ path: String, _ call: Message,
+        on connection: Connection
+    ) throws(Failure) {
+        try Self.check(call, method.name, method.signature)
+        let arguments = try call.arguments()
+        let invocation = Invocation(
+            call, on: connection, path: path, interface: binding.table.name, member: method.name,
+            arguments: arguments)
+        method.handler(binding.object, invocation)
+    }
+
+    static func check(_ call: Message, _ member: String, _ expected: String) throws(Failure) {
+        guard dbus_message_has_signature(call.raw, expected) == 0 else { return }
+        throw .invalidArgs("\(member) takes (\(expected)), not (\(call.signature))")
+    }
+
+    static func describe(_ bindings: [Binding]) -> Value {
+        .dictionary(
+            key: "s", value: "a{sv}",
+            bindings.map { DictionaryEntry(key: .string($0.table.name), value: describe($0)) })
+    }
+
+    static func describe(_ binding: Binding) -> Value {
+        .properties(binding.table.properties.map { ($0.name, $0.get(binding.object)) })
+    }
+}

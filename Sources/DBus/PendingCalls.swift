@@ -1,0 +1,70 @@
+import CDBus
+import EventLoop
+
+/// The calls of one connection that wait for an answer.
+///
+/// Not libdbus's pending calls: those cost a timer, and so a file descriptor, each.
+final class PendingCalls {
+    private struct Call {
+        let reply: (Result<[Value], Failure>) -> Void
+        let deadline: UInt64
+        /// The only one besides the bus that may answer; nil where a well-known name was called.
+        let callee: String?
+    }
+
+    private let loop: EventLoop
+    private var calls: [UInt32: Call] = [:]
+    private var timer: Timer?
+    /// When the timer fires. It is left armed when a call is answered: re-arming for each call would cost more.
+    private var armed = UInt64.max
+
+    init(loop: EventLoop) { self.loop = loop }
+
+    func add(
+        _ serial: UInt32, to destination: String?, timeout: Double,
+        _ reply: @escaping (Result<[Value], Failure>) -> Void
+    ) {
+        let deadline = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
+        let callee = destination.flatMap { $0.hasPrefix(":") || $0 == Names.bus ? $0 : nil }
+        let earlier = calls.updateValue(Call(reply: reply, deadline: deadline, callee: callee), forKey: serial)
+        // The same message sent twice has the same serial.
+        earlier?.reply(.failure(.failed("The message was sent again")))
+        arm(deadline)
+    }
+
+    private func arm(_ deadline: UInt64) {
+        guard deadline < armed else { return }
+        armed = deadline
+        let timer = self.timer ?? Timer(on: loop) { [weak self] in self?.expire() }
+        self.timer = timer
+        timer.arm(at: deadline)
+    }
+
+    private func expire() {
+        armed = .max
+        let now = MonotonicClock.now()
+        let late = calls.filter { $0.value.deadline <= now }
+        for serial in late.keys { calls[serial] = nil }
+        if let next = calls.values.lazy.map(\.deadline).min() { arm(next) }
+        for serial in late.keys.sorted() { late[serial]?.reply(.failure(.noReply("No answer in time"))) }
+    }
+
+    /// Hands an answer to its call; nothing happens where nobody waits for it or it comes from somebody else.
+    func complete(_ answer: Message) {
+        let serial = answer.replySerial
+        guard let call = calls[serial] else { return }
+        // Serials are easy to guess, and a bus may let anybody send answers.
+        if let callee = call.callee, let sender = answer.sender, sender != callee, sender != Names.bus { return }
+        calls[serial] = nil
+        call.reply(answer.outcome())
+    }
+
+    /// Takes all of them, oldest first, without answering.
+    func removeAll() -> [(Result<[Value], Failure>) -> Void] {
+        let replies = calls.sorted { $0.key < $1.key }.map(\.value.reply)
+        calls = [:]
+        timer = nil
+        armed = .max
+        return replies
+    }
+}

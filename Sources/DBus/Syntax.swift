@@ -1,0 +1,31 @@
+import CDBus
+import Glibc
+
+/// libdbus's own validators, made safe for strings that contain NUL.
+enum Syntax {
+    private static func check(
+        _ text: String, _ validate: (UnsafePointer<CChar>, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t
+    ) -> Bool {
+        text.withCString { strlen($0) == text.utf8.count && validate($0, nil) != 0 }
+    }
+
+    static func isPath(_ text: String) -> Bool { check(text, dbus_validate_path) }
+    static func isInterface(_ text: String) -> Bool { check(text, dbus_validate_interface) }
+    static func isMember(_ text: String) -> Bool { check(text, dbus_validate_member) }
+    static func isErrorName(_ text: String) -> Bool { check(text, dbus_validate_error_name) }
+    static func isBusName(_ text: String) -> Bool { check(text, dbus_validate_bus_name) }
+
+    /// Any number of complete types, none included.
+    static func isSignature(_ text: String) -> Bool { check(text, dbus_signature_validate) }
+
+    /// One complete type that an array may hold: also a dictionary entry.
+    static func isElement(_ text: String) -> Bool {
+        if text.utf8.count == 1, let code = text.utf8.first {
+            return TypeCode.isBasic(code) || code == TypeCode.variant
+        }
+        return check("a" + text, dbus_signature_validate_single)
+    }
+
+    /// For texts of errors: not longer than a line or two, whatever a caller sent.
+    static func shortened(_ text: String) -> String { text.utf8.count <= 255 ? text : String(text.prefix(255)) + "…" }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct SupportTests {
+    @Test func privateBus_answersAndDies() throws {
+        let bus = try PrivateBus()
+        let names = try Child.run(
+            "dbus-send",
+            ["--session", "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ListNames"],
+            environment: bus.environment)
+        #expect(names.contains("org.freedesktop.DBus"))
+        bus.kill()
+        #expect(kill(bus.processID, 0) != 0)
+    }
+
+    @Test func privatePulse_playsATone_earHearsIt() throws {
+        let pulse = try PrivatePulse(sinks: ["speaker", "other"])
+        let ear = try Ear(pulse, sink: "speaker")
+        let tone = try Tone(pulse, hertz: 440, properties: ["media.role": "music"])
+        #expect(ear.waitUntil(440, above: -15))
+        #expect(eventually { abs(ear.level(of: 440) - -12) < 0.5 })
+        #expect(ear.level(of: 1_000) < -50)
+        try tone.cork()
+        #expect(ear.waitUntil(440, below: -60))
+        let trace = ear.trace(440)
+        #expect(trace.contains { $0.level > -15 })
+        let program = try Tone.program(pulse, hertz: 1_000, properties: ["media.role": "phone"])
+        #expect(ear.waitUntil(1_000, above: -15))
+        #expect(try pulse.pactl(["list", "sink-inputs"]).contains("application.process.id = \"\(program.processID)\""))
+        pulse.suspend()
+        pulse.resume()
+        try pulse.restart()
+        #expect(try pulse.pactl(["list", "short", "sinks"]).contains("other"))
+    }
+
+    @Test func child_endsAndIsReported() throws {
+        let child = try Child("sh", ["-c", "echo ready; read x; echo $x; exit 7"])
+        #expect(child.line { $0 == "ready" } != nil)
+        child.send("hello")
+        #expect(child.wait() == .code(7))
+        #expect(child.output == ["ready", "hello"])
+        let killed = try Child("sleep", ["100"])
+        killed.kill()
+        #expect(killed.wait() == .signal(SIGKILL))
+        #expect(throws: SupportError.self) { try Child("/nowhere/at/all") }
+    }
+}

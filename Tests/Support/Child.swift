@@ -1,0 +1,197 @@
+import Foundation
+
+/// A program we started. Killed, with everything it started itself, when this object goes or the tests end.
+///
+/// Its output is read whenever this object is asked something; 1 MB waits unread before the program does.
+public final class Child {
+    /// How a program ended.
+    public enum Exit: Equatable, Sendable {
+        case code(Int32)
+        case signal(Int32)
+    }
+
+    public let processID: Int32
+    public let name: String
+    /// Whole lines so far, without their line ends.
+    public private(set) var output: [String] = []
+    public private(set) var errors: [String] = []
+    private var exit: Exit?
+    private var descriptors: [Int32]
+    private var rests: [[UInt8]] = [[], []]
+    private var input: Int32
+
+    /// Starts `program` (a path, or a name in PATH). `environment` is all it gets; `nil` for our own.
+    public init(
+        _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, folder: String? = nil
+    ) throws {
+        name = URL(fileURLWithPath: program).lastPathComponent
+        let reaper = Reaper.shared
+        var pipes: [[Int32]] = []
+        for _ in 0..<3 {
+            guard let ends = closedPipe() else { throw SupportError("pipe: \(String(cString: strerror(errno)))") }
+            pipes.append(ends)
+        }
+        var process: pid_t = 0
+        let status = spawn(
+            &process, (folder.map { ["env", "-C", $0] } ?? []) + [program] + arguments,
+            environment: environment ?? ProcessInfo.processInfo.environment,
+            descriptors: [(pipes[0][0], 0), (pipes[1][1], 1), (pipes[2][1], 2)])
+        close(pipes[0][0])
+        close(pipes[1][1])
+        close(pipes[2][1])
+        processID = process
+        input = pipes[0][1]
+        descriptors = [pipes[1][0], pipes[2][0]]
+        guard status == 0 else {
+            exit = .code(127)
+            throw SupportError("cannot start \(program): \(String(cString: strerror(status)))")
+        }
+        reaper.add(process: process)
+        for descriptor in descriptors {
+            _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+            _ = fcntl(descriptor, 1031 /* F_SETPIPE_SZ */, 1 << 20)
+        }
+    }
+
+    deinit {
+        if exit == nil {
+            Glibc.kill(-processID, SIGKILL)
+            var status: Int32 = 0
+            Reaper.shared.remove(process: processID)
+            waitpid(processID, &status, 0)
+        }
+        for descriptor in descriptors + [input] where descriptor >= 0 { close(descriptor) }
+    }
+
+    public var isRunning: Bool {
+        pump(milliseconds: 0)
+        return exit == nil
+    }
+
+    /// Everything it wrote to standard output so far.
+    public var text: String {
+        pump(milliseconds: 0)
+        return output.joined(separator: "\n")
+    }
+
+    /// Sends a signal to the program alone.
+    public func signal(_ number: Int32) {
+        if exit == nil { Glibc.kill(processID, number) }
+    }
+
+    /// SIGKILL to it and everything it started; waits for its end.
+    public func kill() {
+        guard exit == nil else { return }
+        Glibc.kill(-processID, SIGKILL)
+        _ = wait(timeout: 10)
+    }
+
+    /// SIGSTOP, and not before the kernel says it is stopped.
+    public func suspend() {
+        signal(SIGSTOP)
+        eventually(timeout: 5) { state == "T" }
+    }
+
+    public func resume() { signal(SIGCONT) }
+
+    /// Writes a line to its standard input.
+    public func send(_ line: String) {
+        var line = line + "\n"
+        line.withUTF8 { _ = write(input, $0.baseAddress, $0.count) }
+    }
+
+    public func closeInput() {
+        if input >= 0 { close(input) }
+        input = -1
+    }
+
+    /// How it ended; nil where it still ran after `timeout` seconds.
+    public func wait(timeout: Double = 10) -> Exit? {
+        let end = monotonicNow() + timeout
+        while true {
+            pump(milliseconds: 0)
+            if let exit { return exit }
+            if monotonicNow() >= end { return nil }
+            pump(milliseconds: 5)
+        }
+    }
+
+    /// The first line of output (or errors) that passes `test`, waiting for it; nil after `timeout` seconds or its end.
+    public func line(timeout: Double = 10, where test: (String) -> Bool) -> String? {
+        let end = monotonicNow() + timeout
+        while true {
+            pump(milliseconds: 0)
+            if let found = output.first(where: test) ?? errors.first(where: test) { return found }
+            if exit != nil || monotonicNow() >= end { return nil }
+            pump(milliseconds: 5)
+        }
+    }
+
+    /// Runs a program to its end and returns what it wrote; throws where it fails or takes longer than `timeout`.
+    @discardableResult
+    public static func run(
+        _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, timeout: Double = 20
+    ) throws -> String {
+        let child = try Child(program, arguments, environment: environment)
+        child.closeInput()
+        guard let exit = child.wait(timeout: timeout) else {
+            throw SupportError("\(program) \(arguments): no end after \(timeout) s")
+        }
+        guard exit == .code(0) else {
+            throw SupportError("\(program) \(arguments): \(exit) \(child.errors.joined(separator: " "))")
+        }
+        return child.text
+    }
+
+    private var state: String? {
+        guard let stat = try? String(contentsOfFile: "/proc/\(processID)/stat", encoding: .utf8),
+            let end = stat.lastIndex(of: ")")
+        else { return nil }
+        return stat[end...].split(separator: " ").dropFirst().first.map(String.init)
+    }
+
+    private func pump(milliseconds: Int32) {
+        var polls = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        if milliseconds > 0 {
+            if descriptors.allSatisfy({ $0 < 0 }) { usleep(1_000) } else { poll(&polls, 2, milliseconds) }
+        }
+        var ended = exit != nil
+        if !ended {
+            // Looked at, not reaped: the number stays ours until the reaper forgot it.
+            var info = siginfo_t()
+            if waitid(P_PID, id_t(processID), &info, WEXITED | WNOHANG | WNOWAIT) == 0, info.si_signo == SIGCHLD {
+                ended = true
+            }
+        }
+        drain(0)
+        drain(1)
+        guard ended, exit == nil else { return }
+        Reaper.shared.remove(process: processID)
+        var status: Int32 = 0
+        waitpid(processID, &status, 0)
+        exit = status & 0x7f == 0 ? .code((status >> 8) & 0xff) : .signal(status & 0x7f)
+    }
+
+    private func drain(_ which: Int) {
+        guard descriptors[which] >= 0 else { return }
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptors[which], &buffer, buffer.count)
+            if count > 0 {
+                rests[which] += buffer[..<count]
+            } else {
+                if count == 0 {
+                    close(descriptors[which])
+                    descriptors[which] = -1
+                    if !rests[which].isEmpty { rests[which].append(10) }
+                }
+                break
+            }
+        }
+        while let end = rests[which].firstIndex(of: 10) {
+            let line = String(decoding: rests[which][..<end], as: UTF8.self)
+            rests[which].removeSubrange(...end)
+            if which == 0 { output.append(line) } else { errors.append(line) }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import CPulse
+import Foundation
+
+/// Hears what comes out of a sink: one continuous recording of its monitor, 48 kHz mono, from creation on.
+public final class Ear {
+    public static let rate = 48_000.0
+
+    private let connection: PulseThread
+    private let stream: OpaquePointer
+    private let recording = Recording()
+
+    /// Starts to listen and waits until the first samples are there. Fragments of `fragment` seconds.
+    public init(_ pulse: PrivatePulse, sink: String, fragment: Double = 0.002) throws {
+        let connection = try PulseThread(server: pulse.serverString, name: "ear", properties: ["media.role": "test"])
+        self.connection = connection
+        var spec = pa_sample_spec(format: PA_SAMPLE_S16LE, rate: UInt32(Ear.rate), channels: 1)
+        guard let made = connection.locked({ pa_stream_new(connection.context, "ear", &spec, nil) }) else {
+            throw SupportError("pa_stream_new")
+        }
+        stream = made
+        let context = Unmanaged.passUnretained(recording).toOpaque()
+        var buffer = pa_buffer_attr()
+        buffer.maxlength = .max
+        buffer.fragsize = UInt32(max(2, fragment * Ear.rate * 2)) & ~1
+        let flags = PA_STREAM_ADJUST_LATENCY.rawValue | PA_STREAM_DONT_MOVE.rawValue
+        let status = connection.locked {
+            pa_stream_set_read_callback(
+                made,
+                { stream, _, context in
+                    guard let stream, let context else { return }
+                    Unmanaged<Recording>.fromOpaque(context).takeUnretainedValue().read(stream)
+                }, context)
+            return pa_stream_connect_record(made, sink + ".monitor", &buffer, pa_stream_flags(rawValue: flags))
+        }
+        guard status == 0, eventually(timeout: 10, { connection.locked { !recording.samples.isEmpty } }) else {
+            throw SupportError("cannot hear \(sink)")
+        }
+    }
+
+    deinit {
+        connection.locked {
+            pa_stream_set_read_callback(stream, nil, nil)
+            pa_stream_disconnect(stream)
+            pa_stream_unref(stream)
+        }
+    }
+
+    /// What is in the recording now: seconds of it.
+    public var duration: Double { connection.locked { Double(recording.samples.count) } / Ear.rate }
+
+    /// The pitch's level in dBFS (0 a full-scale sine, -120 silence) over the last `seconds` heard.
+    public func level(of hertz: Double, last seconds: Double = 0.05) -> Double {
+        connection.locked {
+            Pitch.level(of: hertz, in: recording.samples.suffix(Int(seconds * Ear.rate)), rate: Ear.rate)
+        }
+    }
+
+    /// Waits until the pitch is at least (`above`) or at most (`below`) that loud, in dBFS, in samples heard from now
+    /// on, over `window` seconds; false after `timeout` seconds.
+    public func waitUntil(
+        _ hertz: Double, above: Double? = nil, below: Double? = nil, window: Double = 0.02, timeout: Double = 10
+    ) -> Bool {
+        let fresh = connection.locked { recording.samples.count } + Int(window * Ear.rate)
+        return eventually(timeout: timeout) {
+            guard connection.locked({ recording.samples.count }) >= fresh else { return false }
+            let level = level(of: hertz, last: window)
+            return level >= (above ?? -.infinity) && level <= (below ?? .infinity)
+        }
+    }
+
+    /// The pitch's level, window by window, with the time (``monotonicNow()``) each window ended; heard since `since`.
+    public func trace(_ hertz: Double, window: Double = 0.005, since: Double = 0) -> [(time: Double, level: Double)] {
+        let (samples, blocks) = connection.locked { (recording.samples, recording.blocks) }
+        let count = max(1, Int(window * Ear.rate))
+        var result: [(time: Double, level: Double)] = []
+        var block = 0
+        var start = 0
+        while start + count <= samples.count {
+            let end = start + count
+            while block < blocks.count - 1, blocks[block].end < end { block += 1 }
+            let time = blocks[block].arrival - Double(blocks[block].end - end) / Ear.rate
+            if time >= since {
+                result.append((time, Pitch.level(of: hertz, in: samples[start..<end], rate: Ear.rate)))
+            }
+            start = end
+        }
+        return result
+    }
+
+    /// What libpulse's thread writes; read under the connection's lock.
+    private final class Recording {
+        var samples: [Int16] = []
+        /// One for each fragment: where it ends, and when it came.
+        var blocks: [(end: Int, arrival: Double)] = []
+
+        func read(_ stream: OpaquePointer) {
+            let now = monotonicNow()
+            while pa_stream_readable_size(stream) > 0 {
+                var data: UnsafeRawPointer?
+                var size = 0
+                guard pa_stream_peek(stream, &data, &size) == 0, size > 0 else { break }
+                if let data {
+                    samples.append(
+                        contentsOf: UnsafeBufferPointer(
+                            start: data.assumingMemoryBound(to: Int16.self), count: size / 2))
+                } else {
+                    samples.append(contentsOf: repeatElement(0, count: size / 2))
+                }
+                pa_stream_drop(stream)
+                blocks.append((samples.count, now))
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import Foundation
+
+/// A fresh folder only we can read; removed with this object, at the latest when the tests end.
+public final class PrivateFolder {
+    public let path: String
+
+    public init() throws {
+        // Short, because sockets in it must fit 108 bytes.
+        var template = Array("/tmp/sessiond-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw SupportError("mkdtemp: \(String(cString: strerror(errno)))") }
+        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        Reaper.shared.add(folder: path)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Makes a folder in it (with those above it) and returns its path.
+    public func folder(_ name: String) throws -> String {
+        let made = path + "/" + name
+        try FileManager.default.createDirectory(
+            atPath: made, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return made
+    }
+
+    /// Writes a file in it and returns its path.
+    @discardableResult
+    public func file(_ name: String, _ text: String) throws -> String {
+        let made = path + "/" + name
+        try text.write(toFile: made, atomically: true, encoding: .utf8)
+        return made
+    }
+}

@@ -1,0 +1,5 @@
+/// A private server or program did not do what a test needs: the message says which and shows what it wrote.
+public struct SupportError: Error, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,139 @@
+import CPulse
+import Foundation
+
+/// A sine played through a PulseAudio client connection of its own: a program that never heard of us.
+public final class Tone {
+    private let connection: PulseThread
+    private let stream: OpaquePointer
+    private let wave: Wave
+
+    /// Starts to play and waits until the server has the stream. `properties` are the stream's (`media.role`, …);
+    /// `processID` is what the client says of itself; `sink` nil is the server's choice; `obeysCork` makes it pause
+    /// when the server asks (`request-cork`).
+    public init(
+        _ pulse: PrivatePulse, hertz: Double, amplitude: Double = 0.25, name: String = "tone", sink: String? = nil,
+        processID: Int32? = nil, properties: [String: String] = [:], obeysCork: Bool = false, latency: Double = 0.02
+    ) throws {
+        var own: [String: String] = [:]
+        if let processID { own["application.process.id"] = String(processID) }
+        let connection = try PulseThread(server: pulse.serverString, name: name, properties: own)
+        self.connection = connection
+        wave = Wave(hertz: hertz, amplitude: amplitude, obeysCork: obeysCork)
+        var spec = pa_sample_spec(format: PA_SAMPLE_S16LE, rate: 48_000, channels: 1)
+        let list = pa_proplist_new()
+        for (key, value) in properties { pa_proplist_sets(list, key, value) }
+        defer { pa_proplist_free(list) }
+        let made = connection.locked { pa_stream_new_with_proplist(connection.context, name, &spec, nil, list) }
+        guard let made else { throw SupportError("pa_stream_new_with_proplist") }
+        stream = made
+        let context = Unmanaged.passUnretained(wave).toOpaque()
+        var buffer = pa_buffer_attr()
+        buffer.maxlength = .max
+        buffer.tlength = UInt32(latency * 48_000) * 2
+        buffer.prebuf = .max
+        buffer.minreq = .max
+        connection.locked {
+            pa_stream_set_write_callback(
+                made,
+                { stream, size, context in
+                    guard let stream, let context else { return }
+                    Unmanaged<Wave>.fromOpaque(context).takeUnretainedValue().write(to: stream, size)
+                }, context)
+            pa_stream_set_event_callback(
+                made,
+                { stream, name, _, context in
+                    guard let stream, let name, let context else { return }
+                    Unmanaged<Wave>.fromOpaque(context).takeUnretainedValue().event(String(cString: name), on: stream)
+                }, context)
+            _ = pa_stream_connect_playback(made, sink, &buffer, PA_STREAM_ADJUST_LATENCY, nil, nil)
+        }
+        guard eventually(timeout: 10, { state == PA_STREAM_READY || state == PA_STREAM_FAILED }),
+            state == PA_STREAM_READY
+        else { throw SupportError("\(name) cannot play") }
+    }
+
+    deinit {
+        connection.locked {
+            pa_stream_set_write_callback(stream, nil, nil)
+            pa_stream_set_event_callback(stream, nil, nil)
+            pa_stream_disconnect(stream)
+            pa_stream_unref(stream)
+        }
+    }
+
+    private var state: pa_stream_state_t { connection.locked { pa_stream_get_state(stream) } }
+
+    /// The server's number for the stream (sink input).
+    public var index: UInt32 { connection.locked { pa_stream_get_index(stream) } }
+    /// The sink it plays on now.
+    public var sink: String {
+        connection.locked { pa_stream_get_device_name(stream).map { String(cString: $0) } ?? "" }
+    }
+    public var isCorked: Bool { connection.locked { pa_stream_is_corked(stream) == 1 } }
+    public var isFailed: Bool { state == PA_STREAM_FAILED }
+    /// What the server asked of it so far (`request-cork`, …).
+    public var events: [String] { connection.locked { wave.events } }
+
+    public func cork() throws { try connection.wait { pa_stream_cork(stream, 1, nil, nil) } }
+    public func uncork() throws { try connection.wait { pa_stream_cork(stream, 0, nil, nil) } }
+
+    /// A real program in a process of its own (pacat) that plays `hertz` for `seconds`; returns without waiting for it.
+    public static func program(
+        _ pulse: PrivatePulse, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25, name: String = "pacat",
+        sink: String? = nil, properties: [String: String] = [:]
+    ) throws -> Child {
+        let wave = Wave(hertz: hertz, amplitude: amplitude, obeysCork: false)
+        let path = pulse.folder.path + "/tone-\(hertz)-\(seconds)-\(amplitude).raw"
+        if !FileManager.default.fileExists(atPath: path) {
+            let data = wave.samples(Int(seconds * 48_000)).withUnsafeBytes { Data($0) }
+            try data.write(to: URL(fileURLWithPath: path))
+        }
+        var arguments = [
+            "--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=1", "--latency-msec=20",
+            "--client-name=\(name)", "--stream-name=\(name)",
+        ]
+        if let sink { arguments.append("--device=\(sink)") }
+        for (key, value) in properties { arguments.append("--property=\(key)=\(value)") }
+        return try Child("pacat", arguments + [path], environment: pulse.environment)
+    }
+
+    /// What libpulse's thread uses; else touched under the connection's lock.
+    private final class Wave {
+        let step: Double
+        let amplitude: Double
+        let obeysCork: Bool
+        var phase = 0.0
+        var events: [String] = []
+
+        init(hertz: Double, amplitude: Double, obeysCork: Bool) {
+            step = 2 * Double.pi * hertz / 48_000
+            self.amplitude = amplitude
+            self.obeysCork = obeysCork
+        }
+
+        func samples(_ count: Int) -> [Int16] {
+            (0..<count).map { _ in
+                let value = Int16(amplitude * 32_767 * sin(phase))
+                phase = (phase + step).truncatingRemainder(dividingBy: 2 * Double.pi)
+                return value
+            }
+        }
+
+        func write(to stream: OpaquePointer, _ size: Int) {
+            let block = samples(size / 2)
+            _ = block.withUnsafeBytes { pa_stream_write(stream, $0.baseAddress, $0.count, nil, 0, PA_SEEK_RELATIVE) }
+        }
+
+        func event(_ name: String, on stream: OpaquePointer) {
+            events.append(name)
+            guard obeysCork else { return }
+            let operation: OpaquePointer? =
+                switch name {
+                case PA_STREAM_EVENT_REQUEST_CORK: pa_stream_cork(stream, 1, nil, nil)
+                case PA_STREAM_EVENT_REQUEST_UNCORK: pa_stream_cork(stream, 0, nil, nil)
+                default: nil
+                }
+            if let operation { pa_operation_unref(operation) }
+        }
+    }
+}
