@@ -9,9 +9,8 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target
-{
-    .target(name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: strict)
+func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -77,7 +76,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
-        program("sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
+        program(
+            "sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears.
         room("TestSupport", path: "Tests/Support", ["CPulse", "DBus", "EventLoop"]),
