@@ -101,7 +101,7 @@ import Testing
                 let file = try KeyFile(bytes: bytes, file: "f")
                 #expect(try KeyFile(bytes: bytes, file: "f") == file)
                 for entry in file.sections.flatMap(\.entries) { readEveryWay(entry) }
-            } catch let error as KeyFileError {
+            } catch {
                 let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
                 #expect((1...lines.count).contains(error.position.line))
                 #expect((1...(lines[error.position.line - 1].count + 1)).contains(error.position.column))

@@ -69,8 +69,8 @@ import Testing
                 let error = #expect(throws: KeyFileError.self, "\(key.section).\(name) = \(value)") {
                     try settings("[\(key.section)]\n\(name) = \(value)")
                 }
-                let column = name.unicodeScalars.count + (value.isEmpty ? 3 : 4)
-                #expect(error?.position == KeyFile.Position(line: 2, column: column), "\(name) = \(value)")
+                let position = KeyFile.Position(line: 2, column: name.unicodeScalars.count + 4)
+                #expect(error?.position == position, "\(name) = \(value)")
             }
         }
     }
@@ -124,8 +124,8 @@ import Testing
         let page = try Repository.text("man/sessiond.conf.5")
         for section in SettingKey.sections { #expect(page.contains(".Ss [\(section)]\n"), "\(section)") }
         for (key, line) in DefaultFile.keys {
-            let value = line.value.replacing("-", with: "\\-")
-            #expect(page.contains(".It Cm \(line.key) = \(value)\n"), "\(key.section).\(line.key) = \(value)")
+            let item = "\(line.key) = \(line.value)".replacing("-", with: "\\-")
+            #expect(page.contains(".It Cm \(item)\n"), "[\(key.section)] \(item)")
             if case .real(let range, let unit) = key.kind {
                 let range = "\(range.lowerBound) to \(range.upperBound) \(unit)".replacing("-", with: "\\-")
                 #expect(page.contains(range), "\(line.key): \(range)")
