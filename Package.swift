@@ -12,7 +12,8 @@ let strict: [SwiftSetting] = [
 /// Ours on the bus; each is data/dbus/org.sessiond1.<name>.xml.
 let interfaces = ["Manager", "Session", "Plugins", "Player", "Recorder"]
 
-func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target
+func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = [])
+    -> Target
 {
     .target(name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: strict)
 }
@@ -83,7 +84,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
-        program("sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
+        program(
+            "sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears.
         room("TestSupport", path: "Tests/Support", ["CPulse", "DBus", "EventLoop"]),

@@ -81,7 +81,7 @@ extension Connection {
         do throws(Failure) {
             let message = try Message.methodCall(
                 destination: destination, path: path, interface: interface, member: member)
-            try message.append(arguments)
+            message.append(arguments)
             call(message, timeout: timeout, reply)
         } catch {
             reply(.failure(error))
@@ -95,7 +95,7 @@ extension Connection {
     ) throws(Failure) -> [Value] {
         let message = try Message.methodCall(
             destination: destination, path: path, interface: interface, member: member)
-        try message.append(arguments)
+        message.append(arguments)
         return try callAndWait(message, timeout: timeout)
     }
 }

@@ -1,0 +1,120 @@
+# What there is to do: make help. Each target installs the Debian packages it misses (Scripts/setup).
+
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+KEEP ?=
+
+bindir = $(PREFIX)/bin
+datadir = $(PREFIX)/share
+mandir = $(datadir)/man
+unitdir = $(PREFIX)/lib/systemd
+sysusersdir = $(PREFIX)/lib/sysusers.d
+# dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
+policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
+
+programs = sessiond sessionctl sessiond-player sessiond-recorder
+release = swift build --configuration release --static-swift-stdlib
+products = .build/release
+installed = $(DESTDIR)$(bindir)
+
+.PHONY: help run test build release check format install uninstall clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' Makefile
+
+run: ## the demonstration with real sound; KEEP=1 leaves everything up afterwards
+	@Scripts/setup build run
+	@swift build
+	@KEEP='$(KEEP)' Scripts/demo
+
+test: ## all tests, on private servers
+	@Scripts/setup
+	@Scripts/check tests
+
+build: ## everything, for debugging
+	@Scripts/setup build
+	swift build
+
+release: ## optimized, with the Swift library inside
+	@Scripts/setup build
+	for program in $(programs); do $(release) --product $$program || exit 1; done
+
+check: ## everything that must hold before a change is in
+	@Scripts/setup
+	@Scripts/check
+
+format: ## lays the sources out anew
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+
+# Builds nothing: as root there should be nothing left to build.
+install: ## what make release built, and all that belongs to it; PREFIX, SYSCONFDIR, DESTDIR
+	@for program in $(programs); do \
+		test -x $(products)/$$program || { echo "$(products)/$$program is not there: make release first" >&2; exit 1; }; \
+	done
+	install -d $(installed)
+	install -s -m 755 $(addprefix $(products)/,$(programs)) $(installed)
+	install -d $(DESTDIR)$(datadir)/sessiond/plugins
+	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
+	install -d $(DESTDIR)$(datadir)/dbus-1/interfaces
+	install -m 644 data/dbus/*.xml $(DESTDIR)$(datadir)/dbus-1/interfaces
+	install -d $(DESTDIR)$(policydir)
+	install -m 644 data/dbus-1/system.d/org.sessiond1.conf $(DESTDIR)$(policydir)
+	install -d $(DESTDIR)$(sysusersdir)
+	install -m 644 data/sysusers.d/sessiond.conf $(DESTDIR)$(sysusersdir)
+	$(call fill,data/dbus-1/services/org.sessiond1.service,$(datadir)/dbus-1/services)
+	$(call fill,data/dbus-1/system-services/org.sessiond1.service,$(datadir)/dbus-1/system-services)
+	$(call fill,data/systemd/user/sessiond.service,$(unitdir)/user)
+	$(call fill,data/systemd/system/sessiond.service,$(unitdir)/system)
+	install -d $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8
+	install -m 644 man/*.1 $(DESTDIR)$(mandir)/man1
+	install -m 644 man/*.5 $(DESTDIR)$(mandir)/man5
+	install -m 644 man/*.8 $(DESTDIR)$(mandir)/man8
+	$(call completion,bash,bash-completion/completions,sessionctl)
+	$(call completion,zsh,zsh/site-functions,_sessionctl)
+	$(call completion,fish,fish/vendor_completions.d,sessionctl.fish)
+	install -d $(DESTDIR)$(datadir)/doc/sessiond
+	install -m 644 LICENSE data/sessiond.conf $(DESTDIR)$(datadir)/doc/sessiond
+	install -d $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d
+	@# What somebody has set stays; the new defaults are beside the documentation.
+	test -e $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf \
+		|| install -m 644 data/sessiond.conf $(DESTDIR)$(SYSCONFDIR)/sessiond
+
+# $(call fill,template without .in,folder): the template with its paths.
+define fill
+install -d $(DESTDIR)$(2)
+sed 's|@bindir@|$(bindir)|g' $(1).in >$(DESTDIR)$(2)/$(notdir $(1))
+chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
+endef
+
+# $(call completion,shell,folder,file): as the program writes it itself.
+define completion
+install -d $(DESTDIR)$(datadir)/$(2)
+$(products)/sessionctl --generate-completion-script $(1) >$(DESTDIR)$(datadir)/$(2)/$(3)
+chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
+endef
+
+uninstall: ## takes away what install put there; settings that were changed stay
+	rm -f $(addprefix $(installed)/,$(programs))
+	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
+	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
+	rm -f $(DESTDIR)$(policydir)/org.sessiond1.conf $(DESTDIR)$(sysusersdir)/sessiond.conf
+	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
+	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
+	rm -f $(DESTDIR)$(unitdir)/user/sessiond.service $(DESTDIR)$(unitdir)/system/sessiond.service
+	rm -f $(foreach page,$(notdir $(wildcard man/*.[158])),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(page))
+	rm -f $(DESTDIR)$(datadir)/bash-completion/completions/sessionctl
+	rm -f $(DESTDIR)$(datadir)/zsh/site-functions/_sessionctl
+	rm -f $(DESTDIR)$(datadir)/fish/vendor_completions.d/sessionctl.fish
+	rm -f $(DESTDIR)$(datadir)/doc/sessiond/LICENSE $(DESTDIR)$(datadir)/doc/sessiond/sessiond.conf
+	cmp -s data/sessiond.conf $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf \
+		&& rm -f $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf || true
+	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d) \
+		$(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond) $(wildcard $(DESTDIR)$(datadir)/sessiond/plugins) \
+		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(datadir)/doc/sessiond) 2>/dev/null
+
+clean: ## takes away what was built
+	swift package clean
+	rm -rf .build/check

@@ -1,0 +1,169 @@
+/// What a `*.plugin` file says about a plugin: who it is, what it can open and how to start it (contract §4).
+public struct PluginManifest: Sendable, Hashable {
+    /// What a plugin is for; open, because a third party may bring a kind of its own.
+    public struct Kind: RawRepresentable, Sendable, Hashable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let player = Kind(rawValue: "player")
+        public static let recorder = Kind(rawValue: "recorder")
+        public static let soundEffects = Kind(rawValue: "sound-effects")
+    }
+
+    /// Lower-case letters, digits, `-`, `_` and `.`, starting with a letter; at most 128 characters.
+    public let id: String
+    /// For people; by locale, the untranslated one under the empty string.
+    public let names: [String: String]
+    public let kind: Kind
+    /// The program and its arguments. A program without `/` is looked for beside the daemon's, then in `PATH`.
+    public let exec: [String]
+    public let version: String
+    /// URI schemes it opens, in lower case.
+    public let schemes: [String]
+    /// Media types it opens, `type/subtype` or `type/*`, in lower case.
+    public let mimeTypes: [String]
+
+    /// The untranslated name.
+    public var name: String { names[""] ?? id }
+
+    /// Whether it can open something of that scheme and, where known, that media type.
+    public func opens(scheme: String, mimeType: String?) -> Bool {
+        guard schemes.contains(scheme.lowercased()) else { return false }
+        guard let mimeType = mimeType?.lowercased() else { return true }
+        let family = mimeType.split(separator: "/").first.map { $0 + "/*" }
+        return mimeTypes.isEmpty || mimeTypes.contains(mimeType) || mimeTypes.contains { $0 == family ?? "" }
+    }
+
+    /// Reads a manifest. Throws at a missing, unknown or illegal key, naming the position.
+    public init(bytes: [UInt8], file: String) throws(KeyFileError) {
+        let parsed = try KeyFile(bytes: bytes, file: file)
+        if let other = parsed.sections.first(where: { $0.name != Self.section }) {
+            throw KeyFileError(
+                file: file, position: other.position,
+                "unknown section [\(other.name.prefix(64))]; a manifest has [\(Self.section)] alone")
+        }
+        guard let section = parsed[Self.section] else {
+            throw KeyFileError(
+                file: file, position: KeyFile.Position(line: 1, column: 1),
+                "no [\(Self.section)] section; start the file with it")
+        }
+        try self.init(section, file: file)
+    }
+
+    /// The one section of a manifest.
+    public static let section = "sessiond Plugin"
+    /// Every key there is; `Name` also with a locale, as in `Name[de]`.
+    public static let keys = ["Id", "Name", "Kind", "Exec", "Version", "Schemes", "MimeTypes"]
+
+    private init(_ section: KeyFile.Section, file: String) throws(KeyFileError) {
+        var names: [String: String] = [:]
+        for entry in section.entries where entry.key.hasPrefix("Name[") {
+            names[String(entry.key.dropFirst(5).dropLast())] = try entry.nonEmptyText()
+        }
+        if let unknown = section.entries.first(where: { !$0.key.hasPrefix("Name[") && !Self.keys.contains($0.key) }) {
+            throw unknown.keyRefusal(
+                "unknown key \(quoted(unknown.key)); use one of \(Self.keys.joined(separator: ", "))")
+        }
+        func required(_ key: String) throws(KeyFileError) -> KeyFile.Entry {
+            guard let entry = section[key] else {
+                throw KeyFileError(
+                    file: file, position: section.position, "no \(key) in [\(section.name)]; add \(key)=…")
+            }
+            return entry
+        }
+        id = try required("Id").identifier(allowing: "-_.")
+        names[""] = try required("Name").nonEmptyText()
+        self.names = names
+        kind = Kind(rawValue: try required("Kind").identifier(allowing: "-"))
+        exec = try required("Exec").command()
+        version = try required("Version").nonEmptyText()
+        schemes = try section["Schemes"]?.lowercasedList { isScheme($0) } ?? []
+        mimeTypes = try section["MimeTypes"]?.lowercasedList { isMimeType($0) } ?? []
+    }
+}
+
+extension KeyFile.Entry {
+    fileprivate func nonEmptyText() throws(KeyFileError) -> String {
+        let text = try text()
+        guard !text.isEmpty else { throw refusal("\(key) is empty; write \(key)=…") }
+        return text
+    }
+
+    fileprivate func identifier(allowing punctuation: String) throws(KeyFileError) -> String {
+        let text = try nonEmptyText()
+        let legal = text.unicodeScalars.allSatisfy {
+            ("a"..."z").contains($0) || ("0"..."9").contains($0) || punctuation.unicodeScalars.contains($0)
+        }
+        guard legal, let first = text.unicodeScalars.first, ("a"..."z").contains(first), text.utf8.count <= 128 else {
+            throw refusal(
+                "\(key) cannot be \(quoted(text)); start with a lower-case letter, then lower-case letters, digits "
+                    + "and any of \(quoted(punctuation)), 128 at most")
+        }
+        return text
+    }
+
+    fileprivate func lowercasedList(_ isLegal: (String) -> Bool) throws(KeyFileError) -> [String] {
+        var items: [String] = []
+        for item in try list().map({ $0.lowercased() }) {
+            guard isLegal(item) else { throw refusal("\(quoted(item)) cannot be one of \(key); take it out") }
+            guard !items.contains(item) else { throw refusal("\(quoted(item)) is there twice; take one out") }
+            guard items.count < 256 else { throw refusal("\(key) has more than 256 items; shorten it") }
+            items.append(item)
+        }
+        return items
+    }
+
+    /// Words with spaces between; `"…"` keeps spaces, a backslash in it the character after (desktop entry `Exec`).
+    fileprivate func command() throws(KeyFileError) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var isQuoted = false
+        var isEscaped = false
+        for scalar in try text().unicodeScalars {
+            if isEscaped {
+                word?.unicodeScalars.append(scalar)
+                isEscaped = false
+            } else if isQuoted, scalar == "\\" {
+                isEscaped = true
+            } else if scalar == "\"" {
+                isQuoted.toggle()
+                word = word ?? ""
+            } else if !isQuoted, scalar == " " || scalar == "\t" {
+                if let finished = word { words.append(finished) }
+                word = nil
+            } else if !isQuoted, "'`$\\<>~|&;*?#()%\n\r".unicodeScalars.contains(scalar) {
+                throw refusal("\(quoted(String(scalar))) outside quotes; no shell reads \(key), write \"…\" around it")
+            } else {
+                word = (word ?? "") + String(scalar)
+            }
+        }
+        guard !isQuoted else { throw refusal("a quote in \(key) is not closed; add \"") }
+        if let finished = word { words.append(finished) }
+        guard let program = words.first, !program.isEmpty else {
+            throw refusal("\(key) names no program; write its name or its absolute path")
+        }
+        guard !program.contains("/") || program.hasPrefix("/") else {
+            throw refusal("\(quoted(program)) is neither a name nor an absolute path; write one of them")
+        }
+        return words
+    }
+}
+
+/// RFC 3986 §3.1.
+private func isScheme(_ text: String) -> Bool {
+    guard let first = text.unicodeScalars.first, ("a"..."z").contains(first) else { return false }
+    return text.unicodeScalars.allSatisfy {
+        ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0 == "+" || $0 == "-" || $0 == "."
+    }
+}
+
+private func isMimeType(_ text: String) -> Bool {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    return parts.count == 2
+        && parts.allSatisfy { part in
+            !part.isEmpty
+                && part.unicodeScalars.allSatisfy {
+                    ("a"..."z").contains($0) || ("0"..."9").contains($0) || "!#$&-^_.+*".unicodeScalars.contains($0)
+                }
+        }
+}

@@ -1,0 +1,126 @@
+/// The daemon's settings, typed and in range (contract §6).
+///
+/// Starts at the defaults; each file that is merged overrides what it names. Pure: the caller reads the files. The
+/// table of keys in ``SettingKey`` says what each one means.
+public struct Settings: Sendable, Hashable {
+    public var interruption = Interruption()
+    public var ducking = Ducking()
+    public var enforcement = Enforcement()
+    public var adoption = Adoption()
+    /// What a stream's `media.role` makes of it, by the role in lower case; compare roles without regard to case.
+    public var roles: [String: Role] = Role.defaults
+    public var mpris = MPRIS()
+    public var privileges = Privileges()
+    public var limits = Limits()
+
+    /// How long claims last.
+    public struct Interruption: Sendable, Hashable {
+        /// Seconds an `ended` session that does not come back keeps its claim.
+        public var grace = 5.0
+        /// Seconds after which a resume is no longer recommended; 0: none.
+        public var maxAge = 0.0
+    }
+
+    /// How others are lowered.
+    public struct Ducking: Sendable, Hashable {
+        /// Decibels, at most 0.
+        public var gain = -12.0
+        /// Seconds to go down.
+        public var attack = 0.08
+        /// Seconds to come back up.
+        public var release = 0.4
+        /// Seconds to stay down between prompts.
+        public var hold = 0.25
+    }
+
+    /// What happens to a session that is told to fall silent and does not.
+    public struct Enforcement: Sendable, Hashable {
+        public enum Mode: String, CaseIterable, Sendable, Hashable {
+            case off, cooperative, full
+        }
+        public var mode = Mode.full
+        /// Seconds a session that was told has to fall silent.
+        public var deadline = 0.25
+    }
+
+    /// Whether streams of programs that never spoke to the daemon count as sessions.
+    public struct Adoption: Sendable, Hashable {
+        public enum Streams: String, CaseIterable, Sendable, Hashable {
+            case off, calls, all
+        }
+        public var streams = Streams.calls
+    }
+
+    /// The session an adopted stream of a role stands for.
+    public struct Role: Sendable, Hashable {
+        public let configuration: Configuration
+        public let sessionClass: SessionClass
+
+        public init(_ configuration: Configuration, sessionClass: SessionClass = .app) {
+            self.configuration = configuration
+            self.sessionClass = sessionClass
+        }
+    }
+
+    public struct MPRIS: Sendable, Hashable {
+        /// Pause and resume players that are interrupted through MPRIS.
+        public var pause = true
+    }
+
+    /// Who may take a privileged class.
+    public struct Privileges: Sendable, Hashable {
+        public enum Holder: Sendable, Hashable {
+            /// Any unsandboxed process of the user.
+            case anyone
+            /// Desktop entries by their id, executables by their absolute path; none of them where empty.
+            case only([String])
+        }
+        public var call = Holder.anyone
+        public var alert = Holder.anyone
+    }
+
+    public struct Limits: Sendable, Hashable {
+        /// Sessions altogether.
+        public var sessions = 1024
+        public var sessionsPerClient = 32
+        /// Decisions remembered for `History`.
+        public var history = 512
+        /// Bytes of UTF-8 in a name or uid that a client gives.
+        public var stringLength = 255
+    }
+
+    public init() {}
+
+    /// Takes over what the file names. Throws at the first mistake and then leaves the settings as they were.
+    public mutating func merge(_ file: KeyFile) throws(KeyFileError) {
+        var result = self
+        for section in file.sections {
+            guard SettingKey.sections.contains(section.name) else {
+                throw KeyFileError(
+                    file: file.file, position: section.position,
+                    "unknown section [\(section.name.prefix(64))]; use one of "
+                        + SettingKey.sections.joined(separator: ", "))
+            }
+            for entry in section.entries {
+                guard let key = SettingKey.find(section: section.name, key: entry.key) else {
+                    let known = SettingKey.table.filter { $0.section == section.name }.map(\.key)
+                    throw entry.keyRefusal(
+                        "unknown key \(quoted(entry.key)) in [\(section.name)]; use one of "
+                            + known.joined(separator: ", "))
+                }
+                try key.set(&result, entry)
+            }
+        }
+        self = result
+    }
+
+    /// Parses and takes over the bytes of a file. Throws as ``merge(_:)`` does.
+    public mutating func merge(bytes: [UInt8], file: String) throws(KeyFileError) {
+        try merge(KeyFile(bytes: bytes, file: file))
+    }
+
+    /// The defaults with the files merged in order: the main file, then its drop-ins by name.
+    public init(files: [(name: String, bytes: [UInt8])]) throws(KeyFileError) {
+        for file in files { try merge(bytes: file.bytes, file: file.name) }
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import PluginAPI
+import Testing
+
+@Suite struct PluginManifestTests {
+    private static let complete = [
+        "Id": "org.example.tone", "Name": "Tone", "Kind": "player", "Exec": "tone --loud", "Version": "1.0",
+        "Schemes": "file;HTTP;", "MimeTypes": "audio/x-wav;audio/*;",
+    ]
+
+    private func manifest(changing key: String = "", to value: String? = nil) throws -> PluginManifest {
+        var fields = Self.complete
+        if !key.isEmpty { fields[key] = value }
+        let lines = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }
+        return try PluginManifest(bytes: Array(("[sessiond Plugin]\n" + lines.joined()).utf8), file: "tone.plugin")
+    }
+
+    @Test func completeManifest_isRead() throws {
+        let manifest = try manifest(changing: "Name[de]", to: "Ton")
+        #expect(manifest.id == "org.example.tone")
+        #expect(manifest.name == "Tone")
+        #expect(manifest.names == ["": "Tone", "de": "Ton"])
+        #expect(manifest.kind == .player)
+        #expect(manifest.exec == ["tone", "--loud"])
+        #expect(manifest.version == "1.0")
+        #expect(manifest.schemes == ["file", "http"])
+        #expect(manifest.mimeTypes == ["audio/x-wav", "audio/*"])
+    }
+
+    @Test func schemesAndTypes_mayBeMissing() throws {
+        #expect(try manifest(changing: "Schemes", to: nil).schemes == [])
+        #expect(try manifest(changing: "MimeTypes", to: "").mimeTypes == [])
+    }
+
+    @Test(arguments: ["Id", "Name", "Kind", "Exec", "Version"])
+    func missingField_isRefusedAtItsSection(key: String) {
+        let error = #expect(throws: KeyFileError.self) { try manifest(changing: key, to: nil) }
+        #expect(error?.message.contains("add \(key)=") == true)
+        #expect(error?.position == KeyFile.Position(line: 1, column: 1))
+    }
+
+    @Test(arguments: [
+        ("Id", ""), ("Id", "Tone"), ("Id", "1tone"), ("Id", "a/b"), ("Id", "../x"), ("Name", ""), ("Kind", "my player"),
+        ("Kind", ""), ("Exec", ""), ("Exec", "./tone"), ("Exec", "bin/tone"), ("Exec", "tone \"open"),
+        ("Exec", "tone | sh"),
+        ("Exec", "tone %u"), ("Exec", "\"\""), ("Exec", "$HOME/tone"), ("Schemes", "http://"), ("Schemes", "file;FILE"),
+        ("Schemes", "4x"), ("MimeTypes", "audio"), ("MimeTypes", "audio/"), ("MimeTypes", "a/b/c"), ("Color", "red"),
+        ("name", "x"),
+    ])
+    func illegalField_isRefusedNamingIt(key: String, value: String) {
+        let error = #expect(throws: KeyFileError.self) { try manifest(changing: key, to: value) }
+        #expect((error?.position.line ?? 0) > 1)
+        #expect(error.map { "\($0)" }?.hasPrefix("tone.plugin:") == true)
+    }
+
+    @Test(arguments: [
+        ("tone", ["tone"]), ("/usr/bin/tone  -x", ["/usr/bin/tone", "-x"]), (#"tone "a b" """#, ["tone", "a b", ""]),
+        (#"tone a"b c"d"#, ["tone", "ab cd"]), (#"tone "a\\"b""#, ["tone", "a\"b"]),
+    ])
+    func exec_isSplitIntoWords(text: String, words: [String]) throws {
+        #expect(try manifest(changing: "Exec", to: text).exec == words)
+    }
+
+    @Test func otherSection_isRefused() {
+        for text in ["", "[Desktop Entry]\nName=x", "[sessiond Plugin]\n[more]"] {
+            #expect(throws: KeyFileError.self) { try PluginManifest(bytes: Array(text.utf8), file: "f") }
+        }
+    }
+
+    @Test func opening_followsSchemesAndTypes() throws {
+        let manifest = try manifest()
+        #expect(manifest.opens(scheme: "FILE", mimeType: nil))
+        #expect(manifest.opens(scheme: "file", mimeType: "audio/flac"))
+        #expect(!manifest.opens(scheme: "file", mimeType: "video/mp4"))
+        #expect(!manifest.opens(scheme: "ftp", mimeType: nil))
+        #expect(try self.manifest(changing: "MimeTypes", to: nil).opens(scheme: "file", mimeType: "video/mp4"))
+    }
+
+    @Test(arguments: ["player", "recorder"])
+    func shippedManifest_isLegal(name: String) throws {
+        let manifest = try PluginManifest(bytes: Repository.bytes("data/plugins/\(name).plugin"), file: name)
+        #expect(manifest.kind.rawValue == name)
+        #expect(manifest.exec == ["sessiond-\(name)"])
+        #expect(manifest.schemes.contains("file"))
+    }
+
+    @Test func manualPage_namesEveryField() throws {
+        let page = try Repository.text("man/sessiond-plugin.5")
+        for key in PluginManifest.keys { #expect(page.contains(".It Cm \(key)\n"), "\(key)") }
+        #expect(page.contains("[\(PluginManifest.section)]"))
+    }
+}
+
+/// Files of the source tree, for the tests that hold code, data and manual pages together.
+enum Repository {
+    static func bytes(_ path: String) throws -> [UInt8] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        return Array(try Data(contentsOf: root.deletingLastPathComponent().appendingPathComponent(path)))
+    }
+
+    static func text(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }
+}
