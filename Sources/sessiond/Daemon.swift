@@ -45,7 +45,7 @@ final class Daemon {
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
         deadline = Timer(on: loop) { [unowned self] in expireClaims() }
-        audio = AudioServer(PulseBackend(loop: loop), log: log) { [unowned self] event in submit(event) }
+        audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
         audio?.start()
     }
 
