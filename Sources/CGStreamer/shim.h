@@ -1,3 +1,92 @@
-// What Swift cannot import from GStreamer: function-like macros and variadics, each as the thinnest inline function.
+// What Swift cannot import from GStreamer: variadics, function-like macros, and code for GStreamer's own threads.
 #pragma once
+#include <gst/base/gstbasetransform.h>
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gst/gst.h>
+
+// g_object_set is variadic, and G_TYPE_* (for g_object_set_property) are function-like macros.
+static inline void shim_set_string(gpointer object, const char *name, const char *value) {
+    g_object_set(object, name, value, NULL);
+}
+static inline void shim_set_double(gpointer object, const char *name, double value) {
+    g_object_set(object, name, value, NULL);
+}
+static inline void shim_set_float(gpointer object, const char *name, double value) {
+    g_object_set(object, name, (float)value, NULL);
+}
+static inline void shim_set_int64(gpointer object, const char *name, gint64 value) {
+    g_object_set(object, name, value, NULL);
+}
+static inline void shim_set_bool(gpointer object, const char *name, gboolean value) {
+    g_object_set(object, name, value, NULL);
+}
+
+// gst_structure_set is variadic, G_TYPE_STRING a function-like macro.
+static inline void shim_structure_set_string(GstStructure *structure, const char *name, const char *value) {
+    gst_structure_set(structure, name, G_TYPE_STRING, value, NULL);
+}
+
+static inline void shim_set_structure(gpointer object, const char *name, const GstStructure *value) {
+    g_object_set(object, name, value, NULL);
+}
+
+// The time, in the item, of the end of what a filter last handed on. A field of a base class, which Swift could only
+// reach by rebinding memory; read without the stream lock, because that is held while the sink waits.
+static inline GstClockTime shim_transform_position(GstElement *element) {
+    GstSegment *segment = &((GstBaseTransform *)element)->segment;
+    if (segment->format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(segment->position)) return GST_CLOCK_TIME_NONE;
+    return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, segment->position);
+}
+
+// Pad probes run on GStreamer's streaming threads, where no Swift code of ours runs.
+
+// Holds a pad as soon as it is between two buffers and tells so on the bus by an application message.
+static GstPadProbeReturn shim_pad_held(GstPad *pad, GstPadProbeInfo *info, gpointer element) {
+    (void)pad;
+    (void)info;
+    gst_element_post_message(
+        (GstElement *)element,
+        gst_message_new_application((GstObject *)element, gst_structure_new_empty("pad-held")));
+    return GST_PAD_PROBE_OK;
+}
+static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
+    return gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_IDLE, shim_pad_held, pipeline, NULL);
+}
+
+// Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.
+typedef struct {
+    gint64 bytes;
+    gint64 limit;
+    GstElement *pipeline;
+} shim_tally;
+
+static GstPadProbeReturn shim_count(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    shim_tally *tally = (shim_tally *)data;
+    GstBuffer *buffer = (GstBuffer *)info->data;
+    gint64 size = (gint64)gst_buffer_get_size(buffer);
+    gint64 before = __atomic_load_n(&tally->bytes, __ATOMIC_RELAXED);
+    gint64 room = __atomic_load_n(&tally->limit, __ATOMIC_RELAXED) - before;
+    if (room <= 0) return GST_PAD_PROBE_DROP;
+    if (size >= room) {
+        if (size > room) {
+            buffer = gst_buffer_make_writable(buffer);
+            gst_buffer_resize(buffer, 0, (gssize)room);
+            info->data = buffer;
+            size = room;
+        }
+        gst_element_post_message(
+            tally->pipeline,
+            gst_message_new_application((GstObject *)tally->pipeline, gst_structure_new_empty("limit-reached")));
+    }
+    __atomic_store_n(&tally->bytes, before + size, __ATOMIC_RELAXED);
+    return GST_PAD_PROBE_OK;
+}
+static inline void shim_count_bytes(GstPad *pad, shim_tally *tally) {
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, shim_count, tally, NULL);
+}
+static inline gint64 shim_tally_bytes(shim_tally *tally) { return __atomic_load_n(&tally->bytes, __ATOMIC_RELAXED); }
+static inline void shim_tally_limit(shim_tally *tally, gint64 limit) {
+    __atomic_store_n(&tally->limit, limit, __ATOMIC_RELAXED);
+}

@@ -1,5 +1,5 @@
 public import DBus
-import PluginAPI
+public import PluginAPI
 
 /// `/org/sessiond1`, `org.sessiond1.Manager`.
 public final class ManagerObject {

@@ -170,7 +170,9 @@ public final class SessionObject {
     private func setPreferences(_ call: Invocation) throws(Failure) {
         let reader = try OptionReader(
             call.arguments[0],
-            known: ["sample-rate", "io-buffer-duration", "interrupt-on-route-disconnect", "no-interruptions-from-alerts"])
+            known: [
+                "sample-rate", "io-buffer-duration", "interrupt-on-route-disconnect", "no-interruptions-from-alerts",
+            ])
         let rate = try reader.double("sample-rate")
         let duration = try reader.double("io-buffer-duration")
         let interrupts = try reader.bool("interrupt-on-route-disconnect")

@@ -121,7 +121,9 @@ public final class AudioSessionClient {
     }
 
     /// Sets all three, or none and fails.
-    public func setCategory(_ category: Category, mode: Mode = .default, options: Options = [], _ reply: @escaping Reply) {
+    public func setCategory(
+        _ category: Category, mode: Mode = .default, options: Options = [], _ reply: @escaping Reply
+    ) {
         withProxy(reply) { proxy in
             proxy.setCategory(category, mode: mode, options: options) { [weak self] result in
                 if case .success = result {

@@ -25,7 +25,12 @@ extension Arbiter {
     }
 
     mutating func portsChanged(_ audio: Audio, _ effects: inout [Effect]) {
-        guard self.audio != nil, self.audio != audio else { return }
+        guard self.audio != audio else { return }
+        // The first word of the server is no reset: nothing was lost before it.
+        if self.audio == nil {
+            changes.insert(.server)
+            markRoutes()
+        }
         self.audio = audio
         changes.formUnion([.route, .ports])
         for x in sessions.indices {

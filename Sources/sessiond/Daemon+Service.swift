@@ -41,6 +41,7 @@ extension Daemon: SessionService {
         records[id] = Record(
             object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
             desktopEntry: request.desktopEntry)
+        audio?.sessionCreated(id, process: processID)
         return id
     }
 
@@ -142,7 +143,7 @@ extension Daemon: SessionService {
             isScreenLocked: arbiter.isScreenLocked, nowPlaying: arbiter.nowPlaying,
             route: arbiter.audio?.route ?? .none, inputs: arbiter.audio?.inputs ?? [],
             outputs: arbiter.audio?.outputs ?? [], isServerConnected: arbiter.audio != nil,
-            serverName: audio?.serverName ?? "",
+            serverName: audio?.snapshot.serverName ?? "",
             ducking: DuckingDescription(
                 gain: settings.ducking.gain, attack: settings.ducking.attack, release: settings.ducking.release,
                 hold: settings.ducking.hold))
@@ -160,8 +161,8 @@ extension Daemon: SessionService {
             isMuted: session.isMuted, otherAudioPlaying: session.otherAudioPlaying,
             silenceHint: session.shouldSilenceSecondaryAudio, route: route,
             availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
-            preferences: session.preferences, outputLatency: audio?.outputLatency(of: route) ?? 0,
-            inputLatency: audio?.inputLatency(of: route) ?? 0, outputVolume: audio?.outputVolume(of: route) ?? 0)
+            preferences: session.preferences, outputLatency: audio?.snapshot.outputLatency ?? 0,
+            inputLatency: audio?.snapshot.inputLatency ?? 0, outputVolume: audio?.snapshot.outputVolume ?? 0)
     }
 
     private func record(of id: SessionID) throws(SessionError) -> Record {

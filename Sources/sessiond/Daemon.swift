@@ -2,6 +2,7 @@ import DBus
 import EventLoop
 import Logging
 import PluginAPI
+import PulseBackend
 import SessionBus
 import SessionManager
 
@@ -27,7 +28,7 @@ final class Daemon {
     /// Who asked for a session and whose credentials are on their way, with what to do then.
     var arrivals: [String: [(Result<Client, Failure>) -> Void]] = [:]
     var managerObject: ManagerObject?
-    var audio: AudioAdapter?
+    var audio: AudioServer?
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
@@ -44,8 +45,14 @@ final class Daemon {
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
         deadline = Timer(on: loop) { [unowned self] in expireClaims() }
-        audio = AudioAdapter(loop: loop, log: log) { [unowned self] event in submit(event) }
+        audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
         audio?.start()
+    }
+
+    /// Leaves the bus and the audio server as it found them.
+    func stop() {
+        audio = nil
+        connection.close()
     }
 
     /// Takes over changed settings; what is under way stays as it is.
@@ -70,7 +77,9 @@ final class Daemon {
     private func decide(_ event: Event) -> Decision {
         let now = Instant(microseconds: MonotonicClock.now())
         // A claim that ran out before this event happened must be over before it is judged.
-        if let due = arbiter.nextDeadline, due <= now, event != .timePassed { carryOut(arbiter.handle(.timePassed, at: now)) }
+        if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
+            carryOut(arbiter.handle(.timePassed, at: now))
+        }
         let decision = arbiter.handle(event, at: now)
         carryOut(decision)
         if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
@@ -91,8 +100,7 @@ final class Daemon {
 
     private func carryOut(_ effect: Effect, of decision: Decision) {
         switch effect {
-        case .created(let id): audio?.sessionCreated(id)
-        case .activated, .deactivated, .claimDropped, .mutedChanged: break
+        case .created, .activated, .deactivated, .claimDropped, .mutedChanged: break
         case .closed(let id): forget(id)
         case .interruptionBegan(let id, let interruption):
             records[id]?.object.interruptionBegan(

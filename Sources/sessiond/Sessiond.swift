@@ -89,5 +89,8 @@ enum Sessiond {
         return stops + [reload]
     }
 
-    private static func complain(_ text: String) { fputs(text, stderr) }
+    private static func complain(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
 }

@@ -52,7 +52,7 @@ struct SettingsFiles {
     private func contents(_ path: String) -> [UInt8]? { readFile(path, limit: KeyFile.maximumBytes + 1) }
 }
 
-struct SettingsError: Error { 
+struct SettingsError: Error {
     let message: String
     init(_ message: String) { self.message = message }
 }

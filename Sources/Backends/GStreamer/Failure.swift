@@ -1,0 +1,62 @@
+import CGStreamer
+
+/// What an error on a pipeline's bus says, for a person.
+struct Failure {
+    /// What went wrong and what to do.
+    let message: String
+    /// Another chain of elements may do better: the data was not what it looked like, or a plugin is missing.
+    let isAboutFormat: Bool
+
+    /// `missing` is what GStreamer said it has no plugin for, in its words.
+    init(_ message: UnsafeMutablePointer<GstMessage>, item: String, missing: String?) {
+        var pointer: UnsafeMutablePointer<GError>?
+        var detail: UnsafeMutablePointer<CChar>?
+        gst_message_parse_error(message, &pointer, &detail)
+        defer {
+            if let pointer { g_error_free(pointer) }
+            g_free(detail)
+        }
+        guard let error = pointer?.pointee else {
+            self.init("'\(item)' cannot be played: GStreamer gave no reason", isAboutFormat: false)
+            return
+        }
+        let text = String(cString: error.message)
+        let code = UInt32(bitPattern: error.code)
+        let source = message.pointee.src.map { String(cString: $0.pointee.name) } ?? ""
+        // pulsesink and pulsesrc are named "sink" and "device" in our pipelines.
+        let isServer = source == "sink" || source == "device"
+        if let missing {
+            self.init(
+                "no decoder for \(missing) is installed: install the GStreamer plugin for it (gstreamer1.0-libav has most)",
+                isAboutFormat: true)
+        } else if isServer, error.domain == gst_resource_error_quark() {
+            self.init("the sound server cannot be used: \(text)", isAboutFormat: false)
+        } else if error.domain == gst_stream_error_quark() {
+            let reason =
+                switch code {
+                case GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue:
+                    "it is not sound in a known format"
+                case GST_STREAM_ERROR_CODEC_NOT_FOUND.rawValue: "no decoder for it is installed"
+                case GST_STREAM_ERROR_DECRYPT.rawValue, GST_STREAM_ERROR_DECRYPT_NOKEY.rawValue: "it is encrypted"
+                default: "it is damaged, or not what it looks like"
+                }
+            self.init("'\(item)' cannot be played: \(reason) (\(text))", isAboutFormat: true)
+        } else if error.domain == gst_resource_error_quark() {
+            let reason =
+                switch code {
+                case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: "no space is left on the disk"
+                case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: "it is not there"
+                case GST_RESOURCE_ERROR_NOT_AUTHORIZED.rawValue: "access to it is not allowed"
+                default: text
+                }
+            self.init(source == "file" ? "'\(item)': \(reason)" : "'\(item)' cannot be read: \(reason)", isAboutFormat: false)
+        } else {
+            self.init("'\(item)': \(text)", isAboutFormat: error.domain == gst_core_error_quark())
+        }
+    }
+
+    init(_ message: String, isAboutFormat: Bool) {
+        self.message = message
+        self.isAboutFormat = isAboutFormat
+    }
+}

@@ -1,0 +1,248 @@
+import CGStreamer
+public import EventLoop
+public import PluginAPI
+
+/// A ``PlayerEngine`` on GStreamer and PulseAudio.
+///
+/// One pipeline for each item: source, decoder, filters while they are wanted, the user's volume, the duck's volume,
+/// pulsesink. State changes and seeks are asked for on the loop; what comes of them is read from the pipeline's bus.
+/// pulsesink's own volume and mute are never touched: the server would remember them for the next stream.
+public final class GStreamerPlayer: PlayerEngine {
+    private let loop: EventLoop
+    private let identity: StreamIdentity
+    private var item: Item?
+    /// Tells a load's late failure from a newer load.
+    private var generation = 0
+    private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
+    private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
+
+    public private(set) var state = PlayerState.stopped {
+        didSet { if state != oldValue { onStateChanged?(state) } }
+    }
+    public private(set) var uri: String?
+    public private(set) var duckGain = 0.0
+
+    public var onStateChanged: ((PlayerState) -> Void)?
+    public var onFinished: ((Bool) -> Void)?
+    public var onFailed: ((String) -> Void)?
+    public var onSeeked: ((Double) -> Void)?
+    public var onTags: ((MediaTags) -> Void)?
+
+    /// Connects to nothing before the first ``load(uri:)``.
+    public init(loop: EventLoop, identity: StreamIdentity) {
+        self.loop = loop
+        self.identity = identity
+    }
+
+    // MARK: What it plays like
+
+    public var volume = 1.0 {
+        didSet {
+            volume = volume.isNaN ? oldValue : min(max(volume, 0), 1)
+            if volume != oldValue { applyVolume() }
+        }
+    }
+
+    public var isMuted = false {
+        didSet { if isMuted != oldValue { applyVolume() } }
+    }
+
+    public var pan = 0.0 {
+        didSet {
+            pan = pan.isNaN ? oldValue : min(max(pan, -1), 1)
+            if pan != oldValue { applyFilters() }
+        }
+    }
+
+    public var rate = 1.0 {
+        didSet {
+            rate = rate.isNaN ? oldValue : min(max(rate, 0.5), 2)
+            guard rate != oldValue, let item else { return }
+            applyFilters()
+            item.rate = rate
+        }
+    }
+
+    public var loops = 0 {
+        didSet { item?.loops = loops }
+    }
+
+    public var meteringEnabled = false {
+        didSet { if meteringEnabled != oldValue { applyFilters() } }
+    }
+
+    public var device: String? {
+        didSet { if device != oldValue { item?.moveSink(to: device) } }
+    }
+
+    public func duck(to gainDB: Double, over seconds: Double) {
+        guard !gainDB.isNaN else { return }
+        duckGain = min(max(gainDB, GainRamp.floor), 0)
+        guard let item else { return }
+        item.duck.move(to: GainRamp.gain(duckGain), over: seconds, rate: rate)
+        ramping.arm(after: 0.5)
+    }
+
+    private func applyVolume() {
+        guard let item else { return }
+        // Long enough not to click, short enough to feel like a fader.
+        item.volume.move(to: isMuted ? 0 : volume, over: 0.02, rate: rate)
+        ramping.arm(after: 0.5)
+    }
+
+    private func applyFilters() { item?.apply(filters: filters, pan: pan) }
+
+    private var filters: Set<Splice.Filter> {
+        var wanted: Set<Splice.Filter> = []
+        if rate != 1 { wanted.insert(.tempo) }
+        if meteringEnabled { wanted.insert(.level) }
+        if pan != 0 { wanted.insert(.pan) }
+        return wanted
+    }
+
+    private func settleRamps() {
+        guard let item else { return }
+        item.volume.settle()
+        item.duck.settle()
+        // A paused item's ramps go on with it; play() looks again.
+        if state == .playing, item.volume.isMoving || item.duck.isMoving { ramping.arm(after: 0.5) }
+    }
+
+    // MARK: The item
+
+    public var position: Double { item?.position ?? 0 }
+    public var duration: Double? { item?.duration }
+    public var channels: Int { item?.channels ?? 0 }
+
+    public func meters() -> [ChannelLevel] {
+        guard meteringEnabled, let item else { return [] }
+        guard state == .playing else { return Array(repeating: .silence, count: item.channels) }
+        let levels = item.levels()
+        return levels.isEmpty ? Array(repeating: .silence, count: item.channels) : levels
+    }
+
+    public func load(uri: String) {
+        unload()
+        self.uri = uri
+        do throws(MediaSource.Refusal) {
+            open(try MediaSource(uri: uri))
+        } catch {
+            failLater(error.message)
+        }
+    }
+
+    public func unload() {
+        generation &+= 1
+        watchdog.disarm()
+        item?.close()
+        item = nil
+        uri = nil
+        state = .stopped
+    }
+
+    private func open(_ source: MediaSource) {
+        do throws(PipelineError) {
+            let made: Item
+            do throws(PipelineError) {
+                made = try Item(source, identity: identity, device: device, loop: loop)
+            } catch {
+                // Perhaps it was installed after the cache was written.
+                Runtime.rescan()
+                made = try Item(source, identity: identity, device: device, loop: loop)
+            }
+            made.volume.set(isMuted ? 0 : volume)
+            made.duck.set(GainRamp.gain(duckGain))
+            made.apply(filters: filters, pan: pan)
+            made.rate = rate
+            made.loops = loops
+            made.onEvent = { [weak self] in self?.take($0) }
+            item = made
+            made.prepare()
+            watchdog.arm(after: source.isLocal ? 10 : 16)
+        } catch {
+            failLater("'\(source.name)' cannot be played: \(error.message)")
+        }
+    }
+
+    private func take(_ event: Item.Event) {
+        switch event {
+        case .ready: watchdog.disarm()
+        case .seeked(let position): onSeeked?(position)
+        case .tags(let tags): onTags?(tags)
+        case .ended:
+            guard state == .playing else { return }
+            item?.rewind()
+            state = .stopped
+            onFinished?(true)
+        case .failed(let failure): take(failure)
+        }
+    }
+
+    private func take(_ failure: Failure) {
+        guard let item else { return }
+        let source = item.source
+        if source.isGuess, failure.isAboutFormat, !item.isReady {
+            // Not what its first bytes promised: GStreamer shall look itself.
+            let wasPlaying = state == .playing
+            item.close()
+            self.item = nil
+            open(MediaSource(anyDecoderFor: source))
+            if wasPlaying { self.item?.play() }
+            return
+        }
+        fail(failure.message)
+    }
+
+    private func loadingTakesTooLong() {
+        guard let item, !item.isReady else { return }
+        fail("'\(item.source.name)' cannot be played: nothing came of it in time")
+    }
+
+    private func fail(_ message: String) {
+        watchdog.disarm()
+        item?.close()
+        item = nil
+        state = .failed
+        onFailed?(message)
+    }
+
+    private func failLater(_ message: String) {
+        let expected = generation
+        loop.later { [weak self] in
+            guard let self, generation == expected else { return }
+            fail(message)
+        }
+    }
+
+    // MARK: Transport
+
+    public func play() throws(SessionError) {
+        guard state != .playing else { return }
+        guard uri != nil else { throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first") }
+        guard state != .failed else {
+            throw SessionError(.cannotStartPlaying, "what is loaded failed: load it again, or another one")
+        }
+        item?.play()
+        state = .playing
+        if let item, item.volume.isMoving || item.duck.isMoving { ramping.arm(after: 0.5) }
+    }
+
+    public func pause() {
+        guard state == .playing else { return }
+        item?.pause()
+        state = .paused
+    }
+
+    public func stop() {
+        guard state == .playing || state == .paused else { return }
+        item?.rewind()
+        state = .stopped
+    }
+
+    public func seek(to seconds: Double) {
+        guard !seconds.isNaN, let item else { return }
+        item.seek(to: Runtime.nanoseconds(seconds), told: true)
+        // Somewhere else than at the beginning, and silent: that is paused.
+        if state == .stopped, seconds > 0 { state = .paused }
+    }
+}

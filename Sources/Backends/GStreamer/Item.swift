@@ -1,0 +1,270 @@
+import CGStreamer
+import EventLoop
+import PluginAPI
+
+/// One item in its pipeline: knows what is asked of it (playing, where, how fast, how often) and what is under way.
+final class Item {
+    enum Event {
+        /// The first sample waits, or is heard: duration and channels are known.
+        case ready
+        case seeked(Double)
+        case tags(MediaTags)
+        case ended
+        case failed(Failure)
+    }
+
+    let source: MediaSource
+    let volume: GainRamp
+    let duck: GainRamp
+    var onEvent: ((Event) -> Void)?
+    private(set) var isReady = false
+    private(set) var channels = 0
+
+    private let pipeline: Pipeline
+    private let splice: Splice
+    private let sink: UnsafeMutablePointer<GstElement>
+    private var meter = Meter()
+    private var tags = MediaTags()
+    private var missing: String?
+    private var knownDuration: Int?
+
+    private var wantsPlaying = false
+    /// The network has not enough yet: paused until it has.
+    private var isBuffering = false
+    /// The seek under way; the pipeline answers with ASYNC_DONE.
+    private var seeking: Target?
+    /// The newest seek asked for while another is under way.
+    private var next: Target?
+    private var loopsLeft = 0
+    /// The last seek asked for a SEGMENT_DONE instead of an end, so that the beginning follows without a gap.
+    private var isSegmented = false
+    private var seekRate = 1.0
+
+    private struct Target {
+        let time: GstClockTime
+        let told: Bool
+    }
+
+    /// Small, so that a lowered gain is heard soon; large enough that a busy machine does not starve it.
+    private static let bufferTime: Int = 80_000
+    private static let latencyTime: Int = 10_000
+
+    init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
+        self.source = source
+        let pipeline = try Pipeline(
+            source.description
+                + " ! audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop)
+        guard let origin = pipeline.child("source"), let volume = pipeline.child("volume"),
+            let duck = pipeline.child("duck"), let sink = pipeline.child("sink"),
+            let splice = Splice(in: pipeline, from: "head", to: "volume")
+        else { throw PipelineError(message: "the pipeline is not whole") }
+        (self.pipeline, self.splice, self.sink) = (pipeline, splice, sink)
+        self.volume = GainRamp(volume, gain: 1)
+        self.duck = GainRamp(duck, gain: 1)
+        if let path = source.path {
+            shim_set_string(origin, "location", path)
+        } else {
+            shim_set_string(origin, "location", source.uri)
+        }
+        shim_set_int64(sink, "buffer-time", Item.bufferTime)
+        shim_set_int64(sink, "latency-time", Item.latencyTime)
+        shim_set_string(sink, "device", device)
+        let title = source.name.split(separator: "/").last.map(String.init) ?? source.name
+        identity.apply(to: sink, mediaName: title, role: "music")
+        pipeline.onMessage = { [weak self] in self?.take($0) }
+    }
+
+    func close() {
+        onEvent = nil
+        pipeline.close()
+    }
+
+    // MARK: What is asked of it
+
+    func prepare() { pipeline.setState(GST_STATE_PAUSED) }
+
+    func play() {
+        wantsPlaying = true
+        if isReady, seeking == nil, needsSeek { seek(to: GstClockTime(clamping: pipeline.position ?? 0), told: false) }
+        applyState()
+    }
+
+    func pause() {
+        wantsPlaying = false
+        applyState()
+    }
+
+    /// Silent and at the beginning; all loops are ahead again.
+    func rewind() {
+        pause()
+        loopsLeft = loops
+        meter.clear()
+        seek(to: 0, told: false)
+    }
+
+    var loops = 0 {
+        didSet { loopsLeft = loops }
+    }
+
+    var rate = 1.0 {
+        didSet {
+            guard rate != oldValue, isReady else { return }
+            seek(to: GstClockTime(clamping: pipeline.position ?? 0), told: false)
+        }
+    }
+
+    func seek(to time: GstClockTime, told: Bool) {
+        let target = Target(time: min(time, knownDuration.map { GstClockTime(clamping: $0) } ?? time), told: told)
+        guard isReady, seeking == nil else {
+            next = target
+            return
+        }
+        start(target)
+    }
+
+    func apply(filters: Set<Splice.Filter>, pan: Double) {
+        splice.onChanged = { [weak self] in
+            guard let element = self?.pipeline.child("pan") else { return }
+            shim_set_float(element, "panorama", pan)
+        }
+        if !filters.contains(.level) { meter.clear() }
+        splice.want(filters, flowing: pipeline.isStarted)
+        if let element = pipeline.child("pan") { shim_set_float(element, "panorama", pan) }
+    }
+
+    /// The stream ends at the old sink and begins anew at the other one, where it was.
+    func moveSink(to device: String?) {
+        guard pipeline.isStarted else { return shim_set_string(sink, "device", device) }
+        let place = GstClockTime(clamping: pipeline.position ?? 0)
+        pipeline.setState(GST_STATE_READY)
+        shim_set_string(sink, "device", device)
+        (isReady, seeking, isSegmented, seekRate) = (false, nil, false, 1)
+        next = Target(time: place, told: false)
+        pipeline.setState(GST_STATE_PAUSED)
+    }
+
+    // MARK: What it tells
+
+    var position: Double {
+        if let target = next ?? seeking { return Double(target.time) / 1e9 }
+        return Runtime.seconds(pipeline.position ?? 0)
+    }
+
+    var duration: Double? { knownDuration.map(Runtime.seconds) }
+
+    func levels() -> [ChannelLevel] { meter.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
+
+    // MARK: Under way
+
+    private var needsSegments: Bool { loopsLeft != 0 }
+    private var needsSeek: Bool { seekRate != rate || isSegmented != needsSegments }
+
+    private func applyState() {
+        // Before its first seek nothing of a faster or looping item may sound.
+        let mayStart = isReady || (!needsSeek && next == nil)
+        pipeline.setState(wantsPlaying && !isBuffering && mayStart ? GST_STATE_PLAYING : GST_STATE_PAUSED)
+    }
+
+    private func start(_ target: Target) {
+        seeking = target
+        isSegmented = needsSegments
+        seekRate = rate
+        let flags = GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue | segmentFlag
+        guard send(flags, to: target.time) else {
+            // A stream that cannot seek stays where it is.
+            seeking = nil
+            (isSegmented, seekRate) = (false, 1)
+            if target.told { onEvent?(.seeked(position)) }
+            return
+        }
+    }
+
+    private var segmentFlag: UInt32 { isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0 }
+
+    private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
+        gst_element_seek(
+            pipeline.element, rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET,
+            Int(clamping: time), GST_SEEK_TYPE_NONE, -1) != 0
+    }
+
+    private func take(_ message: UnsafeMutablePointer<GstMessage>) {
+        switch message.pointee.type {
+        case GST_MESSAGE_ASYNC_DONE: isAsyncDone()
+        case GST_MESSAGE_EOS: hasEnded()
+        case GST_MESSAGE_SEGMENT_DONE: segmentIsDone()
+        case GST_MESSAGE_DURATION_CHANGED: knownDuration = pipeline.duration
+        case GST_MESSAGE_ERROR: onEvent?(.failed(Failure(message, item: source.name, missing: missing)))
+        case GST_MESSAGE_TAG: if tags.take(message) { onEvent?(.tags(tags)) }
+        case GST_MESSAGE_BUFFERING:
+            var percent: gint = 0
+            gst_message_parse_buffering(message, &percent)
+            isBuffering = percent < 100
+            if isReady { applyState() }
+        case GST_MESSAGE_APPLICATION: splice.padIsHeld()
+        case GST_MESSAGE_ELEMENT:
+            if let structure = gst_message_get_structure(message), gst_structure_has_name(structure, "missing-plugin") != 0,
+                let name = gst_structure_get_string(structure, "name")
+            {
+                missing = String(cString: name)
+            } else {
+                meter.take(message)
+            }
+        default: break
+        }
+    }
+
+    private func isAsyncDone() {
+        if !isReady {
+            isReady = true
+            knownDuration = pipeline.duration
+            channels = countChannels()
+            onEvent?(.ready)
+            if next == nil, needsSeek { next = Target(time: 0, told: false) }
+        } else if let done = seeking {
+            seeking = nil
+            if done.told, next == nil { onEvent?(.seeked(position)) }
+        }
+        if seeking == nil, let target = next {
+            next = nil
+            start(target)
+        }
+        applyState()
+    }
+
+    private func hasEnded() {
+        // An end from before the seek under way is not the end.
+        guard isReady, seeking == nil, next == nil else { return }
+        if needsSegments { return again(flags: GST_SEEK_FLAG_FLUSH.rawValue) }
+        onEvent?(.ended)
+    }
+
+    private func segmentIsDone() {
+        guard seeking == nil, next == nil else { return }
+        if needsSegments { return again(flags: 0) }
+        // The loops were taken back meanwhile: an empty rest without the flag ends it, once all is heard.
+        isSegmented = false
+        if !send(0, to: GstClockTime(clamping: knownDuration ?? 0)) { onEvent?(.ended) }
+    }
+
+    /// From the beginning, the last time without the flag, so that its end is the end.
+    private func again(flags: UInt32) {
+        if loopsLeft > 0 { loopsLeft -= 1 }
+        isSegmented = needsSegments
+        seekRate = rate
+        if flags != 0 { seeking = Target(time: 0, told: false) }
+        if !send(flags | segmentFlag, to: 0) {
+            seeking = nil
+            onEvent?(.ended)
+        }
+    }
+
+    private func countChannels() -> Int {
+        guard let head = pipeline.child("head"), let pad = gst_element_get_static_pad(head, "src") else { return 0 }
+        defer { gst_object_unref(pad) }
+        guard let caps = gst_pad_get_current_caps(pad) else { return 0 }
+        defer { gst_caps_unref(caps) }
+        var count: gint = 0
+        gst_structure_get_int(gst_caps_get_structure(caps, 0), "channels", &count)
+        return Int(count)
+    }
+}

@@ -1,0 +1,99 @@
+import CGStreamer
+import EventLoop
+import PluginAPI
+
+/// Owns one GStreamer pipeline; its bus is read on the loop. Dropping or closing it frees everything it held.
+final class Pipeline {
+    /// The pipeline itself, ours until the end.
+    let element: UnsafeMutablePointer<GstElement>
+    private let bus: UnsafeMutablePointer<GstBus>
+    private var watch: IOWatch?
+    /// Called on the loop for each message, which is borrowed.
+    var onMessage: ((UnsafeMutablePointer<GstMessage>) -> Void)?
+
+    /// Builds what `description` says, in the words of gst-launch (`gst_parse_launch`), in state NULL.
+    init(_ description: String, on loop: EventLoop) throws(PipelineError) {
+        _ = Runtime.ready
+        var error: UnsafeMutablePointer<GError>?
+        // Whole or not at all: without the flag a missing element is left out.
+        let made = gst_parse_launch_full(description, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+        defer { if let error { g_error_free(error) } }
+        guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
+        gst_object_ref_sink(made)
+        element = made
+        guard let bus = gst_element_get_bus(made) else {
+            gst_object_unref(made)
+            throw PipelineError(message: "the pipeline has no bus")
+        }
+        self.bus = bus
+        var poll = GPollFD()
+        gst_bus_get_pollfd(bus, &poll)
+        watch = IOWatch(on: loop, descriptor: poll.fd, events: .readable) { [weak self] _ in self?.readBus() }
+    }
+
+    deinit { release() }
+
+    /// Stops everything now; no message comes after it. The elements stay valid until the object goes.
+    func close() {
+        onMessage = nil
+        guard watch != nil else { return }
+        watch = nil
+        gst_element_set_state(element, GST_STATE_NULL)
+    }
+
+    private func release() {
+        close()
+        gst_object_unref(bus)
+        gst_object_unref(element)
+    }
+
+    /// Was asked to be more than NULL, and is not closed.
+    private(set) var isStarted = false
+
+    @discardableResult
+    func setState(_ state: GstState) -> Bool {
+        isStarted = true
+        return gst_element_set_state(element, state) != GST_STATE_CHANGE_FAILURE
+    }
+
+    /// The element of that name, valid while the pipeline holds it.
+    func child(_ name: String) -> UnsafeMutablePointer<GstElement>? {
+        guard let found = element.withMemoryRebound(to: GstBin.self, capacity: 1, { gst_bin_get_by_name($0, name) })
+        else { return nil }
+        gst_object_unref(found)
+        return found
+    }
+
+    /// Nanoseconds of the item heard so far; nil where the pipeline does not know.
+    var position: Int? {
+        var value = 0
+        return gst_element_query_position(element, GST_FORMAT_TIME, &value) != 0 && value >= 0 ? value : nil
+    }
+
+    /// Nanoseconds; nil where unknown.
+    var duration: Int? {
+        var value = 0
+        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > 0 ? value : nil
+    }
+
+    /// The error that waits on the bus, where a state change just failed; what came before it is dropped.
+    func popError(item: String) -> String? {
+        guard let message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR) else { return nil }
+        defer { gst_message_unref(message) }
+        return Failure(message, item: item, missing: nil).message
+    }
+
+    private func readBus() {
+        withExtendedLifetime(self) {
+            while watch != nil, let message = gst_bus_pop(bus) {
+                onMessage?(message)
+                gst_message_unref(message)
+            }
+        }
+    }
+}
+
+/// A pipeline that cannot be built; mostly an element that is not installed.
+struct PipelineError: Error {
+    let message: String
+}

@@ -1,0 +1,87 @@
+import CGStreamer
+import EventLoop
+
+/// The stretch between two elements, where filters are put in and taken out while the sound goes on.
+///
+/// The pad before it is held between two buffers; GStreamer tells on the bus when it is, and the loop relinks then.
+/// A filter that is not wanted costs nothing.
+final class Splice {
+    enum Filter: Int, CaseIterable {
+        case tempo, level, pan
+
+        var description: String {
+            switch self {
+            case .tempo: "audioconvert ! scaletempo name=tempo"
+            case .level: "audioconvert ! level name=level interval=50000000"
+            case .pan: "audioconvert ! audiopanorama name=pan method=simple"
+            }
+        }
+    }
+
+    private let pipeline: Pipeline
+    private let head: UnsafeMutablePointer<GstElement>
+    private let tail: UnsafeMutablePointer<GstElement>
+    private let pad: UnsafeMutablePointer<GstPad>
+    private var present: [Filter: UnsafeMutablePointer<GstElement>] = [:]
+    private var hold: gulong = 0
+    /// Called on the loop when the wanted filters are in their places.
+    var onChanged: (() -> Void)?
+
+    /// What shall be there. Takes effect at once where nothing flows yet, else between two buffers.
+    private(set) var wanted: Set<Filter> = []
+
+    init?(in pipeline: Pipeline, from head: String, to tail: String) {
+        guard let from = pipeline.child(head), let to = pipeline.child(tail),
+            let pad = gst_element_get_static_pad(from, "src")
+        else { return nil }
+        (self.pipeline, self.head, self.tail, self.pad) = (pipeline, from, to, pad)
+    }
+
+    deinit {
+        if hold != 0 { gst_pad_remove_probe(pad, hold) }
+        gst_object_unref(pad)
+    }
+
+    /// `flowing` is false before the pipeline was started.
+    func want(_ filters: Set<Filter>, flowing: Bool) {
+        wanted = filters
+        guard filters != Set(present.keys), hold == 0 else { return }
+        if flowing { hold = shim_hold_pad(pad, pipeline.element) } else { relink() }
+    }
+
+    /// To be called when the bus says "pad-held".
+    func padIsHeld() {
+        guard hold != 0 else { return }
+        relink()
+        let held = hold
+        hold = 0
+        gst_pad_remove_probe(pad, held)
+    }
+
+    private func relink() {
+        let before = chain()
+        for (first, second) in zip(before, before.dropFirst()) { gst_element_unlink(first, second) }
+        for (filter, element) in present where !wanted.contains(filter) {
+            gst_element_set_state(element, GST_STATE_NULL)
+            pipeline.element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, element) }
+            present[filter] = nil
+        }
+        var added: [UnsafeMutablePointer<GstElement>] = []
+        for filter in wanted where present[filter] == nil {
+            // Without the plugin the sound goes on unfiltered; a warning on stderr would help nobody more.
+            guard let bin = gst_parse_bin_from_description(filter.description, 1, nil) else { continue }
+            let element = UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstElement.self)
+            pipeline.element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, element) }
+            present[filter] = element
+            added.append(element)
+        }
+        let after = chain()
+        for (first, second) in zip(after, after.dropFirst()) { gst_element_link(first, second) }
+        for element in added { gst_element_sync_state_with_parent(element) }
+        onChanged?()
+    }
+
+    private func chain() -> [UnsafeMutablePointer<GstElement>] {
+        [head] + Filter.allCases.compactMap { present[$0] } + [tail]
+    }
+}

@@ -1,0 +1,25 @@
+import CGStreamer
+
+/// How our streams introduce themselves to the sound server.
+public struct StreamIdentity: Sendable, Hashable {
+    /// The client's name at the server: a person reads it in a mixer.
+    public var clientName: String
+    /// Properties of each stream (`media.role`, `application.id`, …); `media.name` is the item's where not given.
+    public var properties: [String: String]
+
+    public init(clientName: String, properties: [String: String] = [:]) {
+        self.clientName = clientName
+        self.properties = properties
+    }
+
+    /// Puts them on a pulsesink or pulsesrc.
+    func apply(to element: UnsafeMutablePointer<GstElement>, mediaName: String, role: String) {
+        shim_set_string(element, "client-name", clientName)
+        guard let structure = gst_structure_new_empty("properties") else { return }
+        defer { gst_structure_free(structure) }
+        let all = ["media.name": mediaName, "media.role": role, "application.name": clientName]
+            .merging(properties) { $1 }
+        for (key, value) in all { shim_structure_set_string(structure, key, value) }
+        shim_set_structure(element, "stream-properties", structure)
+    }
+}

@@ -1,0 +1,185 @@
+import CGStreamer
+import EventLoop
+import Glibc
+import PluginAPI
+
+/// One recording in its pipeline, from the source to the file.
+///
+/// GStreamer's own thread reads the source, encodes and writes, each buffer at once: however late the loop is, nothing
+/// is lost, and what was written survives a kill. The loop only keeps a WAV's header true.
+final class Take {
+    enum Event {
+        case limitReached
+        /// Everything is in the file.
+        case ended
+        case failed(String)
+    }
+
+    var onEvent: ((Event) -> Void)?
+
+    private let path: String
+    private let encoding: Encoding
+    private let pipeline: Pipeline
+    private let source: UnsafeMutablePointer<GstElement>
+    private let splice: Splice
+    /// Shared with GStreamer's thread, which counts in it; freed after the pipeline.
+    private let tally: UnsafeMutablePointer<shim_tally>
+    private var wave: WaveFile?
+    private var meter = Meter()
+    private var headerTimer: Timer?
+    private var isPaused = false
+
+    /// Two seconds wait for a busy disk before samples are lost.
+    private static let bufferTime = 2_000_000
+    private static let latencyTime = 10_000
+    /// How much of a WAV a kill can make invisible to a strict reader.
+    private static let headerInterval = 0.25
+
+    /// Creates or empties the file.
+    init(
+        path: String, encoding: Encoding, identity: StreamIdentity, device: String?, loop: EventLoop
+    ) throws(SessionError) {
+        self.path = path
+        self.encoding = encoding
+        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
+        guard descriptor >= 0 else { throw Take.refused(path) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            Glibc.close(descriptor)
+            throw SessionError(.cannotStartRecording, "'\(path)' is not an ordinary file")
+        }
+        let isWave = encoding.encoder.isEmpty
+        let pipeline: Pipeline
+        do throws(PipelineError) {
+            pipeline = try Pipeline(
+                "pulsesrc name=device provide-clock=false slave-method=none ! audioconvert name=head "
+                    + "! audioconvert name=tail ! capsfilter name=samples caps=\"\(encoding.caps)\" ! "
+                    + (isWave ? "" : encoding.encoder + " ! ")
+                    + "filesink name=file sync=false async=false buffer-mode=unbuffered append=\(isWave)", on: loop)
+        } catch {
+            Glibc.close(descriptor)
+            throw SessionError(.cannotStartRecording, "GStreamer cannot record: \(error.message)")
+        }
+        guard let source = pipeline.child("device"), let file = pipeline.child("file"),
+            let samples = pipeline.child("samples"), let splice = Splice(in: pipeline, from: "head", to: "tail"),
+            let pad = gst_element_get_static_pad(samples, "src")
+        else {
+            Glibc.close(descriptor)
+            throw SessionError(.cannotStartRecording, "the pipeline is not whole")
+        }
+        (self.pipeline, self.source, self.splice) = (pipeline, source, splice)
+        tally = .allocate(capacity: 1)
+        tally.initialize(to: shim_tally(bytes: 0, limit: .max, pipeline: pipeline.element))
+        shim_count_bytes(pad, tally)
+        gst_object_unref(pad)
+        shim_set_int64(source, "buffer-time", Take.bufferTime)
+        shim_set_int64(source, "latency-time", Take.latencyTime)
+        shim_set_string(source, "device", device)
+        shim_set_string(file, "location", path)
+        let title = path.split(separator: "/").last.map(String.init) ?? path
+        identity.apply(to: source, mediaName: title, role: "production")
+        if isWave {
+            wave = WaveFile(taking: descriptor, encoding)
+            headerTimer = Timer(on: loop) { [weak self] in self?.keepHeader() }
+        } else {
+            Glibc.close(descriptor)
+        }
+        pipeline.onMessage = { [weak self] in self?.received($0) }
+    }
+
+    deinit {
+        pipeline.close()
+        tally.deallocate()
+    }
+
+    /// Stops everything now; what is in the file is made playable.
+    func close() {
+        onEvent = nil
+        headerTimer?.disarm()
+        pipeline.close()
+        wave?.update()
+    }
+
+    /// Connects to the source, which does not run yet.
+    func prepare() throws(SessionError) {
+        if pipeline.setState(GST_STATE_PAUSED) { return }
+        let reason = pipeline.popError(item: path) ?? "the source cannot be opened"
+        throw SessionError(.cannotStartRecording, reason)
+    }
+
+    func record() {
+        // Only the source was paused: what follows it had to finish what was under way.
+        if isPaused {
+            gst_element_set_state(source, GST_STATE_PLAYING)
+        } else {
+            pipeline.setState(GST_STATE_PLAYING)
+        }
+        isPaused = false
+        headerTimer?.arm(after: Take.headerInterval)
+    }
+
+    func pause() {
+        isPaused = true
+        gst_element_set_state(source, GST_STATE_PAUSED)
+        meter.clear()
+        wave?.update()
+        // And once more when the last buffer is written.
+        headerTimer?.arm(after: 0.05)
+    }
+
+    /// Tells `ended` when the file is whole.
+    func end() { gst_element_send_event(source, gst_event_new_eos()) }
+
+    /// No more than that many seconds from now on; nil for no limit.
+    func limit(_ seconds: Double?) {
+        guard let seconds else { return shim_tally_limit(tally, .max) }
+        let frames = (seconds * Double(encoding.sampleRate)).rounded()
+        let bytes = max(1, Int(exactly: frames) ?? 1).multipliedReportingOverflow(by: encoding.bytesPerFrame)
+        shim_tally_limit(tally, bytes.overflow ? .max : shim_tally_bytes(tally) &+ bytes.partialValue)
+    }
+
+    func meters(_ enabled: Bool) {
+        if !enabled { meter.clear() }
+        splice.want(enabled ? [.level] : [], flowing: pipeline.isStarted)
+    }
+
+    func levels() -> [ChannelLevel] {
+        let levels = meter.levels(at: nil)
+        return levels.isEmpty ? Array(repeating: .silence, count: encoding.channels) : levels
+    }
+
+    var position: Double { Double(shim_tally_bytes(tally)) / Double(encoding.bytesPerSecond) }
+
+    static func remove(_ path: String) throws(SessionError) {
+        guard unlink(path) == 0 || errno == ENOENT else {
+            throw .badParameter("'\(path)' cannot be removed: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    private func keepHeader() {
+        wave?.update()
+        if !isPaused { headerTimer?.arm(after: Take.headerInterval) }
+    }
+
+    private func received(_ message: UnsafeMutablePointer<GstMessage>) {
+        switch message.pointee.type {
+        case GST_MESSAGE_EOS: onEvent?(.ended)
+        case GST_MESSAGE_ERROR:
+            onEvent?(.failed(Failure(message, item: path, missing: nil).message))
+        case GST_MESSAGE_APPLICATION:
+            guard let structure = gst_message_get_structure(message) else { return }
+            if gst_structure_has_name(structure, "limit-reached") != 0 {
+                onEvent?(.limitReached)
+            } else {
+                splice.padIsHeld()
+            }
+        case GST_MESSAGE_ELEMENT: meter.take(message)
+        default: break
+        }
+    }
+
+    private static func refused(_ path: String) -> SessionError {
+        SessionError(
+            .cannotStartRecording, "'\(path)' cannot be written: \(String(cString: strerror(errno)))")
+    }
+}

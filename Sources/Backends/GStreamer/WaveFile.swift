@@ -1,0 +1,51 @@
+import Glibc
+
+/// A WAV file's header, kept true while somebody else appends samples to the file.
+///
+/// The sizes in it follow the file's: rewritten often enough, the file plays at any moment, also after a kill.
+struct WaveFile: ~Copyable {
+    private let descriptor: Int32
+    private let headerSize: Int
+    private let frame: Int
+
+    /// Writes a header for no samples at the beginning of an empty file, whose descriptor it takes over.
+    init(taking descriptor: Int32, _ encoding: Encoding) {
+        self.descriptor = descriptor
+        frame = encoding.bytesPerFrame
+        let header = WaveFile.header(encoding)
+        headerSize = header.count
+        _ = pwrite(descriptor, header, header.count, 0)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Makes the sizes in the header those of the file (whole frames only). In place, so a full disk does not matter.
+    func update() {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return }
+        let data = max(0, Int(status.st_size) - headerSize) / frame * frame
+        var riffSize = UInt32(clamping: data + headerSize - 8).littleEndian
+        var dataSize = UInt32(clamping: data).littleEndian
+        _ = pwrite(descriptor, &dataSize, 4, off_t(headerSize - 4))
+        _ = pwrite(descriptor, &riffSize, 4, 4)
+    }
+
+    private static func header(_ encoding: Encoding) -> [UInt8] {
+        func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
+        let bits = encoding.bytesPerFrame / encoding.channels * 8
+        let tag: UInt16 = encoding.isFloat ? 3 : 1
+        // More than two channels need the extended form, which says where their loudspeakers stand.
+        let isExtended = encoding.channels > 2
+        var format = bytes(isExtended ? 0xfffe : tag) + bytes(UInt16(clamping: encoding.channels))
+        format += bytes(UInt32(clamping: encoding.sampleRate)) + bytes(UInt32(clamping: encoding.bytesPerSecond))
+        format += bytes(UInt16(clamping: encoding.bytesPerFrame)) + bytes(UInt16(clamping: bits))
+        if isExtended {
+            let mask = [0, 0x4, 0x3, 0x7, 0x33, 0x37, 0x3f, 0x13f, 0x63f]
+            format += bytes(UInt16(22)) + bytes(UInt16(clamping: bits))
+            format += bytes(UInt32(clamping: mask[min(encoding.channels, 8)])) + bytes(tag)
+            format += [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71]
+        }
+        return Array("RIFF".utf8) + bytes(UInt32(clamping: format.count + 20)) + Array("WAVEfmt ".utf8)
+            + bytes(UInt32(clamping: format.count)) + format + Array("data".utf8) + bytes(UInt32(0))
+    }
+}

@@ -1,0 +1,111 @@
+import Logging
+import PluginAPI
+import SessionManager
+
+/// What the audio server says, as events of the core; and what the core wants of the server.
+final class AudioServer {
+    private let backend: any AudioBackend
+    private let log: Logger
+    private let submit: (Event) -> Void
+    /// The sessions by the process whose streams are theirs.
+    private var processes: [SessionID: UInt32] = [:]
+    /// Processes above each process that has a stream, itself first; read once per stream's life.
+    private var ancestries: [UInt32: [UInt32]] = [:]
+    private var sounding: Sounding?
+
+    init(_ backend: any AudioBackend, log: Logger, _ submit: @escaping (Event) -> Void) {
+        self.backend = backend
+        self.log = log
+        self.submit = submit
+    }
+
+    var snapshot: AudioSnapshot { backend.snapshot }
+
+    func start() {
+        backend.onServicesLost = { [unowned self] in
+            log.warning("the audio server is away; sessions are arbitrated all the same")
+            submit(.servicesLost)
+            updateSounding()
+        }
+        backend.onServicesReset = { [unowned self] in
+            log.notice("connected to \(snapshot.serverName)")
+            submit(.servicesReset(audio))
+            updateSounding()
+        }
+        backend.onRouteChanged = { [unowned self] reason, _, _ in submit(.routeChanged(reason, audio)) }
+        backend.onPortsChanged = { [unowned self] in submit(.portsChanged(audio)) }
+        backend.onStreamsChanged = { [unowned self] in updateSounding() }
+        backend.onInputMuteChanged = { [unowned self] muted in
+            // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
+            let isBuiltIn = snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
+            submit(.microphoneMuted(muted && isBuiltIn))
+        }
+        backend.start()
+    }
+
+    func sessionCreated(_ id: SessionID, process: UInt32) {
+        processes[id] = process
+        updateSounding()
+    }
+
+    func sessionClosed(_ id: SessionID) { processes[id] = nil }
+
+    /// Moves what that process plays to the port; nil: to where everybody's sound goes.
+    func selectOutput(_ uid: String?, of process: UInt32) {
+        guard let uid = uid ?? snapshot.route.outputs.first?.uid else { return }
+        for stream in snapshot.streams where stream.direction == .playback {
+            guard let owner = stream.processID, ancestry(owner).contains(process), stream.portUID != uid else {
+                continue
+            }
+            backend.moveStream(stream.id, to: uid) { [log] result in
+                if case .failure(let error) = result { log.warning("stream not moved: \(error)") }
+            }
+        }
+    }
+
+    /// Moves what that process records to the port; nil: to where everybody records.
+    func selectInput(_ uid: String?, of process: UInt32) {
+        guard let uid = uid ?? snapshot.route.inputs.first?.uid else { return }
+        backend.selectInput(uid, forProcess: process) { [log] result in
+            if case .failure(let error) = result { log.warning("recording not moved: \(error)") }
+        }
+    }
+
+    private var audio: Audio {
+        let snapshot = snapshot
+        return Audio(route: snapshot.route, inputs: snapshot.availableInputs, outputs: snapshot.availableOutputs)
+    }
+
+    private func updateSounding() {
+        let now = judgeSounding()
+        guard now != sounding else { return }
+        sounding = now
+        submit(.soundingChanged(now))
+    }
+
+    /// Who sounds, by the streams that are neither paused nor muted; nil where the server cannot say.
+    private func judgeSounding() -> Sounding? {
+        let snapshot = snapshot
+        guard snapshot.isConnected else {
+            ancestries = [:]
+            return nil
+        }
+        let streams = snapshot.streams.filter { $0.direction == .playback }
+        let owners = Set(streams.compactMap(\.processID))
+        ancestries = ancestries.filter { owners.contains($0.key) }
+        var result = Sounding(sessions: [], others: false)
+        for stream in streams where !stream.isCorked && !stream.isMuted {
+            let line = stream.processID.map(ancestry) ?? []
+            let matched = processes.filter { line.contains($0.value) }.map(\.key)
+            if matched.isEmpty { result.others = true } else { result.sessions.formUnion(matched) }
+        }
+        return result
+    }
+
+    private func ancestry(_ process: UInt32) -> [UInt32] {
+        if let known = ancestries[process] { return known }
+        let line = Process(id: process).ancestry
+        ancestries[process] = line
+        return line
+    }
+}
