@@ -89,6 +89,9 @@ let package = Package(
 
         // Private real servers, and ears: what the monitor of a sink hears.
         room("TestSupport", path: "Tests/Support", ["CPulse", "DBus", "EventLoop"]),
+        .executableTarget(
+            name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
+            path: "Examples/Demo", swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
