@@ -91,7 +91,10 @@ import Testing
                 ran = thing
                 loop.later { withExtendedLifetime(thing) {} }
             }
-            loop.iterate(timeout: 10) { ran == nil }
+            // libpulse frees what ran when the loop next turns.
+            loop.iterate()
+            loop.iterate(blocking: false)
+            #expect(ran == nil)
             do {
                 let thing = Thing()
                 never = thing

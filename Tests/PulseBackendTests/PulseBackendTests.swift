@@ -101,14 +101,18 @@ import Testing
                 == .badParameter)
     }
 
-    @Test func sinkTakesAnotherRate_isConfigurationChange() throws {
-        let bench = try Bench(PrivatePulse())
-        // An idle sink takes the rate of the first stream, where it is the server's other one.
-        let player = try Child(
-            "pacat", ["--playback", "--raw", "--rate=44100", "/dev/zero"], environment: bench.pulse.environment)
-        #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.sampleRate == 44_100 })
-        #expect(bench.told.changes == [.route(.routeConfigurationChange, from: ["speaker"], to: ["speaker"])])
-        withExtendedLifetime(player) {}
+    @Test func sameSinkWithOtherChannels_isConfigurationChange() throws {
+        let bench = try Bench(PrivatePulse(sinks: []))
+        let module = try bench.pulse.addSink("card", channels: 2)
+        #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "card" })
+        bench.told.clear()
+        // Gone and back while our loop stands still: to us the same port with other settings.
+        try bench.pulse.unloadModule(module)
+        #expect(try eventually { try bench.pulse.pactl(["list", "short", "sinks"]).isEmpty })
+        try bench.pulse.addSink("card", channels: 6)
+        #expect(bench.wait { !bench.told.changes.isEmpty })
+        #expect(bench.told.all == [.route(.routeConfigurationChange, from: ["card"], to: ["card"]), .ports])
+        #expect(bench.backend.snapshot.route.outputs.first?.channels == 6)
     }
 
     @Test func inputMutedAndVolumeTurned_areTold() throws {
