@@ -50,13 +50,14 @@ struct EffectChecker {
     }
 
     /// Everything public that a refused event must leave alone, `refusal` itself aside.
-    static func observablyEqual(_ a: Arbiter, _ b: Arbiter) -> Bool {
-        guard a.sessions.count == b.sessions.count, a.settings == b.settings, a.audio == b.audio,
-            a.isSilentMode == b.isSilentMode, a.isScreenLocked == b.isScreenLocked, a.nowPlaying == b.nowPlaying,
+    static func observablyEqual(_ a: Arbiter, _ b: Arbiter, beside ignored: SessionProperties = []) -> Bool {
+        guard a.sessions.count == b.sessions.count, a.audio == b.audio, a.isSilentMode == b.isSilentMode,
+            a.isScreenLocked == b.isScreenLocked, a.nowPlaying == b.nowPlaying,
             a.nextDeadline == b.nextDeadline
         else { return false }
         return zip(a.sessions, b.sessions).allSatisfy { old, new in
-            old.id == new.id && differences(old, in: a, new, in: b).isEmpty && old.override == new.override
+            old.id == new.id && differences(old, in: a, new, in: b).subtracting(ignored).isEmpty
+                && old.override == new.override
                 && old.claimExpires == new.claimExpires && old.since == new.since
                 && old.interruption == new.interruption
         }
@@ -67,8 +68,12 @@ struct EffectChecker {
     private mutating func checkSequence() {
         if decision.refusal != nil {
             if !decision.effects.isEmpty { fault("a refused event has effects") }
-            if !EffectChecker.observablyEqual(before, after) { fault("a refused event changed something") }
-        } else if decision.effects.isEmpty, !EffectChecker.observablyEqual(before, after) {
+            if !EffectChecker.observablyEqual(before, after) || before.settings != after.settings {
+                fault("a refused event changed something")
+            }
+        } else if decision.effects.isEmpty,
+            !EffectChecker.observablyEqual(before, after, beside: [.otherAudioPlaying, .silenceHint])
+        {
             fault("something changed without any effect")
         }
         let expected = before.sequence + (decision.isNoteworthy ? 1 : 0)
@@ -84,8 +89,9 @@ struct EffectChecker {
         var listed: Set<SessionID> = []
         for effect in decision.effects {
             switch effect {
-            case .interruptionBegan, .duckingChanged(_, ducked: true, _), .mutedChanged(_, true):
-                if hasGranted { fault("\(effect): loss told after gain") }
+            case .interruptionBegan(let id, _), .duckingChanged(let id, ducked: true, _), .mutedChanged(let id, true):
+                // The one that the event is about may be lowered or muted once it is in.
+                if hasGranted, id != decision.session { fault("\(effect): loss told after gain") }
             case .activated, .interruptionEnded, .duckingChanged, .mutedChanged:
                 hasGranted = true
             case .propertiesChanged(let id, let properties):
@@ -153,7 +159,12 @@ struct EffectChecker {
         for effect in decision.effects {
             switch effect {
             case .interruptionBegan(let id, let interruption):
-                if after.session(id)?.interruption != interruption { fault("\(id): began says something else") }
+                let new = after.session(id)?.interruption
+                if new?.reason != interruption.reason || new?.by != interruption.by || new?.since != interruption.since
+                    || new?.byName != interruption.byName || new?.rule != interruption.rule
+                {
+                    fault("\(id): began says something else")
+                }
                 if before.session(id)?.state != .active { fault("\(id): began, but was not active") }
                 if interruption.since != decision.time { fault("\(id): began at another time") }
             case .interruptionEnded(let id, _, let microseconds, let reason, _):

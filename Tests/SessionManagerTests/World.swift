@@ -121,6 +121,7 @@ struct World {
     }
 
     /// An app that plays alone, and already does.
+    @discardableResult
     mutating func player(_ name: String, _ configuration: Configuration = .music) -> SessionID {
         let id = create(name, .app, configuration)
         activate(id)
