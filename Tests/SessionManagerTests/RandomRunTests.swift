@@ -86,7 +86,7 @@ struct RandomRun {
 
     /// The first fault, with the shortest sequence found that still shows it; nil: none.
     mutating func play(steps count: Int) -> String? {
-        var world = World(settings: settings)
+        var world = World(settings: settings, checksEffects: !isModelled)
         var steps: [Step] = []
         for number in 0..<count {
             for event in nextEvents(world, number) {
@@ -190,7 +190,7 @@ struct RandomRun {
     }
 
     private func replay(_ steps: [Step]) -> (faults: [String], told: [String]) {
-        var world = World(settings: settings)
+        var world = World(settings: settings, checksEffects: !isModelled)
         var numbers: [SessionID: SessionID] = [:]
         var told: [String] = []
         for step in steps {

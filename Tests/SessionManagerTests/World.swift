@@ -9,10 +9,13 @@ struct World {
     var now = Instant(microseconds: 1_000_000)
     /// False once an event came that the model knows nothing of.
     private(set) var isModelled = true
+    /// True once core and model disagreed: nothing after that says anything.
+    private(set) var isBroken = false
     /// Whether every effect is checked, too.
-    var checksEffects = true
+    private let checksEffects: Bool
 
-    init(settings: Arbiter.Settings = Arbiter.Settings()) {
+    init(settings: Arbiter.Settings = Arbiter.Settings(), checksEffects: Bool = true) {
+        self.checksEffects = checksEffects
         arbiter = Arbiter(settings: settings)
         model = ReferenceModel(settings: settings)
     }
@@ -30,9 +33,11 @@ struct World {
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged: isModelled = false
         default: break
         }
-        if isModelled {
+        if isModelled, !isBroken {
             let outcome = model.handle(event, at: now)
-            faults += compare(decision, outcome)
+            let disagreements = compare(decision, outcome)
+            if !disagreements.isEmpty { isBroken = true }
+            faults += disagreements
         }
         return (decision, faults)
     }
