@@ -125,8 +125,8 @@ struct RandomRun {
         case 0..<38: return [.activate(id)]
         case 38..<58: return [.deactivate(id, notifyOthers: Bool.random(using: &random))]
         case 58..<70: return [.setCategory(id, pick(RandomRun.configurations))]
-        case 70..<73: return [.close(id)]
-        case 73..<75: return [.clientVanished(ClientID(UInt64.random(in: 1...4, using: &random)))]
+        case 70..<72: return [.close(id)]
+        case 72..<75: return [.clientVanished(ClientID(UInt64.random(in: 1...4, using: &random)))]
         case 75..<80: return [.setForeground(id, Int.random(in: 0..<3, using: &random) > 0)]
         case 80..<84: return [.setSilentMode(Bool.random(using: &random))]
         case 84..<86: return [.setScreenLocked(Bool.random(using: &random))]
@@ -218,8 +218,12 @@ struct RandomRun {
         return ([], told)
     }
 
-    /// Leaves out what is not needed, in ever smaller pieces.
+    /// Of the same kind: the same words with other numbers.
+    private func kind(_ faults: [String]) -> String { faults.first?.filter { !$0.isNumber } ?? "" }
+
+    /// Leaves out what is not needed for that fault, in ever smaller pieces.
     private func shortened(_ steps: [Step]) -> [Step] {
+        let wanted = kind(faults(steps))
         var shortest = steps
         var piece = max(1, steps.count / 2)
         while true {
@@ -228,11 +232,11 @@ struct RandomRun {
             while start < shortest.count {
                 var candidate = shortest
                 candidate.removeSubrange(start..<min(start + piece, candidate.count))
-                if faults(candidate).isEmpty {
-                    start += piece
-                } else {
+                if kind(faults(candidate)) == wanted {
                     shortest = candidate
                     hasShrunk = true
+                } else {
+                    start += piece
                 }
             }
             if piece == 1, !hasShrunk { return shortest }

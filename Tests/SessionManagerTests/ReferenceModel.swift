@@ -79,6 +79,7 @@ struct ReferenceModel {
     var isSilent = false
     var isLocked = false
     var sounding: Sounding?
+    var audio: Audio?
     private(set) var lastID: UInt64 = 0
     private var activations = 0
     private var stretches = 0
@@ -195,8 +196,13 @@ struct ReferenceModel {
         case .setScreenLocked(let isOn): isLocked = isOn
         case .soundingChanged(let new): sounding = new
         case .timePassed: expire()
-        case .routeChanged(.oldDeviceUnavailable, _): unplug()
-        case .routeChanged, .servicesReset, .portsChanged: break
+        case .routeChanged(let reason, let new):
+            // Without a server there is no route that could change.
+            guard let old = audio else { break }
+            audio = new
+            if reason == .oldDeviceUnavailable { unplug(old.route.outputs, left: new.outputs) }
+        case .servicesReset(let new): audio = new
+        case .portsChanged(let new): if audio != nil { audio = new }
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
             fatalError("the model does not know of \(event.name)")
         }
@@ -292,8 +298,10 @@ struct ReferenceModel {
         }
     }
 
-    /// §7: the now-playing session pauses, unless it prefers otherwise.
-    private mutating func unplug() {
+    /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise.
+    private mutating func unplug(_ used: [Port], left: [Port]) {
+        let isGone = used.contains { port in !left.contains { $0.uid == port.uid && $0.isAvailable } }
+        guard isGone else { return }
         guard let id = nowPlaying, let person = person(id), person.isPlaying else { return }
         if person.preferences.interruptsOnRouteDisconnect { stop(id, .routeDisconnected, by: nil) }
     }
