@@ -49,9 +49,10 @@ final class Splice {
         if flowing { hold = shim_hold_pad(pad, pipeline.element) } else { relink() }
     }
 
-    /// To be called when the bus says "pad-held".
-    func padIsHeld() {
-        guard hold != 0 else { return }
+    /// To be called with each application message on the bus.
+    func take(_ message: UnsafeMutablePointer<GstMessage>) {
+        // One from an earlier hold must not make us cut into what flows now.
+        guard hold != 0, shim_held_pad(message) == hold else { return }
         relink()
         let held = hold
         hold = 0

@@ -171,7 +171,7 @@ final class Take {
             if gst_structure_has_name(structure, "limit-reached") != 0 {
                 onEvent?(.limitReached)
             } else {
-                splice.padIsHeld()
+                splice.take(message)
             }
         case GST_MESSAGE_ELEMENT: meter.take(message)
         default: break
