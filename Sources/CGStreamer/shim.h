@@ -58,7 +58,9 @@ static inline gulong shim_held_pad(GstMessage *message) {
     return id;
 }
 static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
-    return gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_IDLE, shim_pad_held, pipeline, NULL);
+    // IDLE tells at once where nothing is under way but holds nothing that comes later; BLOCK does.
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_IDLE | GST_PAD_PROBE_TYPE_BLOCK_DOWNSTREAM);
+    return gst_pad_add_probe(pad, type, shim_pad_held, pipeline, NULL);
 }
 
 // Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.

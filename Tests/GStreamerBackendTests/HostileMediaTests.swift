@@ -55,11 +55,15 @@ import Testing
 
     @Test func randomBytes_failOrEnd() throws {
         var generator = SystemRandomNumberGenerator()
-        _ = try outcome(try write("random.mp3", (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }))
+        _ = try outcome(
+            try write("random.mp3", (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }))
     }
 
     @Test func aHeaderAlone_failsOrEnds() throws {
-        for (name, head) in [("a.wav", "RIFF\u{10}\0\0\0WAVEfmt \u{10}\0\0\0\u{1}\0"), ("a.flac", "fLaC"), ("a.ogg", "OggS"), ("a.mp3", "ID3")] {
+        for (name, head) in [
+            ("a.wav", "RIFF\u{10}\0\0\0WAVEfmt \u{10}\0\0\0\u{1}\0"), ("a.flac", "fLaC"), ("a.ogg", "OggS"),
+            ("a.mp3", "ID3"),
+        ] {
             _ = try outcome(try write(name, head.utf8))
             stage.failures = []
             stage.finished = []

@@ -146,7 +146,9 @@ import Testing
         let path = try record("take.wav", RecordingSettings(bitDepth: 24))
         #expect(recorder.meters().isEmpty)
         recorder.meteringEnabled = true
-        #expect(stage.until { (recorder.meters().first?.peak ?? -160) > -7 })
+        #expect(
+            stage.until { (recorder.meters().first?.peak ?? -160) > -7 },
+            "\(recorder.meters()) \(told.failures) \(recorder.position)")
         let level = try #require(recorder.meters().first)
         #expect(abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5)
         recorder.meteringEnabled = false

@@ -1,9 +1,10 @@
 import EventLoop
-import class EventLoop.Timer
 import Foundation
 import GStreamerBackend
 import PluginAPI
 import TestSupport
+
+import class EventLoop.Timer
 
 /// A loop, a sound server with a null sink, an ear on it, a player, and what it told.
 final class Stage {
@@ -109,7 +110,9 @@ enum Media {
                 "audio/x-raw,format=S16LE", "!", "wavenc", "!", "filesink", "location=\(decoded)",
             ])
         let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: decoded)))
-        func number(_ place: Int, _ count: Int) -> Int { (0..<count).reduce(0) { $0 | Int(data[place + $1]) << ($1 * 8) } }
+        func number(_ place: Int, _ count: Int) -> Int {
+            (0..<count).reduce(0) { $0 | Int(data[place + $1]) << ($1 * 8) }
+        }
         let channels = number(22, 2)
         let samples = stride(from: 44, to: data.count - channels * 2 + 1, by: channels * 2).map {
             Int16(truncatingIfNeeded: number($0, 2))
@@ -126,7 +129,8 @@ enum Media {
             real += weight * Double(sample) * cos(angle)
             imaginary += weight * Double(sample) * sin(angle)
         }
-        return 20 * log10(max(1e-6, 2 * (real * real + imaginary * imaginary).squareRoot() / Double(samples.count) / 32_768))
+        return 20
+            * log10(max(1e-6, 2 * (real * real + imaginary * imaginary).squareRoot() / Double(samples.count) / 32_768))
     }
 
     static func uri(_ path: String) -> String { URL(fileURLWithPath: path).absoluteString }

@@ -151,9 +151,9 @@ final class Item {
     }
 
     var duration: Double? {
-        // Without an index it is estimated from what was decoded so far.
-        if knownDuration == nil, isReady { knownDuration = pipeline.duration }
-        return knownDuration.map(Runtime.seconds)
+        guard isReady else { return nil }
+        if knownDuration == nil { knownDuration = pipeline.duration }
+        return knownDuration.map(Runtime.seconds) ?? source.estimatedDuration
     }
 
     func levels() -> [ChannelLevel] { meter.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
@@ -206,7 +206,8 @@ final class Item {
             if isReady { applyState() }
         case GST_MESSAGE_APPLICATION: splice.take(message)
         case GST_MESSAGE_ELEMENT:
-            if let structure = gst_message_get_structure(message), gst_structure_has_name(structure, "missing-plugin") != 0,
+            if let structure = gst_message_get_structure(message),
+                gst_structure_has_name(structure, "missing-plugin") != 0,
                 let name = gst_structure_get_string(structure, "name")
             {
                 missing = String(cString: name)
