@@ -25,8 +25,6 @@ extension Arbiter {
         interrupt(victims, by: x, at: now, &effects)
         dropClaim(x, .active, at: now)
         sessions[x].refusal = nil
-        // Only active sessions are told of these as they change (see settle), so it learns them now.
-        sessions[x].changes.formUnion([.otherAudioPlaying, .silenceHint])
         effects.append(.activated(sessions[x].id))
         claimPrecedence(x)
     }

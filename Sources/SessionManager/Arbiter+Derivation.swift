@@ -60,15 +60,19 @@ extension Arbiter {
     /// Told as they change to active sessions alone: with a thousand sessions waiting in the background, one that
     /// starts to play must not cost a thousand messages.
     private mutating func updateHints(_ x: Int, _ others: Bool, _ exclusive: Bool, _ effects: inout [Effect]) {
-        if sessions[x].otherAudioPlaying != others {
-            sessions[x].otherAudioPlaying = others
-            if sessions[x].isActive { sessions[x].changes.insert(.otherAudioPlaying) }
-        }
-        guard sessions[x].shouldSilenceSecondaryAudio != exclusive else { return }
+        sessions[x].otherAudioPlaying = others
+        let changed = sessions[x].shouldSilenceSecondaryAudio != exclusive
         sessions[x].shouldSilenceSecondaryAudio = exclusive
         guard sessions[x].isActive else { return }
-        sessions[x].changes.insert(.silenceHint)
-        if sessions[x].isForeground {
+        if sessions[x].toldOtherAudioPlaying != others {
+            sessions[x].toldOtherAudioPlaying = others
+            sessions[x].changes.insert(.otherAudioPlaying)
+        }
+        if sessions[x].toldSilenceHint != exclusive {
+            sessions[x].toldSilenceHint = exclusive
+            sessions[x].changes.insert(.silenceHint)
+        }
+        if changed, sessions[x].isForeground {
             effects.append(.silenceSecondaryAudioHint(sessions[x].id, begin: exclusive))
         }
     }

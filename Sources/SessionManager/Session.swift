@@ -87,6 +87,9 @@ public struct Session: Sendable {
     /// What changed in the event at hand, to be told once at its end.
     var changes: SessionProperties = []
     var place: Place
+    /// What was last announced of the two that only active sessions are told of.
+    var toldOtherAudioPlaying = false
+    var toldSilenceHint = false
 
     init(_ id: SessionID, _ new: NewSession, at instant: Instant) {
         self.id = id
