@@ -89,11 +89,15 @@ let package = Package(
 
         // Private real servers, and ears: what the monitor of a sink hears.
         room("TestSupport", path: "Tests/Support", ["CPulse", "DBus", "EventLoop"]),
+        .executableTarget(
+            name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
+            path: "Examples/Demo", swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
-        tests("PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+        tests(
+            "PulseBackendTests", ["PulseBackend", "InMemoryBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests("DaemonTests", ["SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),

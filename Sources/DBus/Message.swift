@@ -20,17 +20,14 @@ public final class Message {
     // MARK: Making
 
     /// A call (`dbus_message_new_method_call`). Throws InvalidArgs where a name or the path is malformed.
+    ///
+    /// Without an interface the other end finds the member by its name alone.
     public static func methodCall(
-        destination: String?, path: String, interface: String, member: String
+        destination: String?, path: String, interface: String?, member: String
     ) throws(Failure) -> Message {
         if let destination, !Syntax.isBusName(destination) { throw .invalidArgs("Not a bus name") }
         try check(path: path, interface: interface, member: member)
-        // nil passes for a Swift optional string only where it is spelled out.
-        let raw =
-            if let destination { dbus_message_new_method_call(destination, path, interface, member) } else {
-                dbus_message_new_method_call(nil, path, interface, member)
-            }
-        guard let raw else { throw .noMemory }
+        guard let raw = dbus_message_new_method_call(destination, path, interface, member) else { throw .noMemory }
         return Message(owning: raw)
     }
 
@@ -41,13 +38,13 @@ public final class Message {
         return Message(owning: raw)
     }
 
-    private static func check(path: String, interface: String, member: String) throws(Failure) {
+    private static func check(path: String, interface: String?, member: String) throws(Failure) {
         guard Syntax.isPath(path) else { throw .invalidArgs("Not an object path") }
         // The bus disconnects whoever speaks in libdbus's own name.
         guard path != "/org/freedesktop/DBus/Local", interface != Names.localInterface else {
             throw .invalidArgs("A name that is reserved for libdbus")
         }
-        guard Syntax.isInterface(interface) else { throw .invalidArgs("Not an interface name") }
+        guard interface.map(Syntax.isInterface) ?? true else { throw .invalidArgs("Not an interface name") }
         guard Syntax.isMember(member) else { throw .invalidArgs("Not a member name") }
     }
 
@@ -91,21 +88,15 @@ public final class Message {
     /// The serial of the call that this answers; 0 for calls and signals.
     public var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
 
-    /// Who it is for; nil is the other end of the connection, or everyone for a signal. A malformed name is not set.
+    /// Who it is for; nil is the other end of the connection, or everyone for a signal. A malformed name sets ``failure``.
     public var destination: String? {
         get { text(dbus_message_get_destination(raw)) }
         set {
-            let done: dbus_bool_t
-            if let newValue {
-                guard Syntax.isBusName(newValue) else {
-                    failure = failure ?? .invalidArgs("Not a bus name")
-                    return
-                }
-                done = dbus_message_set_destination(raw, newValue)
-            } else {
-                done = dbus_message_set_destination(raw, nil)
+            guard newValue.map(Syntax.isBusName) ?? true else {
+                failure = failure ?? .invalidArgs("Not a bus name")
+                return
             }
-            if done == 0 { failure = failure ?? .noMemory }
+            if dbus_message_set_destination(raw, newValue) == 0 { failure = failure ?? .noMemory }
         }
     }
 

@@ -51,13 +51,13 @@ struct MessageWriter {
         case .structure(let fields):
             guard !fields.isEmpty else { throw .invalidArgs("A structure without fields") }
             // Its signature is valid as long as it is not too long or too deep.
-            guard Syntax.isSignature(value.signature) else { throw .limitsExceeded("A structure too large") }
+            guard Syntax.isType(value.signature) else { throw .limitsExceeded("A structure too large") }
             try container(TypeCode.structure, nil, iterator) { (writer, inner) throws(Failure) in
                 for field in fields { try writer.append(field, to: inner, depth: depth + 1) }
             }
         case .variant(let content):
             let signature = content.signature
-            guard signature.utf8.count == 1 || Syntax.isSignature(signature) else {
+            guard Syntax.isType(signature) else {
                 throw .invalidArgs("Not a valid type: \(Syntax.shortened(signature))")
             }
             try container(TypeCode.variant, signature, iterator) { (writer, inner) throws(Failure) in

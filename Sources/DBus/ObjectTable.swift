@@ -3,7 +3,7 @@ import CDBus
 /// The objects of one connection and the dispatch of calls to them.
 ///
 /// Serves Introspectable and Properties on every exported path and on the paths above it, ObjectManager where enabled;
-/// libdbus itself serves Peer, on any path. An exported object is kept alive until its path is removed.
+/// libdbus serves Peer, on any path. An exported object is kept alive until its path is removed.
 public final class ObjectTable {
     struct Binding {
         let object: AnyObject
@@ -82,9 +82,10 @@ public final class ObjectTable {
         while path != "/", let slash = path.lastIndex(of: "/") {
             let name = String(path[path.index(after: slash)...])
             path = slash == path.startIndex ? "/" : path[..<slash]
-            let count = children[String(path), default: [:]][name, default: 0] + change
-            children[String(path)]?[name] = count > 0 ? count : nil
-            if children[String(path)]?.isEmpty == true { children[String(path)] = nil }
+            let parent = String(path)
+            let count = children[parent]?[name] ?? 0
+            children[parent, default: [:]][name] = count + change > 0 ? count + change : nil
+            if children[parent]?.isEmpty == true { children[parent] = nil }
         }
     }
 

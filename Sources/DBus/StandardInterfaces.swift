@@ -1,6 +1,9 @@
-/// `org.freedesktop.DBus.Properties`, `.Introspectable` and `.ObjectManager`; libdbus serves `.Peer` before any filter.
+import CDBus
+
+/// `org.freedesktop.DBus.Properties`, `.Introspectable`, `.ObjectManager`, and `.Peer` for calls without an interface:
+/// libdbus serves those with one before any filter sees them.
 enum StandardInterfaces {
-    static let names = [Names.properties, Names.introspectable, Names.objectManager]
+    static let names = [Names.properties, Names.introspectable, Names.objectManager, Names.peer]
 
     static func serves(_ objects: ObjectTable, _ path: String, _ interface: String) -> Bool {
         switch interface {
@@ -48,6 +51,13 @@ enum StandardInterfaces {
         case (Names.objectManager, "GetManagedObjects") where objects.managers.contains(path):
             try ObjectTable.check(call, member, "")
             return [managedObjects(objects, path)]
+        case (Names.peer, "Ping"):
+            return []
+        case (Names.peer, "GetMachineId"):
+            let machine = Failure.catching { dbus_try_get_local_machine_id($0) }
+            guard let text = machine.result else { throw machine.failure ?? .noMemory }
+            defer { dbus_free(text) }
+            return [.string(String(cString: text))]
         default:
             return nil
         }

@@ -18,12 +18,20 @@ enum Syntax {
     /// Any number of complete types, none included.
     static func isSignature(_ text: String) -> Bool { check(text, dbus_signature_validate) }
 
+    /// One complete type, as a variant holds.
+    static func isType(_ text: String) -> Bool {
+        isLetter(text) || check(text, dbus_signature_validate_single)
+    }
+
     /// One complete type that an array may hold: also a dictionary entry.
     static func isElement(_ text: String) -> Bool {
-        if text.utf8.count == 1, let code = text.utf8.first {
-            return TypeCode.isBasic(code) || code == TypeCode.variant
-        }
-        return check("a" + text, dbus_signature_validate_single)
+        isLetter(text) || check("a" + text, dbus_signature_validate_single)
+    }
+
+    /// The common case, without asking libdbus.
+    private static func isLetter(_ text: String) -> Bool {
+        guard text.utf8.count == 1, let code = text.utf8.first else { return false }
+        return TypeCode.isBasic(code) || code == TypeCode.variant
     }
 
     /// For texts of errors: not longer than a line or two, whatever a caller sent.

@@ -10,6 +10,7 @@ public final class EventLoop {
     /// The C vtable, for a library that joins the loop by itself (`pa_context_new`). Valid while the loop lives.
     public let api: UnsafeMutablePointer<pa_mainloop_api>
     private var signalsReady = false
+    private var hasQuit = false
 
     public init() {
         // pa_mainloop_new fails only where memory or pipes are exhausted: nothing can run then.
@@ -34,7 +35,9 @@ public final class EventLoop {
     /// Dispatches what is ready; waits for it first where `blocking` (`pa_mainloop_iterate`). False once it was quit.
     @discardableResult
     public func iterate(blocking: Bool = true) -> Bool {
-        pa_mainloop_iterate(loop, blocking ? 1 : 0, nil) >= 0
+        // pa_mainloop_iterate aborts the process on a loop that was quit.
+        if hasQuit { return false }
+        return pa_mainloop_iterate(loop, blocking ? 1 : 0, nil) >= 0
     }
 
     /// Iterates until `condition` holds; false where `timeout` seconds passed first.
@@ -50,7 +53,10 @@ public final class EventLoop {
     }
 
     /// Ends ``run()`` with that code after the current dispatch.
-    public func quit(_ code: Int32 = 0) { pa_mainloop_quit(loop, code) }
+    public func quit(_ code: Int32 = 0) {
+        hasQuit = true
+        pa_mainloop_quit(loop, code)
+    }
 
     /// Makes a waiting loop look again. The one call that is safe from other threads (`pa_mainloop_wakeup`).
     public func wakeUp() { pa_mainloop_wakeup(loop) }
@@ -62,8 +68,10 @@ public final class EventLoop {
             api,
             { api, event, context in
                 guard let api, let event, let context else { return }
-                Unmanaged<Deferred>.fromOpaque(context).takeUnretainedValue().handler()
+                // The event is freed when the loop next turns, which may be long: what the handler holds goes now.
+                let handler = Unmanaged<Deferred>.fromOpaque(context).takeUnretainedValue().take()
                 api.pointee.defer_free(event)
+                handler?()
             }, context)
         api.pointee.defer_set_destroy(event) { _, _, context in
             guard let context else { return }
@@ -81,8 +89,13 @@ public final class EventLoop {
     }
 
     private final class Deferred {
-        let handler: () -> Void
+        private var handler: (() -> Void)?
         init(_ handler: @escaping () -> Void) { self.handler = handler }
+
+        func take() -> (() -> Void)? {
+            defer { handler = nil }
+            return handler
+        }
     }
 }
 

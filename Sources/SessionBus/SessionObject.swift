@@ -8,14 +8,15 @@ public final class SessionObject {
     private let service: any SessionService
     private let objects: ObjectTable
 
-    /// Exports itself until ``remove()``.
     public init(_ id: SessionID, _ service: any SessionService, on objects: ObjectTable) {
         self.id = id
         self.service = service
         self.objects = objects
         path = ObjectPath.session(id)
-        objects.export(self, at: path, interfaces: [SessionObject.interface])
     }
+
+    /// Appears on the bus, until ``remove()``. The service must be able to describe it by now.
+    public func export() { objects.export(self, at: path, interfaces: [SessionObject.interface]) }
 
     public func remove() { objects.remove(path: path) }
 

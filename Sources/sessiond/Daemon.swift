@@ -29,6 +29,8 @@ final class Daemon {
     var arrivals: [String: [(Result<Client, Failure>) -> Void]] = [:]
     var managerObject: ManagerObject?
     var audio: AudioServer?
+    private var plugins: PluginSupervisor?
+    private var pluginsObject: PluginsObject?
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
@@ -44,6 +46,9 @@ final class Daemon {
     /// Exports the objects and connects to the audio server. The name is the caller's to claim, afterwards.
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
+        let plugins = PluginSupervisor(loop: loop, connection: connection, log: log)
+        self.plugins = plugins
+        pluginsObject = PluginsObject(plugins, on: connection.objects)
         deadline = Timer(on: loop) { [unowned self] in expireClaims() }
         audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
         audio?.start()
@@ -51,6 +56,7 @@ final class Daemon {
 
     /// Leaves the bus and the audio server as it found them.
     func stop() {
+        plugins?.stop()
         audio = nil
         connection.close()
     }

@@ -45,6 +45,10 @@ enum Sessiond {
             log.error("the bus is gone")
             loop.quit(69)
         }
+        connection.onNameLost = { [unowned loop] name in
+            log.notice("\(name) was taken over by another sessiond")
+            loop.quit(0)
+        }
         daemon.start()
         if let code = claimName(connection, arguments) { return code }
         let signals = watchSignals(loop, daemon, files, log)

@@ -15,7 +15,7 @@ struct SettingsFiles {
             }
             files.append((explicit, bytes))
         } else if let path = candidates.first(where: { access($0, F_OK) == 0 || access($0 + ".d", F_OK) == 0 }) {
-            for file in [path] + dropIns(path + ".d") where access(file, F_OK) == 0 {
+            for file in [path] + filesIn(path + ".d", suffix: ".conf") where access(file, F_OK) == 0 {
                 guard let bytes = contents(file) else {
                     throw SettingsError("\(file): cannot be read: \(String(cString: strerror(errno)))")
                 }
@@ -33,19 +33,6 @@ struct SettingsFiles {
         var home = environment("XDG_CONFIG_HOME")
         if home == nil { home = environment("HOME").map { $0 + "/.config" } }
         return (home.map { [$0 + "/sessiond/sessiond.conf"] } ?? []) + ["/etc/sessiond/sessiond.conf"]
-    }
-
-    private func dropIns(_ folder: String) -> [String] {
-        guard let handle = opendir(folder) else { return [] }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(".conf"), !name.hasPrefix(".") { names.append(folder + "/" + name) }
-        }
-        return names.sorted()
     }
 
     /// At most one byte more than a settings file may have, so that a huge one is refused and not read.

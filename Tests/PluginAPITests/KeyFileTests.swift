@@ -27,18 +27,23 @@ import Testing
     }
 
     @Test(arguments: [
-        ("key = 1", 1, 1, "before the first"), ("[s]\nword", 2, 1, "add '='"), ("[s]\n = 1", 2, 2, "no key"),
-        ("[s", 1, 3, "not closed"), ("[]", 1, 2, "no name"), ("[a[b]", 1, 3, "brackets"), ("[ä]", 1, 2, "ASCII"),
-        ("[s] x", 1, 5, "line of its own"), ("[s]\n[t]\n[s]", 3, 1, "line 1"), ("[s]\na=1\n a=2", 3, 2, "line 2"),
-        ("[s]\na b=1", 2, 2, "illegal character"), ("[s]\nname[d e]=1", 2, 7, "locale"), ("[s]\n[a]=1", 2, 4, "own"),
-        ("[s]\na = x\u{0}y", 2, 6, "U+0"), ("[s]\na = x\u{1B}[2J", 2, 6, "U+1B"), ("[s]\na=\rb", 2, 3, "U+D"),
-        ("[s]\nö\u{0}", 2, 2, "U+0"), ("[s]\na = \u{85}", 2, 5, "U+85"),
+        Mistake("key = 1", 1, 1, "before the first"), Mistake("[s]\nword", 2, 1, "add '='"),
+        Mistake("[s]\n = 1", 2, 2, "no key"),
+        Mistake("[s", 1, 3, "not closed"), Mistake("[]", 1, 2, "no name"), Mistake("[a[b]", 1, 3, "brackets"),
+        Mistake("[ä]", 1, 2, "ASCII"),
+        Mistake("[s] x", 1, 5, "line of its own"), Mistake("[s]\n[t]\n[s]", 3, 1, "line 1"),
+        Mistake("[s]\na=1\n a=2", 3, 2, "line 2"),
+        Mistake("[s]\na b=1", 2, 2, "illegal character"), Mistake("[s]\nname[d e]=1", 2, 7, "locale"),
+        Mistake("[s]\n[a]=1", 2, 4, "own"),
+        Mistake("[s]\na = x\u{0}y", 2, 6, "U+0"), Mistake("[s]\na = x\u{1B}[2J", 2, 6, "U+1B"),
+        Mistake("[s]\na=\rb", 2, 3, "U+D"),
+        Mistake("[s]\nö\u{0}", 2, 2, "U+0"), Mistake("[s]\na = \u{85}", 2, 5, "U+85"),
     ])
-    func mistake_isRefusedWhereItStands(text: String, line: Int, column: Int, message: String) {
-        let error = #expect(throws: KeyFileError.self) { try KeyFile(text, file: "my file") }
-        #expect(error?.position == KeyFile.Position(line: line, column: column))
-        #expect(error?.message.contains(message) == true, "\(String(describing: error))")
-        #expect(error?.description.hasPrefix("my file:\(line):\(column): ") == true)
+    func mistake_isRefusedWhereItStands(mistake: Mistake) {
+        let error = #expect(throws: KeyFileError.self) { try KeyFile(mistake.text, file: "my file") }
+        #expect(error?.position == KeyFile.Position(line: mistake.line, column: mistake.column))
+        #expect(error?.message.contains(mistake.hint) == true, "\(String(describing: error))")
+        #expect(error?.description.hasPrefix("my file:\(mistake.line):\(mistake.column): ") == true)
     }
 
     @Test(
@@ -51,6 +56,23 @@ import Testing
         }
         #expect(error?.position == KeyFile.Position(line: 2, column: 5))
         #expect(error?.message.contains("UTF-8") == true)
+    }
+
+    /// Shown with its control characters escaped: they have no business in a log.
+    struct Mistake: Sendable, CustomTestStringConvertible {
+        let text: String
+        let line: Int
+        let column: Int
+        let hint: String
+
+        init(_ text: String, _ line: Int, _ column: Int, _ hint: String) {
+            self.text = text
+            self.line = line
+            self.column = column
+            self.hint = hint
+        }
+
+        var testDescription: String { quoted(text) }
     }
 
     @Test func sameKeyInAnotherSection_isAnotherKey() throws {

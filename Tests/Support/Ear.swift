@@ -10,8 +10,13 @@ public final class Ear {
     private let recording = Recording()
 
     /// Starts to listen and waits until the first samples are there. Fragments of `fragment` seconds.
-    public init(_ pulse: PrivatePulse, sink: String, fragment: Double = 0.002) throws {
-        let connection = try PulseThread(server: pulse.serverString, name: "ear", properties: ["media.role": "test"])
+    public convenience init(_ pulse: PrivatePulse, sink: String, fragment: Double = 0.002) throws {
+        try self.init(server: pulse.serverString, sink: sink, fragment: fragment)
+    }
+
+    /// The same on any server, given as for PULSE_SERVER.
+    public init(server: String, sink: String, fragment: Double = 0.002) throws {
+        let connection = try PulseThread(server: server, name: "ear", properties: ["media.role": "test"])
         self.connection = connection
         var spec = pa_sample_spec(format: PA_SAMPLE_S16LE, rate: UInt32(Ear.rate), channels: 1)
         guard let made = connection.locked({ pa_stream_new(connection.context, "ear", &spec, nil) }) else {

@@ -19,7 +19,8 @@ struct Encoding {
 
     init(_ settings: RecordingSettings, path: String) throws(SessionError) {
         guard let format = settings.format ?? RecordingFormat(path: path) else {
-            throw .badParameter("'\(path)': its ending names no format: give one (wav, flac, vorbis, opus, mp3, aac, alac)")
+            throw .badParameter(
+                "'\(path)': its ending names no format: give one (wav, flac, vorbis, opus, mp3, aac, alac)")
         }
         self.format = format
         sampleRate = try Encoding.sampleRate(settings.sampleRate ?? (format == .opus ? 48_000 : 44_100), format)

@@ -49,7 +49,8 @@ struct Failure {
                 case GST_RESOURCE_ERROR_NOT_AUTHORIZED.rawValue: "access to it is not allowed"
                 default: text
                 }
-            self.init(source == "file" ? "'\(item)': \(reason)" : "'\(item)' cannot be read: \(reason)", isAboutFormat: false)
+            self.init(
+                source == "file" ? "'\(item)': \(reason)" : "'\(item)' cannot be read: \(reason)", isAboutFormat: false)
         } else {
             self.init("'\(item)': \(text)", isAboutFormat: error.domain == gst_core_error_quark())
         }

@@ -202,7 +202,8 @@ final class Item {
             if isReady { applyState() }
         case GST_MESSAGE_APPLICATION: splice.padIsHeld()
         case GST_MESSAGE_ELEMENT:
-            if let structure = gst_message_get_structure(message), gst_structure_has_name(structure, "missing-plugin") != 0,
+            if let structure = gst_message_get_structure(message),
+                gst_structure_has_name(structure, "missing-plugin") != 0,
                 let name = gst_structure_get_string(structure, "name")
             {
                 missing = String(cString: name)

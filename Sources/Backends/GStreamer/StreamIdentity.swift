@@ -6,15 +6,19 @@ public struct StreamIdentity: Sendable, Hashable {
     public var clientName: String
     /// Properties of each stream (`media.role`, `application.id`, …); `media.name` is the item's where not given.
     public var properties: [String: String]
+    /// The server's address, as for PULSE_SERVER; nil for the usual one.
+    public var server: String?
 
-    public init(clientName: String, properties: [String: String] = [:]) {
+    public init(clientName: String, properties: [String: String] = [:], server: String? = nil) {
         self.clientName = clientName
         self.properties = properties
+        self.server = server
     }
 
     /// Puts them on a pulsesink or pulsesrc.
     func apply(to element: UnsafeMutablePointer<GstElement>, mediaName: String, role: String) {
         shim_set_string(element, "client-name", clientName)
+        if let server { shim_set_string(element, "server", server) }
         guard let structure = gst_structure_new_empty("properties") else { return }
         defer { gst_structure_free(structure) }
         let all = ["media.name": mediaName, "media.role": role, "application.name": clientName]

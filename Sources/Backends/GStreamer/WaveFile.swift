@@ -31,7 +31,9 @@ struct WaveFile: ~Copyable {
     }
 
     private static func header(_ encoding: Encoding) -> [UInt8] {
-        func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
+        func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
+            withUnsafeBytes(of: value.littleEndian) { Array($0) }
+        }
         let bits = encoding.bytesPerFrame / encoding.channels * 8
         let tag: UInt16 = encoding.isFloat ? 3 : 1
         // More than two channels need the extended form, which says where their loudspeakers stand.

@@ -29,6 +29,7 @@ public final class PulseBackend: AudioBackend {
     private var failures = 0
     private var retry: Timer?
     private var watch: SocketWatch?
+    private(set) var isWaitingForSocketOnly = false
     var completions: [UInt64: Completion] = [:]
     var nextCompletion: UInt64 = 0
 
@@ -135,8 +136,8 @@ public final class PulseBackend: AudioBackend {
         }
         failures += 1
         // A socket that nobody answers will be made anew when somebody does: the watch tells, no clock needs to.
-        let isHopeless = refused && watch != nil && failures > 8
-        if !isHopeless { retry?.arm(after: min(2, 0.05 * Double(1 << min(failures - 1, 6)))) }
+        isWaitingForSocketOnly = refused && watch != nil && failures > 8
+        if !isWaitingForSocketOnly { retry?.arm(after: min(2, 0.05 * Double(1 << min(failures - 1, 6)))) }
 
         let waiting = completions.sorted { $0.key < $1.key }.map(\.value)
         completions = [:]

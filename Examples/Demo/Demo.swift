@@ -1,0 +1,58 @@
+import Foundation
+import TestSupport
+
+/// The main job, with real sound: what `make run` shows. Exits 0 only if every step sounded as it should.
+@main
+enum Demo {
+    static func main() {
+        do {
+            let stage = try Stage()
+            for note in stage.notes { say("· \(note)") }
+            let scene = Scene(stage)
+            try scene.play()
+            say("\n\(scene.summary)")
+            if ProcessInfo.processInfo.environment["KEEP"]?.isEmpty == false { keep(stage) }
+            stage.strike()
+            exit(scene.succeeded ? 0 : 1)
+        } catch {
+            say("The scene could not be played: \(error)")
+            exit(1)
+        }
+    }
+
+    /// Stays up until control-C, and says how to talk to it.
+    private static func keep(_ stage: Stage) {
+        let shown = ["DBUS_SESSION_BUS_ADDRESS", "PULSE_SERVER", "XDG_RUNTIME_DIR"]
+        say("\nEverything stays up until control-C. In another terminal:\n")
+        for name in shown { if let value = stage.environment[name] { say("  export \(name)='\(value)'") } }
+        let programs = (try? builtProduct(named: "sessionctl")).map {
+            URL(fileURLWithPath: $0).deletingLastPathComponent().path
+        }
+        say("  export PATH=\"\(programs ?? ".build/debug"):$PATH\"")
+        say(
+            """
+
+              sessionctl status --watch
+              sessionctl monitor
+              sessionctl play some.flac
+              busctl --user introspect org.sessiond1 /org/sessiond1
+              dbus-send --session --print-reply --dest=org.sessiond1 /org/sessiond1 org.sessiond1.Manager.ListSessions
+
+            """)
+        signal(SIGINT, SIG_IGN)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGINT)
+        sigaddset(&signals, SIGTERM)
+        sigprocmask(SIG_BLOCK, &signals, nil)
+        signal(SIGINT, SIG_DFL)
+        var caught: Int32 = 0
+        sigwait(&signals, &caught)
+    }
+}
+
+/// Prints a line at once, also where somebody reads it through a pipe.
+func say(_ line: String) {
+    print(line)
+    fflush(nil)
+}

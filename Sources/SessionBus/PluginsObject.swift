@@ -1,0 +1,47 @@
+public import DBus
+import PluginAPI
+
+/// What the exported plugins interface asks of the daemon behind it.
+public protocol PluginService: AnyObject {
+    /// Each an a{sv}: id, name, kind, version, schemes, mime-types, state, bus-name.
+    var plugins: [Value] { get }
+    /// Answers with the bus name and the object's path, when the plugin is up.
+    func open(kind: String, uri: String, _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void)
+    func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure)
+}
+
+/// `/org/sessiond1`, `org.sessiond1.Plugins`.
+public final class PluginsObject {
+    private let service: any PluginService
+
+    /// Exports itself; lives as long as the table keeps it.
+    public init(_ service: any PluginService, on objects: ObjectTable) {
+        self.service = service
+        objects.export(self, at: ObjectPath.root, interfaces: [PluginsObject.interface])
+    }
+
+    private static let interface = Interface<PluginsObject>(
+        name: BusName.plugins, introspection: InterfaceXML.plugins,
+        methods: [
+            .init("List", "") { object, call in call.reply([.array(of: "a{sv}", object.service.plugins)]) },
+            .init("Open", "ss") { object, call in
+                let kind = call.arguments[0].stringValue ?? ""
+                object.service.open(kind: kind, uri: call.arguments[1].stringValue ?? "") { result in
+                    switch result {
+                    case .success(let place): call.reply([.string(place.busName), .objectPath(place.path)])
+                    case .failure(let failure): call.fail(failure)
+                    }
+                }
+            },
+            .init("Register", "sa{sv}") { object, call in
+                do throws(Failure) {
+                    try object.service.register(
+                        call.arguments[0].stringValue ?? "", call.arguments[1].asProperties ?? [:],
+                        caller: call.sender)
+                    call.reply()
+                } catch {
+                    call.fail(error)
+                }
+            },
+        ])
+}

@@ -1,0 +1,54 @@
+import Glibc
+import Logging
+import PluginAPI
+
+/// The manifests that are installed, the user's before the system's; the first of an id counts.
+struct PluginFolders {
+    let log: Logger
+
+    private var folders: [String] {
+        let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { $0 + "/.local/share" }
+        let system = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
+        return ((home.map { [$0] } ?? []) + system.split(separator: ":").map(String.init)).map {
+            $0 + "/sessiond/plugins"
+        }
+    }
+
+    /// Read anew each time: installing one needs no restart. A bad one is passed over, with a line in the log.
+    func manifests() -> [PluginManifest] {
+        var found: [PluginManifest] = []
+        for file in folders.flatMap({ filesIn($0, suffix: ".plugin") }) {
+            guard let bytes = readFile(file, limit: KeyFile.maximumBytes + 1) else { continue }
+            do throws(KeyFileError) {
+                let manifest = try PluginManifest(bytes: bytes, file: file)
+                if !found.contains(where: { $0.id == manifest.id }) { found.append(manifest) }
+            } catch {
+                log.warning("plugin passed over: \(error.description)")
+            }
+        }
+        return found
+    }
+
+    /// The absolute path of a manifest's program: as it is, beside this program, or in PATH; nil: nowhere.
+    func executable(_ program: String) -> String? {
+        if program.hasPrefix("/") { return access(program, X_OK) == 0 ? program : nil }
+        let own = Process(id: UInt32(getpid())).executable ?? ""
+        let beside = own.lastIndex(of: "/").map { String(own[..<$0]) }
+        let path = (environment("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map(String.init)
+        return ((beside.map { [$0] } ?? []) + path).map { $0 + "/" + program }.first { access($0, X_OK) == 0 }
+    }
+}
+
+/// The folder's files of that ending, hidden ones aside, by name.
+func filesIn(_ folder: String, suffix: String) -> [String] {
+    guard let handle = opendir(folder) else { return [] }
+    defer { closedir(handle) }
+    var names: [String] = []
+    while let entry = readdir(handle) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+            pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name.hasSuffix(suffix), !name.hasPrefix(".") { names.append(folder + "/" + name) }
+    }
+    return names.sorted()
+}

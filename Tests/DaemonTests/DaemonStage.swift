@@ -1,0 +1,142 @@
+import DBus
+import EventLoop
+import PluginAPI
+import SessionBus
+import TestSupport
+
+/// The real daemon on a private bus, without a sound server unless one is given.
+final class DaemonStage {
+    let loop = EventLoop()
+    let bus: PrivateBus
+    private(set) var daemon: Child
+    /// Asks what nobody owns: properties, lists, the manager's methods.
+    let observer: Connection
+    private let environment: [String: String]
+    private let arguments: [String]
+
+    init(pulse: PrivatePulse? = nil, arguments: [String] = [], settings: String? = nil) throws {
+        bus = try PrivateBus()
+        var environment = bus.environment
+        environment["PULSE_SERVER"] = "unix:\(bus.folder.path)/absent"
+        environment["XDG_RUNTIME_DIR"] = bus.folder.path
+        if let pulse { environment.merge(pulse.environment) { $1 } }
+        environment.merge(bus.environment.filter { $0.key.hasPrefix("DBUS") }) { $1 }
+        var arguments = arguments
+        if let settings { arguments += ["--config", try bus.folder.file("sessiond.conf", settings)] }
+        self.environment = environment
+        self.arguments = arguments
+        observer = try Connection(.custom(bus.address), loop: loop)
+        daemon = try Child(try builtProduct(named: "sessiond"), arguments, environment: environment)
+        guard eventually({ isServing || !daemon.isRunning }), isServing else {
+            throw SupportError("sessiond did not come up: \(daemon.errors)")
+        }
+    }
+
+    var isServing: Bool { (try? manager("History", [.uint32(0)])) != nil }
+
+    /// Waits until the daemon has found the sound server.
+    func waitForServer() -> Bool {
+        eventually { (try? property("ServerConnected"))?.boolValue == true }
+    }
+
+    func client() throws -> Client { try Client(self) }
+
+    @discardableResult
+    func manager(_ member: String, _ arguments: [Value] = []) throws -> [Value] {
+        try observer.callAndWait(BusName.service, ObjectPath.root, BusName.manager, member, arguments, timeout: 5)
+    }
+
+    /// A property of the manager, or of the session at `path`.
+    func property(_ name: String, of path: String? = nil) throws -> Value {
+        let values = try observer.callAndWait(
+            BusName.service, path ?? ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
+            [.string(path == nil ? BusName.manager : BusName.session), .string(name)], timeout: 5)
+        return values[0].unwrapped
+    }
+
+    /// Another daemon beside this one, or instead of it once that ended.
+    func start(_ more: [String] = []) throws -> Child {
+        try Child(try builtProduct(named: "sessiond"), arguments + more, environment: environment)
+    }
+}
+
+/// A client that knows only the contract: one connection, its sessions, and every signal it heard, in order.
+final class Client {
+    let connection: Connection
+    private let stage: DaemonStage
+    private(set) var events: [String] = []
+    private var subscriptions: [Subscription] = []
+
+    init(_ stage: DaemonStage) throws {
+        self.stage = stage
+        connection = try Connection(.custom(stage.bus.address), loop: stage.loop)
+    }
+
+    /// Creates a session and hears its signals.
+    func session(
+        _ name: String, category: String = "playback", mode: String = "default", options: [String] = [],
+        class sessionClass: String = "app", more: [(String, Value)] = []
+    ) throws -> String {
+        let values = try connection.callAndWait(
+            BusName.service, ObjectPath.root, BusName.manager, "CreateSession",
+            [
+                .string(name),
+                .properties(
+                    [
+                        ("category", .string(category)), ("mode", .string(mode)), ("options", .strings(options)),
+                        ("class", .string(sessionClass)),
+                    ] + more),
+            ], timeout: 5)
+        let path = values[0].objectPathValue ?? ""
+        subscriptions.append(
+            connection.subscribe(path: path, interface: BusName.session, sender: BusName.service) {
+                [weak self] message in
+                guard let values = try? message.arguments() else { return }
+                self?.events.append(Client.describe(name, message.member ?? "", values))
+            })
+        return path
+    }
+
+    /// Nil where it was done, the error's name where not.
+    @discardableResult
+    func call(_ path: String, _ member: String, _ arguments: [Value] = []) -> String? {
+        do throws(Failure) {
+            _ = try connection.callAndWait(BusName.service, path, BusName.session, member, arguments, timeout: 5)
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    @discardableResult
+    func activate(_ path: String) -> String? { call(path, "Activate", [.properties([])]) }
+
+    @discardableResult
+    func deactivate(_ path: String, notify: Bool = false) -> String? {
+        call(path, "Deactivate", [.properties([("notify-others", .bool(notify))])])
+    }
+
+    func state(_ path: String) -> String { (try? stage.property("State", of: path))?.stringValue ?? "gone" }
+
+    /// Everything the daemon sent before now is heard; then what was heard, and forgets it.
+    func heard() throws -> [String] {
+        _ = try connection.callAndWait(
+            BusName.service, ObjectPath.root, "org.freedesktop.DBus.Peer", "Ping", [], timeout: 5)
+        stage.loop.iterate(timeout: 0.02) { false }
+        defer { events = [] }
+        return events
+    }
+
+    private static func describe(_ name: String, _ member: String, _ values: [Value]) -> String {
+        switch member {
+        case "InterruptionBegan":
+            let by = values[1].asProperties?["by-name"]?.stringValue ?? ""
+            return "\(name) began \(values[0].stringValue ?? "") by \(by)"
+        case "InterruptionEnded": return "\(name) ended \(values[0].boolValue == true ? "resume" : "stay")"
+        case "DuckingChanged": return "\(name) ducked \(values[1].doubleValue ?? 0)"
+        case "SilenceSecondaryAudioHint": return "\(name) hint \(values[0].boolValue == true)"
+        case "RouteChanged": return "\(name) route \(values[0].uint32Value ?? 0)"
+        default: return "\(name) \(member)"
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct HostileMediaTests {
+    let folder: PrivateFolder
+    let stage: Stage
+
+    init() throws {
+        folder = try PrivateFolder()
+        stage = try Stage()
+    }
+
+    /// Loads and plays it until it failed or finished; the failure's message.
+    private func outcome(_ uri: String) throws -> String? {
+        stage.player.load(uri: uri)
+        try stage.player.play()
+        let ended = stage.until(8) { !stage.failures.isEmpty || !stage.finished.isEmpty }
+        #expect(ended, "neither failed nor finished")
+        #expect(stage.failures.count + stage.finished.count == 1)
+        #expect(stage.player.state == (stage.failures.isEmpty ? .stopped : .failed))
+        return stage.failures.first
+    }
+
+    private func write(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
+        let path = folder.path + "/" + name
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        return Media.uri(path)
+    }
+
+    @Test func aMissingFile_isNamed() throws {
+        let message = try #require(try outcome("file:///nowhere/at/all.wav"))
+        #expect(message.contains("/nowhere/at/all.wav") && message.contains("No such file"))
+        #expect(throws: SessionError.self) { try stage.player.play() }
+    }
+
+    @Test func aFolder_aDevice_anEmptyFile_areRefused() throws {
+        #expect(try #require(try outcome(Media.uri(folder.path))).contains("folder"))
+        stage.failures = []
+        #expect(try #require(try outcome("file:///dev/zero")).contains("device"))
+        stage.failures = []
+        #expect(try #require(try outcome(try write("empty.wav", []))).contains("empty"))
+        stage.failures = []
+        #expect(try #require(try outcome("gopher://x/y")).contains("only file"))
+        stage.failures = []
+        #expect(try #require(try outcome("no uri")).contains("not a URI"))
+    }
+
+    @Test func aText_isNotSound() throws {
+        let text = String(repeating: "To be or not to be, that is the question.\n", count: 500)
+        #expect(try #require(try outcome(try write("text.mp3", text.utf8))).contains("not sound"))
+    }
+
+    @Test func randomBytes_failOrEnd() throws {
+        var generator = SystemRandomNumberGenerator()
+        _ = try outcome(try write("random.mp3", (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }))
+    }
+
+    @Test func aHeaderAlone_failsOrEnds() throws {
+        for (name, head) in [("a.wav", "RIFF\u{10}\0\0\0WAVEfmt \u{10}\0\0\0\u{1}\0"), ("a.flac", "fLaC"), ("a.ogg", "OggS"), ("a.mp3", "ID3")] {
+            _ = try outcome(try write(name, head.utf8))
+            stage.failures = []
+            stage.finished = []
+        }
+    }
+
+    @Test(arguments: [("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("mp3", "lamemp3enc"), ("wav", "")])
+    func aFileCutShort_playsWhatIsThere(kind: String, encoder: String) throws {
+        let wave = folder.path + "/tone.wav"
+        try Media.wave(wave, [(440, 2)])
+        let path = folder.path + "/whole.\(kind)"
+        if encoder.isEmpty { try Media.wave(path, [(440, 2)]) } else { try Media.encode(wave, encoder, to: path) }
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        let failure = try outcome(try write("cut.\(kind)", bytes.prefix(bytes.count / 2)))
+        #expect(failure == nil)
+        let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
+        #expect(heard > 60 && heard < 140)
+    }
+
+    @Test func aFileThatLiesAboutItsKind_playsAllTheSame() throws {
+        let wave = folder.path + "/tone.wav"
+        try Media.wave(wave, [(440, 0.5)])
+        try Media.encode(wave, "flacenc", to: folder.path + "/really-flac.mp3")
+        #expect(try outcome(Media.uri(folder.path + "/really-flac.mp3")) == nil)
+    }
+
+    @Test func noServer_isToldAtOnce() throws {
+        let wave = folder.path + "/tone.wav"
+        try Media.wave(wave, [(440, 0.5)])
+        stage.pulse.kill()
+        #expect(try #require(try outcome(Media.uri(wave))).contains("sound server"))
+    }
+
+    @Test func aServerThatGoes_isTold() throws {
+        let wave = folder.path + "/tone.wav"
+        try Media.wave(wave, [(440, 30)])
+        stage.player.load(uri: Media.uri(wave))
+        try stage.player.play()
+        #expect(stage.hears(440, above: -8))
+        stage.pulse.kill()
+        #expect(stage.until { !stage.failures.isEmpty })
+        #expect(stage.failures.first?.contains("sound server") == true, "\(stage.failures)")
+        #expect(stage.player.state == .failed)
+    }
+}

@@ -1,0 +1,261 @@
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct PlayerTests {
+    let folder: PrivateFolder
+    let stage: Stage
+    var player: GStreamerPlayer { stage.player }
+
+    init() throws {
+        folder = try PrivateFolder()
+        stage = try Stage()
+    }
+
+    private func file(_ stretches: [(hertz: Double, seconds: Double)], channels: Int = 2) throws -> String {
+        let path = folder.path + "/tone-\(UInt32.random(in: 0 ... .max)).wav"
+        try Media.wave(path, stretches, channels: channels)
+        return path
+    }
+
+    private func start(_ stretches: [(hertz: Double, seconds: Double)]) throws {
+        player.load(uri: Media.uri(try file(stretches)))
+        try player.play()
+    }
+
+    @Test func playing_isHeard_pausing_isSilent_andPlayingGoesOnWhereItWas() throws {
+        try start([(440, 0.6), (660, 20)])
+        #expect(player.state == .playing)
+        #expect(stage.hears(440, above: -10))
+        player.pause()
+        #expect(player.state == .paused)
+        #expect(stage.hears(440, below: -60))
+        let position = player.position
+        #expect(position > 0 && position < 0.6)
+        stage.pass(0.3)
+        #expect(abs(player.position - position) < 0.05)
+        #expect(stage.ear.level(of: 440, last: 0.2) < -60)
+        let before = monotonicNow()
+        try player.play()
+        #expect(stage.hears(660, above: -10))
+        // The rest of the first pitch came first: 0.6 s of it altogether.
+        let rest = stage.ear.trace(440, window: 0.01, since: before).filter { $0.level > -20 }.count
+        #expect(abs(Double(rest) * 0.01 - (0.6 - position)) < 0.06)
+        #expect(stage.states == [.playing, .paused, .playing])
+        #expect(stage.finished.isEmpty)
+    }
+
+    @Test func theEnd_isToldOnce_andTheItemPlaysAgain() throws {
+        try start([(440, 0.3)])
+        #expect(stage.until { !stage.finished.isEmpty })
+        stage.pass(0.2)
+        #expect(stage.finished == [true])
+        #expect(player.state == .stopped)
+        #expect(player.position < 0.01)
+        try player.play()
+        #expect(stage.until { stage.finished.count == 2 })
+        #expect(stage.failures.isEmpty)
+        let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -20 }.count
+        #expect(abs(Double(heard) * 0.01 - 0.6) < 0.05)
+    }
+
+    @Test func whatIsLoaded_isKnownBeforeItPlays() throws {
+        player.load(uri: Media.uri(try file([(440, 2)], channels: 1)))
+        #expect(stage.until { player.duration != nil })
+        #expect(abs((player.duration ?? 0) - 2) < 0.01)
+        #expect(player.channels == 1)
+        #expect(player.state == .stopped)
+        #expect(stage.ear.level(of: 440) < -60)
+    }
+
+    @Test func seeking_isHeardAndTold() throws {
+        try start([(440, 5), (660, 5)])
+        #expect(stage.hears(440, above: -10))
+        player.seek(to: 3)
+        player.seek(to: 6)
+        #expect(stage.hears(660, above: -10))
+        #expect(stage.seeks.count == 1)
+        #expect(abs((stage.seeks.first ?? 0) - 6) < 0.2)
+        player.pause()
+        player.seek(to: 1)
+        #expect(stage.until { stage.seeks.count == 2 })
+        #expect(abs(player.position - 1) < 0.01)
+        try player.play()
+        #expect(stage.hears(440, above: -10))
+        player.seek(to: 1e12)
+        #expect(stage.until { !stage.finished.isEmpty })
+        #expect(stage.finished == [true])
+    }
+
+    @Test func stop_isSilentAndAtTheBeginning() throws {
+        try start([(440, 1), (660, 20)])
+        #expect(stage.hears(660, above: -10))
+        player.stop()
+        #expect(player.state == .stopped)
+        #expect(player.position == 0)
+        #expect(stage.hears(660, below: -60))
+        try player.play()
+        #expect(stage.hears(440, above: -10))
+        #expect(stage.finished.isEmpty)
+    }
+
+    @Test func loops_followWithoutAGap_andEndOnce() throws {
+        player.loops = 2
+        // 0.3 s are 132 periods: the wave goes on where it began.
+        try start([(440, 0.3)])
+        #expect(stage.until { !stage.finished.isEmpty })
+        #expect(stage.finished == [true])
+        let trace = stage.ear.trace(440, window: 0.01)
+        let first = try #require(trace.firstIndex { $0.level > -12 })
+        let last = try #require(trace.lastIndex { $0.level > -12 })
+        #expect(abs(Double(last - first + 1) * 0.01 - 0.9) < 0.04)
+        #expect(trace[first...last].allSatisfy { $0.level > -8 }, "no gap between the loops")
+    }
+
+    @Test func endlessLoops_endWhenTakenBack() throws {
+        player.loops = -1
+        try start([(440, 0.2)])
+        stage.pass(1)
+        #expect(stage.finished.isEmpty)
+        #expect(stage.hears(440, above: -10))
+        player.loops = 0
+        #expect(stage.until { !stage.finished.isEmpty })
+        #expect(stage.finished == [true])
+    }
+
+    @Test(arguments: ["wav", "flac"]) func ducking_isARampDownAndUp(kind: String) throws {
+        let wave = try file([(440, 30)])
+        let path = kind == "wav" ? wave : folder.path + "/tone.flac"
+        if kind == "flac" { try Media.encode(wave, "flacenc", to: path) }
+        player.load(uri: Media.uri(path))
+        try player.play()
+        #expect(stage.hears(440, above: -7))
+        stage.pass(0.3)
+        let normal = stage.ear.level(of: 440, last: 0.1)
+        let begin = monotonicNow()
+        player.duck(to: -12, over: 0.3)
+        #expect(player.duckGain == -12)
+        #expect(stage.hears(440, below: normal - 11.8, window: 0.1))
+        stage.pass(0.5)
+        #expect(abs(stage.ear.level(of: 440, last: 0.1) - (normal - 12)) < 0.3)
+        player.duck(to: 0, over: 0.3)
+        #expect(stage.hears(440, above: normal - 0.2, window: 0.1))
+        stage.pass(0.7)
+        #expect(abs(stage.ear.level(of: 440, last: 0.1) - normal) < 0.1)
+        // Two windows of 10 ms beside each other differ by 2 dB at the most, and a 12 dB way takes its time.
+        let trace = stage.ear.trace(440, window: 0.01, since: begin)
+        let steps = zip(trace, trace.dropFirst()).map { abs($0.level - $1.level) }
+        #expect((steps.max() ?? 99) < 2, "steepest step")
+        #expect(steps.filter { $0 > 0.1 }.count >= 40)
+    }
+
+    @Test func volumeAndMute_areHeard_andTheServersVolumeStaysAsItWas() throws {
+        try start([(440, 30)])
+        #expect(stage.hears(440, above: -7))
+        player.volume = 0.1
+        #expect(stage.hears(440, below: -25))
+        #expect(stage.hears(440, above: -27))
+        player.isMuted = true
+        #expect(stage.hears(440, below: -80))
+        player.isMuted = false
+        player.volume = 1
+        #expect(stage.hears(440, above: -7))
+        let inputs = try stage.pulse.pactl(["list", "sink-inputs"])
+        #expect(inputs.contains("Mute: no"))
+        #expect(inputs.contains("100%"))
+        #expect(inputs.contains("media.role = \"music\""))
+        #expect(inputs.contains("application.name = \"test player\""))
+    }
+
+    @Test func pan_rateAndMeters_comeAndGoWhilePlaying() throws {
+        try start([(440, 30)])
+        #expect(stage.hears(440, above: -7))
+        #expect(player.meters().isEmpty)
+        player.meteringEnabled = true
+        #expect(stage.until { (player.meters().first?.peak ?? -160) > -10 })
+        let level = try #require(player.meters().first)
+        #expect(player.meters().count == 2)
+        #expect(abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5)
+        player.meteringEnabled = false
+        #expect(player.meters().isEmpty)
+        player.pan = -1
+        // The ear adds both channels.
+        #expect(stage.hears(440, below: -11))
+        #expect(stage.hears(440, above: -13))
+        player.pan = 0
+        #expect(stage.hears(440, above: -7))
+        player.rate = 2
+        stage.pass(0.5)
+        #expect(stage.hears(440, above: -9), "the pitch stays")
+        let (position, time) = (player.position, monotonicNow())
+        stage.pass(1)
+        let speed = (player.position - position) / (monotonicNow() - time)
+        #expect(abs(speed - 2) < 0.15)
+        #expect(stage.failures.isEmpty)
+    }
+
+    @Test func theDevice_isChosen_andChangedWhilePlaying() throws {
+        try stage.pulse.addSink("other")
+        let other = try Ear(stage.pulse, sink: "other")
+        player.device = "other"
+        try start([(440, 30)])
+        #expect(stage.until { other.level(of: 440) > -7 })
+        #expect(stage.ear.level(of: 440, last: 0.2) < -60)
+        let position = player.position
+        player.device = "speaker"
+        #expect(stage.hears(440, above: -7))
+        #expect(player.position >= position - 0.1)
+        #expect(other.level(of: 440, last: 0.02) < -60)
+    }
+
+    @Test(arguments: [
+        ("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("opus", "opusenc ! oggmux"), ("mp3", "lamemp3enc"),
+        ("tagged.mp3", "lamemp3enc ! id3v2mux"), ("aiff", "aiffmux"), ("mka", "vorbisenc ! matroskamux"),
+    ])
+    func everyFormat_isHeardWithItsLength(kind: String, encoder: String) throws {
+        let path = folder.path + "/tone.\(kind)"
+        // aiffmux is not among the plugins every machine has.
+        let isAIFF = kind == "aiff"
+        let wave = try file([(440, 3)])
+        if isAIFF {
+            try Media.aiff(wave, to: path)
+        } else {
+            try Media.encode(wave, encoder, to: path)
+        }
+        player.load(uri: Media.uri(path))
+        try player.play()
+        let heard = stage.hears(440, above: -8)
+        #expect(heard && stage.failures.isEmpty, "\(stage.failures)")
+        #expect(abs((player.duration ?? 0) - 3) < 0.15)
+        player.seek(to: 2)
+        #expect(stage.until { !stage.seeks.isEmpty && !stage.finished.isEmpty })
+        #expect(stage.finished == [true])
+    }
+
+    @Test func nothingLoaded_cannotPlay() {
+        #expect(throws: SessionError.self) { try player.play() }
+        player.pause()
+        player.stop()
+        player.seek(to: 3)
+        player.duck(to: -12, over: 0.1)
+        #expect(player.state == .stopped)
+        #expect(player.meters().isEmpty)
+    }
+
+    @Test func fiftyLoads_leaveNoDescriptorsBehind() throws {
+        let path = try file([(440, 0.5)])
+        func turn() throws {
+            player.load(uri: Media.uri(path))
+            try player.play()
+            stage.until { player.position > 0.02 }
+            player.unload()
+        }
+        try turn()
+        let before = Media.descriptors
+        for _ in 0..<50 { try turn() }
+        #expect(Media.descriptors <= before + 2)
+        #expect(stage.failures.isEmpty)
+    }
+}

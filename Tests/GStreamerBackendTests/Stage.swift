@@ -1,0 +1,136 @@
+import EventLoop
+import class EventLoop.Timer
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+
+/// A loop, a sound server with a null sink, an ear on it, a player, and what it told.
+final class Stage {
+    let loop = EventLoop()
+    let pulse: PrivatePulse
+    let ear: Ear
+    let player: GStreamerPlayer
+    var finished: [Bool] = []
+    var failures: [String] = []
+    var states: [PlayerState] = []
+    var seeks: [Double] = []
+    var tags: MediaTags?
+
+    init(sinks: [String] = ["speaker"]) throws {
+        pulse = try PrivatePulse(sinks: sinks)
+        ear = try Ear(pulse, sink: sinks[0])
+        player = GStreamerPlayer(
+            loop: loop, identity: StreamIdentity(clientName: "test player", server: pulse.serverString))
+        player.onFinished = { [unowned self] in finished.append($0) }
+        player.onFailed = { [unowned self] in failures.append($0) }
+        player.onStateChanged = { [unowned self] in states.append($0) }
+        player.onSeeked = { [unowned self] in seeks.append($0) }
+        player.onTags = { [unowned self] in tags = $0 }
+    }
+
+    /// Runs the loop until `condition` holds; false after a watchdog's time.
+    @discardableResult
+    func until(_ timeout: Double = 10, _ condition: () -> Bool) -> Bool {
+        let tick = Ticker(on: loop)
+        defer { tick.stop() }
+        return loop.iterate(timeout: timeout, until: condition)
+    }
+
+    /// The loop goes on for that long.
+    func pass(_ seconds: Double) {
+        let end = monotonicNow() + seconds
+        until(seconds + 5) { monotonicNow() >= end }
+    }
+
+    /// Whether the ear heard the pitch that loud at last, within a watchdog's time, the loop going on meanwhile.
+    func hears(_ hertz: Double, above: Double? = nil, below: Double? = nil, window: Double = 0.03) -> Bool {
+        let start = ear.duration
+        return until {
+            guard ear.duration > start + window else { return false }
+            let level = ear.level(of: hertz, last: window)
+            return level >= (above ?? -.infinity) && level <= (below ?? .infinity)
+        }
+    }
+}
+
+/// Wakes the loop every few milliseconds, for conditions that come true elsewhere.
+final class Ticker {
+    private var timer: Timer?
+
+    init(on loop: EventLoop) {
+        timer = Timer(on: loop) { [unowned self] in timer?.arm(after: 0.002) }
+        timer?.arm(after: 0.002)
+    }
+
+    func stop() { timer = nil }
+}
+
+/// Sound files made by the tests.
+enum Media {
+    /// A 16-bit WAV with a sine for each stretch (0 Hz is silence) at −6 dBFS in all channels.
+    static func wave(
+        _ path: String, _ stretches: [(hertz: Double, seconds: Double)], rate: Int = 44_100, channels: Int = 2
+    ) throws {
+        var samples = Data()
+        var place = 0
+        for stretch in stretches {
+            for _ in 0..<Int(stretch.seconds * Double(rate)) {
+                let value = Int16(16_384 * sin(2 * .pi * stretch.hertz * Double(place) / Double(rate)))
+                place += 1
+                for _ in 0..<channels { withUnsafeBytes(of: value.littleEndian) { samples.append(contentsOf: $0) } }
+            }
+        }
+        func bytes<T: FixedWidthInteger>(_ value: T) -> Data { withUnsafeBytes(of: value.littleEndian) { Data($0) } }
+        var file = Data("RIFF".utf8) + bytes(UInt32(36 + samples.count)) + Data("WAVEfmt ".utf8) + bytes(UInt32(16))
+        file += bytes(UInt16(1)) + bytes(UInt16(channels)) + bytes(UInt32(rate))
+        file += bytes(UInt32(rate * channels * 2)) + bytes(UInt16(channels * 2)) + bytes(UInt16(16))
+        file += Data("data".utf8) + bytes(UInt32(samples.count)) + samples
+        try file.write(to: URL(fileURLWithPath: path))
+    }
+
+    /// Encodes a WAV with GStreamer's elements.
+    static func encode(_ wave: String, _ encoder: String, to path: String) throws {
+        try Child.run(
+            "gst-launch-1.0",
+            ["-q", "filesrc", "location=\(wave)", "!", "wavparse", "!", "audioconvert", "!", "audioresample", "!"]
+                + encoder.split(separator: " ").map(String.init) + ["!", "filesink", "location=\(path)"])
+    }
+
+    /// An AIFF of a 16-bit WAV as ``wave(_:_:rate:channels:)`` makes them, stereo at 44.1 kHz.
+    static func aiff(_ wave: String, to path: String) throws {
+        let samples = [UInt8](try Data(contentsOf: URL(fileURLWithPath: wave)).dropFirst(44))
+        func bytes<T: FixedWidthInteger>(_ value: T) -> Data { withUnsafeBytes(of: value.bigEndian) { Data($0) } }
+        var file = Data("AIFFCOMM".utf8) + bytes(UInt32(18)) + bytes(UInt16(2)) + bytes(UInt32(samples.count / 4))
+        // 44,100 as an 80-bit float.
+        file += bytes(UInt16(16)) + Data([0x40, 0x0e, 0xac, 0x44, 0, 0, 0, 0, 0, 0])
+        file += Data("SSND".utf8) + bytes(UInt32(samples.count + 8)) + bytes(UInt64(0))
+        for place in stride(from: 0, to: samples.count, by: 2) { file.append(contentsOf: [samples[place + 1], samples[place]]) }
+        try (Data("FORM".utf8) + bytes(UInt32(file.count)) + file).write(to: URL(fileURLWithPath: path))
+    }
+
+    /// What a file decodes to: its samples (the first channel), rate and channels.
+    static func decode(_ path: String, in folder: PrivateFolder) throws -> (
+        samples: [Int16], rate: Double, channels: Int
+    ) {
+        let decoded = folder.path + "/decoded-\(UInt32.random(in: 0 ... .max)).wav"
+        try Child.run(
+            "gst-launch-1.0",
+            [
+                "-q", "filesrc", "location=\(path)", "!", "decodebin", "!", "audioconvert", "!",
+                "audio/x-raw,format=S16LE", "!", "wavenc", "!", "filesink", "location=\(decoded)",
+            ])
+        let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: decoded)))
+        func number(_ place: Int, _ count: Int) -> Int { (0..<count).reduce(0) { $0 | Int(data[place + $1]) << ($1 * 8) } }
+        let channels = number(22, 2)
+        let samples = stride(from: 44, to: data.count - channels * 2 + 1, by: channels * 2).map {
+            Int16(truncatingIfNeeded: number($0, 2))
+        }
+        return (samples, Double(number(24, 4)), channels)
+    }
+
+    static func uri(_ path: String) -> String { URL(fileURLWithPath: path).absoluteString }
+
+    /// The open file descriptors of this process.
+    static var descriptors: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
+}
