@@ -23,8 +23,7 @@ struct MonitorCommand: ParsableCommand {
         }
         let closed = Output.quitWhenClosed(service.loop)
         let code = service.loop.run()
-        withExtendedLifetime((signals, closed, monitor)) {}
-        throw ExitCode(code)
+        Output.end(code, keeping: (service, signals, closed, monitor))
     }
 }
 

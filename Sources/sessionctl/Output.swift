@@ -44,4 +44,10 @@ enum Output {
             return true
         }
     }
+
+    /// Ends the program from where everything still lives: libpulse (16.1) aborts in `pa_signal_done` where a signal
+    /// watch was dropped before its loop.
+    static func end<Kept>(_ code: Int32, keeping kept: Kept) -> Never {
+        withExtendedLifetime(kept) { exit(code) }
+    }
 }

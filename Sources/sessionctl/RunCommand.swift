@@ -40,6 +40,11 @@ struct RunCommand: ParsableCommand {
                 name: name, category: session.category ?? .playback, mode: session.mode ?? .default,
                 options: session.options, sessionClass: sessionClass, notifiesOnExit: notify),
             service)
-        throw ExitCode(try guarded.run())
+        do {
+            Output.end(try guarded.run(), keeping: guarded)
+        } catch let complaint as Complaint {
+            Output.complain(complaint.message)
+            Output.end(complaint.code, keeping: guarded)
+        }
     }
 }

@@ -27,7 +27,7 @@ struct StatusCommand: ParsableCommand {
         watcher.show(snapshot)
         let code = service.loop.run()
         watcher.end()
-        throw ExitCode(code)
+        Output.end(code, keeping: (service, watcher))
     }
 }
 
