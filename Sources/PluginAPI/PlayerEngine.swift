@@ -79,6 +79,11 @@ public protocol PlayerEngine: AnyObject {
     var onFinished: ((Bool) -> Void)? { get set }
     /// The item cannot be played or cannot be played on; the message says why and what to do.
     var onFailed: ((String) -> Void)? { get set }
+    /// The sound server went or cannot be reached; the message says what happened. The item is no failed one: it is
+    /// paused (stopped at its beginning), keeps its place, and the next ``play()`` asks the server again.
+    var onServicesLost: ((String) -> Void)? { get set }
+    /// ``duration`` or ``channels`` became known, or changed.
+    var onItemChanged: (() -> Void)? { get set }
     /// A ``seek(to:)`` is done; the position it reached, in seconds.
     var onSeeked: ((Double) -> Void)? { get set }
     /// The tags known so far, each time there are more.

@@ -74,7 +74,8 @@ public final class AudioSessionClient {
     public var path: String? { proxy?.path }
 
     private let connection: Connection
-    private let onEvent: (Event) -> Void
+    /// Hears everything, from the loop.
+    public var onEvent: (Event) -> Void
     private var proxy: SessionProxy?
     private var isRegistering = false
     /// Whether it wants the sound back when the daemon returns.
@@ -178,6 +179,7 @@ public final class AudioSessionClient {
             let path = values.first?.objectPathValue ?? ObjectPath.none
             proxy = SessionProxy(path, on: connection) { [weak self] event in self?.heard(event) }
             readDucking()
+            readMuted()
             onEvent(.registered(path: path))
             if wasActive { activate { [weak self] in self?.reactivated($0) } }
             for reply in replies { reply(.success(())) }
@@ -233,6 +235,14 @@ public final class AudioSessionClient {
     private func settle(_ state: SessionState) {
         self.state = state
         wasActive = state == .active
+    }
+
+    /// A session that begins under the silent switch is muted before anybody could hear of it.
+    private func readMuted() {
+        proxy?.properties { [weak self] result in
+            guard let self, case .success(let fields) = result else { return }
+            if let muted = fields["Muted"]?.boolValue, muted != isMuted { heard(.mutedChanged(muted)) }
+        }
     }
 
     private func readDucking() {

@@ -6,6 +6,8 @@ struct Failure {
     let message: String
     /// Another chain of elements may do better: the data was not what it looked like, or a plugin is missing.
     let isAboutFormat: Bool
+    /// The sound server is away or refuses: nothing is wrong with the item.
+    let isAboutServer: Bool
 
     /// `missing` is what GStreamer said it has no plugin for, in its words.
     init(_ message: UnsafeMutablePointer<GstMessage>, item: String, missing: String?) {
@@ -30,7 +32,7 @@ struct Failure {
                 "no decoder for \(missing) is installed: install the GStreamer plugin for it (gstreamer1.0-libav has most)",
                 isAboutFormat: true)
         } else if isServer, error.domain == gst_resource_error_quark() {
-            self.init("the sound server cannot be used: \(text)", isAboutFormat: false)
+            self.init("the sound server cannot be used: \(text)", isAboutFormat: false, isAboutServer: true)
         } else if error.domain == gst_stream_error_quark() {
             let reason =
                 switch code {
@@ -56,8 +58,9 @@ struct Failure {
         }
     }
 
-    init(_ message: String, isAboutFormat: Bool) {
+    init(_ message: String, isAboutFormat: Bool, isAboutServer: Bool = false) {
         self.message = message
         self.isAboutFormat = isAboutFormat
+        self.isAboutServer = isAboutServer
     }
 }

@@ -11,10 +11,19 @@ public final class GStreamerPlayer: PlayerEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
     private var item: Item?
+    /// What is loaded while the server is away.
+    private var kept: Kept?
     /// Tells a load's late failure from a newer load.
     private var generation = 0
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
     private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
+
+    private struct Kept {
+        let source: MediaSource
+        let duration: Double?
+        let channels: Int
+        var position: Double
+    }
 
     public private(set) var state = PlayerState.stopped {
         didSet { if state != oldValue { onStateChanged?(state) } }
@@ -25,6 +34,8 @@ public final class GStreamerPlayer: PlayerEngine {
     public var onStateChanged: ((PlayerState) -> Void)?
     public var onFinished: ((Bool) -> Void)?
     public var onFailed: ((String) -> Void)?
+    public var onServicesLost: ((String) -> Void)?
+    public var onItemChanged: (() -> Void)?
     public var onSeeked: ((Double) -> Void)?
     public var onTags: ((MediaTags) -> Void)?
 
@@ -110,9 +121,9 @@ public final class GStreamerPlayer: PlayerEngine {
 
     // MARK: The item
 
-    public var position: Double { item?.position ?? 0 }
-    public var duration: Double? { item?.duration }
-    public var channels: Int { item?.channels ?? 0 }
+    public var position: Double { item?.position ?? kept?.position ?? 0 }
+    public var duration: Double? { item?.duration ?? kept?.duration }
+    public var channels: Int { item?.channels ?? kept?.channels ?? 0 }
 
     public func meters() -> [ChannelLevel] {
         guard meteringEnabled, let item else { return [] }
@@ -136,6 +147,7 @@ public final class GStreamerPlayer: PlayerEngine {
         watchdog.disarm()
         item?.close()
         item = nil
+        kept = nil
         uri = nil
         state = .stopped
     }
@@ -166,7 +178,10 @@ public final class GStreamerPlayer: PlayerEngine {
 
     private func take(_ event: Item.Event) {
         switch event {
-        case .ready: watchdog.disarm()
+        case .ready:
+            watchdog.disarm()
+            onItemChanged?()
+        case .durationChanged: onItemChanged?()
         case .seeked(let position): onSeeked?(position)
         case .tags(let tags): onTags?(tags)
         case .ended:
@@ -181,6 +196,7 @@ public final class GStreamerPlayer: PlayerEngine {
     private func take(_ failure: Failure) {
         guard let item else { return }
         let source = item.source
+        if failure.isAboutServer { return loseServices(failure.message, at: item) }
         if source.isGuess, failure.isAboutFormat, !item.isReady {
             // Not what its first bytes promised: GStreamer shall look itself.
             let wasPlaying = state == .playing
@@ -191,6 +207,24 @@ public final class GStreamerPlayer: PlayerEngine {
             return
         }
         fail(failure.message)
+    }
+
+    private func loseServices(_ message: String, at lost: Item) {
+        watchdog.disarm()
+        let place = lost.position
+        kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
+        lost.close()
+        item = nil
+        state = place > 0 ? .paused : .stopped
+        onServicesLost?(message)
+    }
+
+    /// Opens again what the server's end closed.
+    private func reopen() {
+        guard let kept else { return }
+        self.kept = nil
+        open(kept.source)
+        if kept.position > 0 { item?.seek(to: Runtime.nanoseconds(kept.position), told: false) }
     }
 
     private func loadingTakesTooLong() {
@@ -222,6 +256,7 @@ public final class GStreamerPlayer: PlayerEngine {
         guard state != .failed else {
             throw SessionError(.cannotStartPlaying, "what is loaded failed: load it again, or another one")
         }
+        reopen()
         item?.play()
         state = .playing
         if let item, item.volume.isMoving || item.duck.isMoving { ramping.arm(after: 0.5) }
@@ -236,12 +271,19 @@ public final class GStreamerPlayer: PlayerEngine {
     public func stop() {
         guard state == .playing || state == .paused else { return }
         item?.rewind()
+        kept?.position = 0
         state = .stopped
     }
 
     public func seek(to seconds: Double) {
-        guard !seconds.isNaN, let item else { return }
-        item.seek(to: Runtime.nanoseconds(seconds), told: true)
+        guard !seconds.isNaN, item != nil || kept != nil else { return }
+        if let item {
+            item.seek(to: Runtime.nanoseconds(seconds), told: true)
+        } else {
+            let place = min(max(seconds, 0), kept?.duration ?? 0)
+            kept?.position = place
+            loop.later { [weak self] in self?.onSeeked?(place) }
+        }
         // Somewhere else than at the beginning, and silent: that is paused.
         if state == .stopped, seconds > 0 { state = .paused }
     }

@@ -7,6 +7,7 @@ final class Item {
     enum Event {
         /// The first sample waits, or is heard: duration and channels are known.
         case ready
+        case durationChanged
         case seeked(Double)
         case tags(MediaTags)
         case ended
@@ -192,7 +193,9 @@ final class Item {
         case GST_MESSAGE_ASYNC_DONE: isAsyncDone()
         case GST_MESSAGE_EOS: hasEnded()
         case GST_MESSAGE_SEGMENT_DONE: segmentIsDone()
-        case GST_MESSAGE_DURATION_CHANGED: knownDuration = pipeline.duration
+        case GST_MESSAGE_DURATION_CHANGED:
+            knownDuration = pipeline.duration
+            if isReady { onEvent?(.durationChanged) }
         case GST_MESSAGE_ERROR: onEvent?(.failed(Failure(message, item: source.name, missing: missing)))
         case GST_MESSAGE_TAG: if tags.take(message) { onEvent?(.tags(tags)) }
         case GST_MESSAGE_BUFFERING:

@@ -1,0 +1,53 @@
+import DBus
+
+/// The properties of one exported interface, and what was last told of them: only what changed is told.
+final class Announcement<Object: AnyObject> {
+    struct Property: Sendable {
+        let name: String
+        let signature: String
+        let isTold: Bool
+        let get: @Sendable (Object) -> Value
+        let set: (@Sendable (Object, Value) throws(Failure) -> Void)?
+
+        init(
+            _ name: String, _ signature: String, isTold: Bool = true, _ get: @escaping @Sendable (Object) -> Value,
+            set: (@Sendable (Object, Value) throws(Failure) -> Void)? = nil
+        ) {
+            self.name = name
+            self.signature = signature
+            self.isTold = isTold
+            self.get = get
+            self.set = set
+        }
+
+        var exported: Interface<Object>.Property {
+            Interface<Object>.Property(name, signature, get: get, set: set, emitsChanged: isTold)
+        }
+    }
+
+    private let path: String
+    private let interface: String
+    private let properties: [Property]
+    private let objects: ObjectTable
+    private var told: [String: Value] = [:]
+
+    init(_ object: Object, path: String, interface: String, _ properties: [Property], on objects: ObjectTable) {
+        self.path = path
+        self.interface = interface
+        self.properties = properties.filter(\.isTold)
+        self.objects = objects
+        for property in self.properties { told[property.name] = property.get(object) }
+    }
+
+    /// Tells what is not as last told.
+    func update(_ object: Object) {
+        var changes: [(String, Value)] = []
+        for property in properties {
+            let value = property.get(object)
+            guard told[property.name] != value else { continue }
+            told[property.name] = value
+            changes.append((property.name, value))
+        }
+        if !changes.isEmpty { objects.propertiesChanged(path: path, interface: interface, changes) }
+    }
+}

@@ -1,0 +1,359 @@
+public import DBus
+public import EventLoop
+public import PluginAPI
+import SessionBus
+
+/// A player as the session service knows it: an engine, a session that decides when it may sound, and both on the bus.
+///
+/// Serves `org.sessiond1.Player` and MPRIS. Decides, for any engine: sound starts only once the daemon has granted it;
+/// an interruption pauses at once; it goes on only where the daemon recommends it, it was playing, and nobody touched
+/// it since. Pausing and stopping by hand, the end of an item and its failure give the sound back at once and
+/// recommend to those who waited that they resume: a silent player has no claim to the silence of others.
+public final class PlayerPlugin: Plugin {
+    public typealias Reply = (Result<Void, Failure>) -> Void
+
+    public let engine: any PlayerEngine
+    public let session: AudioSessionClient
+    /// The item ended after all its loops; after the signal went out.
+    public var onFinished: ((Bool) -> Void)?
+    /// The item cannot be played; the message says why.
+    public var onFailed: ((String) -> Void)?
+    /// The sound server went away while the item was loaded, or was not there.
+    public var onServicesLost: ((String) -> Void)?
+    /// MPRIS's Quit.
+    public var onQuit: (() -> Void)?
+
+    let connection: Connection
+    let identity: String
+    var tags = MediaTags()
+    /// Counts what was loaded: MPRIS tells items apart by it.
+    var track: UInt64 = 0
+
+    /// Between `began` and `ended`.
+    struct Interruption {
+        /// It was playing, or was told to play since, and nobody paused it.
+        var resumes: Bool
+        /// When it was to start, where it had not yet.
+        var start: UInt64?
+    }
+    private var interruption: Interruption?
+    /// Counts the orders to play, pause or stop: an answer to an older one than the last does nothing.
+    private var orders: UInt64 = 0
+    private var wantsSound = false
+    /// When the sound is to start, granted already (``MonotonicClock``).
+    private var start: UInt64?
+    private var isServerAway = false
+    private var failure = ""
+    private var changeDepth = 0
+    private var announcements: [Announcement<PlayerPlugin>] = []
+    private lazy var starter = Timer(on: loop) { [unowned self] in startNow() }
+    private lazy var lull = Timer(on: loop) { [unowned self] in giveBack(notifyOthers: true) }
+    private lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
+    private let loop: EventLoop
+
+    /// How long the sound is kept when the item that played is replaced, in seconds.
+    ///
+    /// The next one plays at once as a rule; others should not be woken for the moment between.
+    private static let lullTime = 1.0
+
+    /// Exports the objects and asks the daemon for the session. The bus name is the caller's to claim.
+    ///
+    /// The connection's objects keep it alive.
+    public init(
+        _ engine: any PlayerEngine, _ description: AudioSessionClient.Description, on connection: Connection,
+        _ loop: EventLoop
+    ) {
+        self.engine = engine
+        self.connection = connection
+        self.loop = loop
+        identity = description.name
+        session = AudioSessionClient(description, on: connection) { _ in }
+        session.onEvent = { [unowned self] event in changing { heard(event) } }
+        engine.onStateChanged = { [unowned self] _ in changing {} }
+        engine.onItemChanged = { [unowned self] in changing {} }
+        engine.onTags = { [unowned self] tags in changing { self.tags = tags } }
+        engine.onSeeked = { [unowned self] position in
+            changing {}
+            emitSeeked(position)
+        }
+        engine.onFinished = { [unowned self] success in finished(success) }
+        engine.onFailed = { [unowned self] message in failed(message) }
+        engine.onServicesLost = { [unowned self] message in changing { servicesLost(message) } }
+        announcements = export()
+    }
+
+    /// What it is doing, as the bus has it.
+    public var state: PlayerState {
+        engine.state != .failed && interruption?.resumes == true ? .interrupted : engine.state
+    }
+
+    /// Runs a change and then tells, once, which properties it changed.
+    func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
+        changeDepth += 1
+        defer {
+            changeDepth -= 1
+            if changeDepth == 0 { for announcement in announcements { announcement.update(self) } }
+        }
+        return try body()
+    }
+
+    // MARK: Orders
+
+    /// Replaces the item, silent. What is wrong with it comes as `Failed`.
+    public func load(uri: String) throws(Failure) {
+        let category = session.description.category
+        guard category.playerMay.prepare else {
+            throw Failure(
+                SessionError(.incompatibleCategory, "nothing is played in category '\(category.rawValue)'"))
+        }
+        changing {
+            order(sound: false)
+            interruption?.resumes = false
+            track += 1
+            tags = MediaTags()
+            engine.load(uri: uri)
+            if session.state == .active { lull.arm(after: PlayerPlugin.lullTime) }
+        }
+    }
+
+    /// Asks for the sound, then plays from where it is; fails with the daemon's refusal, and nothing sounds.
+    /// - Parameter start: when the first sample is to be heard, of ``MonotonicClock``; nil or past: at once.
+    public func play(at start: UInt64? = nil, _ reply: @escaping Reply) {
+        do throws(SessionError) {
+            try checkMayPlay()
+        } catch {
+            return reply(.failure(Failure(error)))
+        }
+        lull.disarm()
+        if engine.state == .playing, start == nil { return reply(.success(())) }
+        changing { order(sound: true) }
+        let mine = orders
+        session.activate { [weak self] result in
+            guard let self else { return }
+            reply(changing { self.answered(result, to: mine, start) })
+        }
+    }
+
+    public func pause() {
+        changing {
+            order(sound: false)
+            engine.pause()
+            // What is interrupted keeps its claim: played by hand, refused, it still hears of the end.
+            if interruption != nil { interruption?.resumes = false } else { giveBack(notifyOthers: true) }
+        }
+    }
+
+    /// Back at the beginning.
+    public func stop() {
+        changing {
+            order(sound: false)
+            interruption = nil
+            engine.stop()
+            giveBack(notifyOthers: true)
+        }
+    }
+
+    /// Goes to that many seconds from the beginning.
+    public func seek(to seconds: Double) throws(Failure) {
+        guard seconds >= 0, seconds < 1e9 else {
+            throw Failure(.badParameter("position \(seconds) s: it must be 0 or more"))
+        }
+        guard engine.uri != nil, engine.state != .failed else {
+            throw Failure(.badParameter("nothing is loaded to seek in: load a file first"))
+        }
+        changing { engine.seek(to: seconds) }
+    }
+
+    public func end(_ done: @escaping () -> Void) {
+        order(sound: false)
+        engine.unload()
+        giveBack(notifyOthers: true)
+        connection.flush()
+        done()
+    }
+
+    private func order(sound: Bool) {
+        orders &+= 1
+        wantsSound = sound
+        start = nil
+        starter.disarm()
+    }
+
+    private func checkMayPlay() throws(SessionError) {
+        let category = session.description.category
+        guard category.playerMay.play else {
+            throw SessionError(.cannotStartPlaying, "nothing is played in category '\(category.rawValue)'")
+        }
+        guard engine.uri != nil else {
+            throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first")
+        }
+        guard engine.state != .failed else {
+            throw SessionError(.cannotStartPlaying, "what is loaded failed: \(failure)")
+        }
+        guard !isServerAway else {
+            throw SessionError(.mediaServicesFailed, "the sound server is away: play again when it is back")
+        }
+    }
+
+    // MARK: The daemon's answers
+
+    private func answered(_ result: Result<Void, Failure>, to order: UInt64, _ start: UInt64?) -> Result<Void, Failure>
+    {
+        switch result {
+        case .failure:
+            if order == orders {
+                wantsSound = false
+                // The wish outlives the refusal where an interruption stands in its way.
+                if interruption != nil { interruption = Interruption(resumes: true, start: start) }
+            }
+            return result
+        case .success:
+            guard order == orders else {
+                // Paused, stopped or failed before the daemon had answered.
+                if !wantsSound {
+                    interruption = nil
+                    giveBack(notifyOthers: true)
+                }
+                if engine.state == .failed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
+                return result
+            }
+            return begin(at: start)
+        }
+    }
+
+    /// The sound is ours.
+    private func begin(at start: UInt64?) -> Result<Void, Failure> {
+        interruption = nil
+        if let start, start > MonotonicClock.now() {
+            engine.pause()
+            self.start = start
+            starter.arm(at: start)
+            return .success(())
+        }
+        do throws(SessionError) {
+            try engine.play()
+            return .success(())
+        } catch {
+            wantsSound = false
+            giveBack(notifyOthers: true)
+            return .failure(Failure(error))
+        }
+    }
+
+    private func startNow() { changing { if start != nil { _ = begin(at: nil) } } }
+
+    private func giveBack(notifyOthers: Bool) {
+        lull.disarm()
+        session.deactivate(notifyOthers: notifyOthers)
+    }
+
+    // MARK: What the session is told
+
+    private func heard(_ event: AudioSessionClient.Event) {
+        switch event {
+        case .session(let event): heard(event)
+        case .servicesLost:
+            isServerAway = true
+            if engine.state == .playing || start != nil { servicesLost("the sound server went away") }
+            interruption?.resumes = false
+        case .servicesReset: isServerAway = false
+        // Nobody arbitrates, and nobody would end the interruption.
+        case .daemonLost: interruption = nil
+        case .registered, .refused: break
+        }
+    }
+
+    private func heard(_ event: SessionEvent) {
+        switch event {
+        case .interruptionBegan(let reason, _, _, _):
+            let wasPlaying = engine.state == .playing || start != nil
+            engine.pause()
+            lull.disarm()
+            starter.disarm()
+            // Nothing ends by itself what a device that was taken away began: that is a pause.
+            interruption =
+                reason == .routeDisconnected ? nil : Interruption(resumes: wasPlaying, start: start)
+            start = nil
+        case .interruptionEnded(let shouldResume, _, _): interruptionEnded(shouldResume)
+        case .duckingChanged(true, let gain):
+            hold.disarm()
+            engine.duck(to: gain, over: session.ducking.attack)
+        case .duckingChanged(false, _): hold.arm(after: session.ducking.hold)
+        case .mutedChanged(let muted): engine.isMuted = muted
+        case .routeChanged(.oldDeviceUnavailable, let previous, let current): outputsChanged(previous, current)
+        case .routeChanged, .silenceSecondaryAudioHint: break
+        }
+    }
+
+    private func interruptionEnded(_ shouldResume: Bool) {
+        guard let was = interruption else { return }
+        guard shouldResume, was.resumes, engine.state != .failed else {
+            interruption = nil
+            // Those who wait behind it need not wait for the claim to run out.
+            return giveBack(notifyOthers: true)
+        }
+        order(sound: true)
+        let mine = orders
+        session.activate { [weak self] result in
+            guard let self else { return }
+            changing {
+                // Taken away again before it could come back: that is no interruption of what sounded, but a pause.
+                if case .failure = result, mine == orders { interruption = nil }
+                _ = answered(result, to: mine, was.start)
+            }
+        }
+    }
+
+    /// What only one person heard must not go on aloud.
+    private func outputsChanged(_ previous: Route, _ current: Route) {
+        let gone = previous.outputs.filter { port in !current.outputs.contains { $0.uid == port.uid } }
+        guard gone.contains(where: \.type.isWorn) else { return }
+        interruption?.resumes = false
+        guard engine.state == .playing || start != nil else { return }
+        order(sound: false)
+        engine.pause()
+        // The daemon interrupts the session that is now playing, which keeps its claim; others it leaves to themselves.
+        let mixes = session.description.options.contains(.mixWithOthers) || session.description.category == .ambient
+        if mixes { giveBack(notifyOthers: false) }
+    }
+
+    private func servicesLost(_ message: String) {
+        order(sound: false)
+        engine.pause()
+        interruption?.resumes = false
+        giveBack(notifyOthers: false)
+        onServicesLost?(message)
+    }
+
+    // MARK: What the engine says
+
+    private func finished(_ success: Bool) {
+        changing { order(sound: false) }
+        emit("Finished", [.bool(success)])
+        giveBack(notifyOthers: true)
+        onFinished?(success)
+    }
+
+    private func failed(_ message: String) {
+        changing {
+            order(sound: false)
+            interruption = nil
+            failure = message
+        }
+        emit("Failed", [.string(message)])
+        giveBack(notifyOthers: true)
+        onFailed?(message)
+    }
+}
+
+extension PortType {
+    /// Whether it is heard by its wearer alone.
+    fileprivate var isWorn: Bool {
+        switch self {
+        case .headphones, .bluetoothA2DP, .bluetoothHFP, .usbAudio: true
+        case .lineIn, .microphoneBuiltIn, .microphoneWired, .lineOut, .receiver, .speaker, .hdmi, .airPlay,
+            .displayPort, .carAudio, .virtual, .pci:
+            false
+        }
+    }
+}

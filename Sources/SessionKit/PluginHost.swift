@@ -1,0 +1,99 @@
+public import DBus
+public import EventLoop
+import Glibc
+public import PluginAPI
+import SessionBus
+
+/// The program around a plugin: its loop, its connection, its name on the bus, the signals it ends at.
+///
+/// One per process. A plugin program is this, an engine, and a ``PlayerPlugin`` or ``RecorderPlugin``:
+///
+///     let host = try PluginHost()
+///     let player = PlayerPlugin(MyEngine(), .init(name: "Mine", category: .playback), on: host.connection, host.loop)
+///     try host.claim("org.mpris.MediaPlayer2.mine.instance\(PluginHost.processID)")
+///     host.register("org.example.mine", kind: .player, object: "/org/sessiond1/player")
+///     exit(host.run(player))
+public final class PluginHost {
+    public let loop = EventLoop()
+    public let connection: Connection
+    private var registration: PluginRegistration?
+    private var isEnding = false
+
+    public static var processID: Int32 { getpid() }
+
+    /// Connects to the session bus.
+    /// - Parameter endsWithParent: whether the program ends (as at SIGTERM) with the one that started it.
+    public init(endsWithParent: Bool = false) throws(Failure) {
+        signal(SIGPIPE, SIG_IGN)
+        connection = try Connection(.session, loop: loop)
+        self.endsWithParent = endsWithParent
+    }
+
+    private let endsWithParent: Bool
+
+    /// Takes a name on the bus; fails where somebody has it.
+    public func claim(_ name: String) throws(Failure) {
+        switch try connection.requestName(name) {
+        case .owner: break
+        case .taken(let owner): throw .failed("\(name) is owned by \(owner ?? "another connection") already")
+        }
+    }
+
+    /// Tells the daemon, and every one that comes after it, that the plugin of that manifest is up.
+    public func register(_ id: String, kind: PluginManifest.Kind, object: String, name: String) {
+        registration = PluginRegistration(id, kind: kind, object: object, name: name, on: connection)
+    }
+
+    /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); the exit code.
+    public func run(_ plugin: any Plugin) -> Int32 {
+        let signals = [SIGTERM, SIGINT].map { signal in
+            loop.watch(signal: signal) { [unowned self] in quit(0, ending: plugin) }
+        }
+        connection.onDisconnect = { [unowned self] in quit(69, ending: plugin) }
+        // After the handlers are there: the parent may be gone already.
+        if endsWithParent { ParentProcess.endWithIt(signal: SIGTERM) }
+        let code = loop.run()
+        withExtendedLifetime(signals) {}
+        connection.flush()
+        connection.close()
+        return code
+    }
+
+    /// Ends ``run(_:)`` with that code once the plugin has given everything back; at once when asked again.
+    public func quit(_ code: Int32, ending plugin: any Plugin) {
+        guard !isEnding else { return loop.quit(code) }
+        isEnding = true
+        plugin.end { [loop] in loop.quit(code) }
+    }
+}
+
+/// A plugin's entry in the daemon's list, made again whenever the daemon comes back.
+final class PluginRegistration {
+    private let id: String
+    private let info: Value
+    private let connection: Connection
+    private var subscription: Subscription?
+
+    init(_ id: String, kind: PluginManifest.Kind, object: String, name: String, on connection: Connection) {
+        self.id = id
+        self.connection = connection
+        info = .properties([
+            ("object", .objectPath(object)), ("kind", .string(kind.rawValue)), ("name", .string(name)),
+        ])
+        subscription = connection.subscribe(
+            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            sender: "org.freedesktop.DBus", arg0: BusName.service
+        ) { [unowned self] message in
+            guard let values = try? message.arguments(), values.count == 3, values[2].stringValue != "" else { return }
+            register()
+        }
+        register()
+    }
+
+    /// A daemon without that interface, or none at all, is no reason not to serve.
+    private func register() {
+        connection.call(
+            BusName.service, ObjectPath.root, BusName.plugins, "Register", [.string(id), info]
+        ) { _ in }
+    }
+}
