@@ -33,7 +33,8 @@ struct EffectChecker {
         if a.interruption?.reason != b.interruption?.reason { result.insert(.interruptionReason) }
         if a.waitingFor != b.waitingFor { result.insert(.waitingFor) }
         if a.isForeground != b.isForeground { result.insert(.foreground) }
-        if a.isDucked != b.isDucked { result.insert(.ducked) }
+        let hasNewGain = arbiterA.settings.duckGain != arbiterB.settings.duckGain
+        if a.isDucked != b.isDucked || a.isDucked && hasNewGain { result.insert(.ducked) }
         if a.isMuted != b.isMuted { result.insert(.muted) }
         if a.otherAudioPlaying != b.otherAudioPlaying { result.insert(.otherAudioPlaying) }
         if a.shouldSilenceSecondaryAudio != b.shouldSilenceSecondaryAudio { result.insert(.silenceHint) }
@@ -216,10 +217,14 @@ struct EffectChecker {
             for case .propertiesChanged(new.id, let properties) in decision.effects { announced.formUnion(properties) }
             var changed = EffectChecker.differences(old, in: before, new, in: after)
             if new.state != .active { changed.subtract(always) }
-            let missing = changed.subtracting(announced)
+            var missing = changed.subtracting(announced)
             var excess = announced.subtracting(changed)
-            // While it was not active it heard nothing of these two: it may be told them all when it comes back.
-            if old.state != .active, new.state == .active { excess.subtract(always) }
+            // While it was not active it heard nothing of these two: what it must be told then depends on what it was
+            // told last, which the world keeps.
+            if old.state != .active, new.state == .active {
+                missing.subtract(always)
+                excess.subtract(always)
+            }
             if !missing.isEmpty { fault("\(new.id): changed, not announced: \(missing)") }
             if !excess.isEmpty { fault("\(new.id): announced, not changed: \(excess)") }
         }

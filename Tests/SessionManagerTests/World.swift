@@ -11,6 +11,8 @@ struct World {
     private(set) var isModelled = true
     /// True once core and model disagreed: nothing after that says anything.
     private(set) var isBroken = false
+    /// What each session was last told of the two that only active sessions are told of.
+    private var told: [SessionID: (others: Bool, hint: Bool)] = [:]
     /// Whether every effect is checked, too.
     private let checksEffects: Bool
 
@@ -28,6 +30,7 @@ struct World {
         var faults: [String] = []
         if checksEffects {
             faults += EffectChecker(before: before, decision: decision, after: arbiter).faults
+            faults += checkTold(decision)
         }
         switch event {
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged: isModelled = false
@@ -40,6 +43,24 @@ struct World {
             faults += disagreements
         }
         return (decision, faults)
+    }
+
+    /// An active session's last word of what others play is the truth.
+    private mutating func checkTold(_ decision: Decision) -> [String] {
+        for case .propertiesChanged(let id, let properties) in decision.effects {
+            guard let session = arbiter.session(id) else { continue }
+            if properties.contains(.otherAudioPlaying) {
+                told[id, default: (false, false)].others = session.otherAudioPlaying
+            }
+            if properties.contains(.silenceHint) {
+                told[id, default: (false, false)].hint = session.shouldSilenceSecondaryAudio
+            }
+        }
+        return arbiter.sessions.filter { $0.state == .active }.compactMap { session in
+            let last = told[session.id, default: (false, false)]
+            return last == (session.otherAudioPlaying, session.shouldSilenceSecondaryAudio)
+                ? nil : "\(session.id): was last told \(last) of what others play"
+        }
     }
 
     private func compare(_ decision: Decision, _ outcome: ReferenceModel.Outcome) -> [String] {

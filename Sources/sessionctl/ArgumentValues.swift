@@ -1,0 +1,41 @@
+public import ArgumentParser
+public import PluginAPI
+
+// The contract's words as arguments: wrong ones are wrong usage, and the completions know the right ones.
+
+extension Category: ExpressibleByArgument {}
+extension Mode: ExpressibleByArgument {}
+extension SessionClass: ExpressibleByArgument {}
+extension OutputOverride: ExpressibleByArgument {}
+
+extension Options: ExpressibleByArgument {
+    public init?(argument: String) { self.init(name: argument) }
+    public static var allValueStrings: [String] { table.map(\.name) }
+}
+
+/// What a session is to be, as far as a command line says.
+struct SessionOptions: ParsableArguments {
+    @Option(help: "What the session does with sound.")
+    var category: Category?
+    @Option(help: "A specialisation of the category.")
+    var mode: Mode?
+    @Option(help: "How it treats others; may be given more than once.")
+    var option: [Options] = []
+    @Option(help: "What others are shown.")
+    var name: String?
+
+    var options: Options { option.reduce(into: []) { $0.formUnion($1) } }
+
+    func validate() throws {
+        guard name != "" else { throw ValidationError("--name must not be empty; people will read it") }
+    }
+
+    /// The same for a program that takes the same words.
+    func arguments(name fallback: String) -> [String] {
+        var words = ["--name", name ?? fallback]
+        if let category { words += ["--category", category.rawValue] }
+        if let mode { words += ["--mode", mode.rawValue] }
+        for option in option { words += option.names.flatMap { ["--option", $0] } }
+        return words
+    }
+}

@@ -1,0 +1,82 @@
+import DBus
+import PluginAPI
+import SessionBus
+
+// How the past is told: an event of the history, and what came of it.
+
+extension Wording {
+    /// What happened to its subject, in the past tense.
+    static func event(_ decision: PastDecision) -> String {
+        let text = eventText(decision.event)
+        guard decision.error != nil else { return text }
+        return "\(text): refused, \(decision.message.escaped)"
+    }
+
+    private static func eventText(_ event: String) -> String {
+        switch event {
+        case "create": "created"
+        case "set-category": "changed its category"
+        case "activate": "activated"
+        case "deactivate": "deactivated"
+        case "override-output": "overrode its output"
+        case "set-preferred-input": "chose its input"
+        case "set-preferences": "set its preferences"
+        case "close": "closed"
+        case "set-foreground": "went to the front or back"
+        case "set-silent-mode": "silent switch"
+        case "set-screen-locked": "screen lock"
+        case "client-vanished": "a program left without a word"
+        case "services-reset": "the audio server is there"
+        case "services-lost": "the audio server is gone"
+        case "route-changed": "the route changed"
+        case "ports-changed": "other ports"
+        case "sounding-changed": "other streams sound"
+        case "microphone-muted": "the microphone's mute"
+        case "settings-changed": "settings read anew"
+        case "claim-expired": "the time to come back is over"
+        default: event.escaped
+        }
+    }
+
+    /// What came of it for others, and for its subject beyond what the event says.
+    static func consequences(_ decision: PastDecision, _ names: Names) -> [String] {
+        decision.effects.compactMap { effect($0, of: decision, names) }
+    }
+
+    private static func effect(_ fields: [String: Value], of decision: PastDecision, _ names: Names) -> String? {
+        let path = fields["session"]?.objectPathValue ?? ObjectPath.none
+        let isSubject = path == decision.session
+        let who = isSubject ? "" : names[path] + " "
+        let rule = fields["rule"]?.stringValue.map { " (\($0.escaped))" } ?? ""
+        switch fields["effect"]?.stringValue ?? "" {
+        case "created", "closed", "activated", "deactivated":
+            // The subject's own are what the event is called after.
+            return isSubject ? nil : who + (fields["effect"]?.stringValue ?? "")
+        case "interruption-began":
+            let reason = fields["reason"]?.stringValue.flatMap(InterruptionReason.init(rawValue:))
+            let by = fields["by"]?.objectPathValue ?? ObjectPath.none
+            let name = by == ObjectPath.none ? nil : fields["by-name"]?.stringValue?.escaped
+            return who + interruption(reason, by: name == names[decision.session] ? nil : name) + rule
+        case "interruption-ended":
+            let resumes = fields["should-resume"]?.boolValue ?? false
+            return who + "may \(resumes ? "resume" : "come back, but should not resume by itself")" + rule
+        case "claim-dropped": return who + "no longer waits to come back" + rule
+        case "ducking-changed":
+            guard fields["ducked"]?.boolValue ?? false else { return who + "back at full level" }
+            return who + "lowered " + decibels(fields["gain-db"]?.doubleValue ?? 0)
+        case "muted-changed": return who + (fields["muted"]?.boolValue ?? false ? "muted" : "no longer muted")
+        case "silence-secondary-audio-hint":
+            return who + "told that other audio \(fields["begin"]?.boolValue ?? false ? "began" : "ended")"
+        case "route-changed":
+            guard let previous = fields["previous"]?.route, let current = fields["current"]?.route else { return nil }
+            let text = routeChange(fields["reason"]?.uint32Value ?? 0, from: previous, to: current)
+            return path == ObjectPath.none ? text : who + text
+        case "services-lost", "services-reset": return nil
+        case "select-output": return who + "plays on " + (fields["uid"]?.stringValue.map(chosen) ?? "?")
+        case "select-input": return who + "records from " + (fields["uid"]?.stringValue.map(chosen) ?? "?")
+        case let other: return (who + other).escaped
+        }
+    }
+
+    private static func chosen(_ uid: String) -> String { uid.isEmpty ? "the route's own" : uid.escaped }
+}

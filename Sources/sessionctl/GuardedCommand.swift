@@ -1,0 +1,283 @@
+import DBus
+import EventLoop
+import Glibc
+import PluginAPI
+import SessionBus
+import SessionKit
+
+/// A command that plays only while its session is active: stopped when told "began", continued when it may.
+final class GuardedCommand {
+    private enum Phase {
+        /// Waits behind the gate for the session to become active.
+        case waiting
+        case running
+        /// SIGSTOP is sent; the kernel has not said yet that it stopped.
+        case stopping
+        case stopped
+        /// Stopped by somebody else: ctrl-Z, or a signal. It gave its sound back.
+        case suspended
+        case ended
+    }
+
+    private let service: Service
+    private let loop: EventLoop
+    private let process: pid_t
+    private let name: String
+    /// A line written here lets it start; closed without one, it never does.
+    private var gate: Int32
+    private let terminal: TerminalLoan
+    private var session: AudioSessionClient?
+    private var signals: [SignalWatch] = []
+    private var deadline: Timer?
+    private var phase = Phase.waiting
+    private var outcome: Result<Int32, Complaint>?
+    private var isTakingBack = false
+    /// Whether the daemon that would have told the interruption's end is gone.
+    private var isLost = false
+
+    /// What holds the command back in the process that becomes it.
+    private static let gatekeeper = ["/bin/sh", "-c", "read -r go <&3 && exec 3<&- && exec \"$@\"", "sessionctl"]
+
+    /// How long the daemon may take to let go of a session at the end, in seconds.
+    private static let farewell = 1.0
+
+    /// Starts the command's process, which does nothing yet, and asks for its session.
+    init(_ command: [String], _ description: AudioSessionClient.Description, _ service: Service) throws {
+        self.service = service
+        loop = service.loop
+        name = command[0].escaped
+        _ = try Spawn.find(command[0])
+        let ends = try Spawn.pipe()
+        gate = ends.write
+        process = try Spawn.start(
+            Self.gatekeeper + command, descriptors: [(from: ends.read, to: 3)], ownGroup: true)
+        close(ends.read)
+        terminal = TerminalLoan(to: process)
+        watchSignals()
+        service.connection.onDisconnect = { [unowned self] in lost() }
+        var description = description
+        description.processID = UInt32(process)
+        session = AudioSessionClient(description, on: service.connection) { [unowned self] event in heard(event) }
+    }
+
+    /// Runs it to its end; returns its exit code.
+    func run() throws -> Int32 {
+        deadline = Timer(on: loop) { [unowned self] in
+            fail(Complaint.unreachable("sessiond does not answer; it may be stopped"))
+        }
+        deadline?.arm(after: Service.timeout)
+        session?.activate { [unowned self] result in
+            deadline?.disarm()
+            switch result {
+            case .success: start()
+            case .failure(let failure): fail(service.complaint(failure))
+            }
+        }
+        loop.run()
+        terminal.takeBack()
+        return try (outcome ?? .success(0)).get()
+    }
+
+    // MARK: The command
+
+    private func start() {
+        guard phase == .waiting else { return }
+        phase = .running
+        terminal.lend()
+        _ = write(gate, "\n", 1)
+        closeGate()
+    }
+
+    private func closeGate() {
+        if gate >= 0 { close(gate) }
+        gate = -1
+    }
+
+    /// It may not play: it never starts.
+    private func fail(_ complaint: Complaint) {
+        guard phase == .waiting else { return }
+        phase = .ended
+        closeGate()
+        kill(-process, SIGKILL)
+        outcome = .failure(complaint)
+        loop.quit()
+    }
+
+    /// Silences it until it may go on.
+    private func stop() {
+        phase = .stopping
+        kill(-process, SIGSTOP)
+        // Ctrl-C must reach somebody who can act on it.
+        terminal.takeBack()
+    }
+
+    private func resume() {
+        switch phase {
+        case .stopping, .stopped, .suspended:
+            phase = .running
+            terminal.lend()
+            kill(-process, SIGCONT)
+        case .waiting, .running, .ended: break
+        }
+    }
+
+    private func reap() {
+        while phase != .ended, let change = ChildChange.next(of: process) {
+            switch change {
+            case .ended(let code): finish(code)
+            case .stopped(let signal): stopped(by: signal)
+            case .continued: continued()
+            }
+        }
+    }
+
+    private func stopped(by signal: Int32) {
+        switch phase {
+        case .stopping: phase = .stopped
+        case .running: suspend()
+        case .waiting, .stopped, .suspended, .ended: break
+        }
+    }
+
+    /// Somebody paused it by hand: whoever waits for the sound may have it.
+    private func suspend() {
+        phase = .suspended
+        let wasInFront = terminal.isLent
+        terminal.takeBack()
+        session?.deactivate(notifyOthers: true) { _ in
+            // The shell that started us sees one job: where its command stops, so do we.
+            if wasInFront { kill(0, SIGTSTP) }
+        }
+    }
+
+    /// Somebody else than we continued it.
+    private func continued() {
+        switch phase {
+        case .stopped, .suspended: takeBack()
+        // `running`: our own doing. `stopping`: from before.
+        case .waiting, .running, .stopping, .ended: break
+        }
+    }
+
+    /// We were continued ourselves, as by `fg`: so is the command.
+    private func weContinued() {
+        switch phase {
+        case .running: terminal.lend()
+        case .stopped, .suspended: takeBack()
+        case .waiting, .stopping, .ended: break
+        }
+    }
+
+    /// A person wants it to go on: it may where its session becomes active again.
+    private func takeBack() {
+        guard !isTakingBack else { return }
+        isTakingBack = true
+        // Whoever continued it, it plays only once it may.
+        kill(-process, SIGSTOP)
+        session?.activate { [unowned self] result in
+            isTakingBack = false
+            switch result {
+            case .success: resume()
+            case .failure(let failure):
+                guard phase != .ended else { return }
+                say("\(name) stays stopped: \(service.complaint(failure).message)")
+                sayHow()
+            }
+        }
+    }
+
+    private func finish(_ code: Int32) {
+        phase = .ended
+        terminal.takeBack()
+        outcome = .success(code)
+        deadline = Timer(on: loop) { [unowned self] in loop.quit() }
+        deadline?.arm(after: Self.farewell)
+        session?.deactivate(notifyOthers: true) { [unowned self] _ in loop.quit() }
+    }
+
+    // MARK: The session
+
+    private func heard(_ event: AudioSessionClient.Event) {
+        guard phase != .waiting, phase != .ended else { return }
+        switch event {
+        case .session(.interruptionBegan(let reason, _, let by, _)): began(reason, by: by.escaped)
+        case .session(.interruptionEnded(let shouldResume, _, _)): ended(shouldResume)
+        case .daemonLost: if phase == .stopping || phase == .stopped { isLost = true }
+        case .registered: if isLost { ended(false) }
+        case .refused(let failure): say("\(name): \(service.complaint(failure).message)")
+        case .session, .servicesLost, .servicesReset: break
+        }
+    }
+
+    private func began(_ reason: InterruptionReason, by name: String) {
+        let text = Wording.interruption(reason, by: name.isEmpty ? nil : name)
+        // One that a person paused meanwhile stays theirs to continue.
+        guard phase == .running else { return }
+        stop()
+        say("\(self.name) \(text); stopped until that is over")
+    }
+
+    private func ended(_ shouldResume: Bool) {
+        isLost = false
+        guard phase == .stopping || phase == .stopped else { return }
+        guard shouldResume else {
+            say("\(name): the interruption is over, but it should not go on by itself")
+            return sayHow()
+        }
+        session?.activate { [unowned self] result in
+            switch result {
+            case .success:
+                if phase == .stopping || phase == .stopped { say("\(name) goes on") }
+                resume()
+            case .failure(let failure):
+                guard phase != .ended else { return }
+                say("\(name) stays stopped: \(service.complaint(failure).message)")
+                sayHow()
+            }
+        }
+    }
+
+    private func lost() {
+        // Nobody is left to arbitrate: a command that runs goes on, one that waits for word would wait for ever.
+        if phase == .waiting { return fail(Complaint.unreachable("the bus is gone")) }
+        say("the bus is gone; \(name) is no session any more")
+        session = nil
+        if phase == .stopping || phase == .stopped { sayHow() }
+    }
+
+    private func say(_ text: String) { Output.complain(text) }
+
+    private func sayHow() {
+        let inTerminal = isatty(STDIN_FILENO) == 1 ? ", or ctrl-Z and fg" : ""
+        say("continue it with: kill -CONT \(process)\(inTerminal)")
+    }
+
+    // MARK: Signals
+
+    private func watchSignals() {
+        signals.append(loop.watch(signal: SIGCHLD) { [unowned self] in reap() })
+        signals.append(loop.watch(signal: SIGCONT) { [unowned self] in weContinued() })
+        for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] where !Self.isIgnored(number) {
+            signals.append(loop.watch(signal: number) { [unowned self] in pass(on: number) })
+        }
+    }
+
+    /// Such as SIGHUP under nohup: it stays so, for the command too.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+    }
+
+    private func pass(on number: Int32) {
+        if phase == .waiting, number != SIGUSR1, number != SIGUSR2 {
+            return fail(Complaint(code: 128 + number, message: "\(name) was not started"))
+        }
+        kill(-process, number)
+        // What is stopped acts on nothing. It hardly sounds before it ends.
+        guard number != SIGUSR1, number != SIGUSR2, phase == .stopping || phase == .stopped || phase == .suspended
+        else { return }
+        phase = .running
+        kill(-process, SIGCONT)
+    }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import DBus
+import SessionBus
+
+/// `sessionctl history`.
+struct HistoryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history", abstract: "The newest decisions and what came of them, newest last.")
+
+    @Option(help: "How many.")
+    var max: UInt32 = 20
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        if output.json {
+            let decisions = try service.ask("History", [.uint32(max)]).first ?? .array(of: "a{sv}", [])
+            return Output.line(JSON.object([("History", decisions)]))
+        }
+        let snapshot = try service.wait { Snapshot.read(service, $0) }
+        let decisions = try service.ask("History", [.uint32(max)]).first?.arrayValue ?? []
+        let names = Names(snapshot)
+        var table = Table()
+        if decisions.isEmpty { table.add([Table.Cell("Nothing has happened yet.", .dim)]) }
+        for decision in decisions.compactMap(PastDecision.init) {
+            let consequences = Wording.consequences(decision, names)
+            let isAboutSession = decision.session != ObjectPath.none
+            table.add([
+                Table.Cell("#\(decision.sequence)", .dim),
+                Table.Cell(Wording.age(decision.time, snapshot.time) + " ago", .dim),
+                Table.Cell(isAboutSession ? names[decision.session] : "", .strong),
+                Table.Cell(
+                    Wording.event(decision)
+                        + (consequences.isEmpty ? "" : ": " + consequences.joined(separator: "; ")),
+                    decision.error == nil ? .plain : .warning),
+            ])
+        }
+        Output.write(table)
+    }
+}

@@ -1,0 +1,77 @@
+import DBus
+
+/// D-Bus values as JSON: keys as on the bus, on one line, and nothing in it that a terminal would act on.
+enum JSON {
+    static func text(_ value: Value) -> String {
+        var text = ""
+        write(value, to: &text)
+        return text
+    }
+
+    /// An object of those members, in that order.
+    static func object(_ members: [(String, Value)]) -> String { text(.properties(members)) }
+
+    private static func write(_ value: Value, to text: inout String) {
+        switch value {
+        case .byte(let number): text += String(number)
+        case .bool(let flag): text += flag ? "true" : "false"
+        case .int16(let number): text += String(number)
+        case .uint16(let number): text += String(number)
+        case .int32(let number): text += String(number)
+        case .uint32(let number): text += String(number)
+        case .int64(let number): text += String(number)
+        case .uint64(let number): text += String(number)
+        // JSON has no word for what is not a number.
+        case .double(let number): text += number.isFinite ? number.description : "null"
+        case .string(let string), .objectPath(let string), .signature(let string): write(string, to: &text)
+        case .array(_, let elements), .structure(let elements): write(elements, to: &text)
+        case .dictionary(_, _, let entries): write(entries, to: &text)
+        case .variant(let inner): write(inner, to: &text)
+        }
+    }
+
+    private static func write(_ elements: [Value], to text: inout String) {
+        text += "["
+        for (index, element) in elements.enumerated() {
+            if index > 0 { text += "," }
+            write(element, to: &text)
+        }
+        text += "]"
+    }
+
+    private static func write(_ entries: [DictionaryEntry], to text: inout String) {
+        text += "{"
+        for (index, entry) in entries.enumerated() {
+            if index > 0 { text += "," }
+            if case .string(let key) = entry.key {
+                write(key, to: &text)
+            } else {
+                // A key must be a string: what is none is one that holds it.
+                write(Self.text(entry.key), to: &text)
+            }
+            text += ":"
+            write(entry.value, to: &text)
+        }
+        text += "}"
+    }
+
+    private static func write(_ string: String, to text: inout String) {
+        text += "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\t": text += "\\t"
+            case "\r": text += "\\r"
+            case _ where scalar.isUnsafe:
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
+    }
+}

@@ -1,0 +1,184 @@
+import DBus
+import EventLoop
+import Glibc
+import PluginAPI
+import SessionBus
+
+/// A player or recorder program that we started, and its object on the bus. Ends with us.
+final class PluginProcess {
+    enum Kind {
+        case player, recorder
+
+        var program: String {
+            switch self {
+            case .player: "sessiond-player"
+            case .recorder: "sessiond-recorder"
+            }
+        }
+
+        var interface: String {
+            switch self {
+            case .player: BusName.player
+            case .recorder: BusName.recorder
+            }
+        }
+
+        var path: String {
+            switch self {
+            case .player: ObjectPath.player
+            case .recorder: ObjectPath.recorder
+            }
+        }
+
+        fileprivate func busName(_ process: pid_t) -> String {
+            switch self {
+            case .player: "org.mpris.MediaPlayer2.sessiond.instance\(process)"
+            case .recorder: "org.sessiond1.Recorder.instance\(process)"
+            }
+        }
+    }
+
+    /// It is on the bus and can be talked to.
+    var onReady: () -> Void = {}
+    /// Its properties changed: these, by name.
+    var onChanged: ([String: Value]) -> Void = { _ in }
+    var onFinished: (Bool) -> Void = { _ in }
+    var onFailed: (String) -> Void = { _ in }
+    /// It ended without having been asked to.
+    var onGone: () -> Void = {}
+
+    let process: pid_t
+    private let kind: Kind
+    private let service: Service
+    private let busName: String
+    private var subscriptions: [Subscription] = []
+    private var childWatch: SignalWatch?
+    private var isReady = false
+    private var isGone = false
+
+    init(_ kind: Kind, _ arguments: [String], _ service: Service) throws {
+        self.kind = kind
+        self.service = service
+        let program = try Self.find(kind.program)
+        guard let null = Optional(open("/dev/null", O_RDWR | O_CLOEXEC)), null >= 0 else {
+            throw Complaint.refused("/dev/null: \(String(cString: strerror(errno)))")
+        }
+        defer { close(null) }
+        // A group of its own: ctrl-C is for us, who end it in order. Its standard output is not ours to mix with.
+        process = try Spawn.start(
+            [program] + arguments + ["--die-with-parent"], descriptors: [(from: null, to: 0), (from: null, to: 1)],
+            ownGroup: true)
+        busName = kind.busName(process)
+        subscriptions = [
+            service.connection.subscribe(
+                path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+                sender: "org.freedesktop.DBus", arg0: busName
+            ) { [unowned self] message in ownerChanged(message) },
+            service.connection.subscribe(path: kind.path, sender: busName) { [unowned self] in heard($0) },
+        ]
+        childWatch = service.loop.watch(signal: SIGCHLD) { [unowned self] in reap() }
+        // It may have been quicker than the subscription.
+        service.connection.call(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner",
+            [.string(busName)]
+        ) { [weak self] answer in
+            if case .success(let values) = answer, values.first?.boolValue == true { self?.ready() }
+        }
+    }
+
+    /// Beside our own program, where it is installed for programs alone, or in PATH.
+    private static func find(_ name: String) throws -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        if count > 0 {
+            let own = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            let folder = own.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+            for place in [folder + "/" + name, folder + "/../libexec/sessiond/" + name] where access(place, X_OK) == 0 {
+                return place
+            }
+        }
+        do {
+            return try Spawn.find(name)
+        } catch {
+            throw Complaint.refused("\(name) is not installed, neither beside sessionctl nor in PATH")
+        }
+    }
+
+    // MARK: Talking
+
+    /// Calls a method of its object; answers from the loop.
+    func call(_ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }) {
+        service.connection.call(busName, kind.path, kind.interface, member, arguments, reply)
+    }
+
+    /// One of its properties, out of its variant; nil where it does not answer.
+    func get(_ property: String, _ reply: @escaping (Value?) -> Void) {
+        get(property, of: kind.interface, at: kind.path, reply)
+    }
+
+    func get(_ property: String, of interface: String, at path: String, _ reply: @escaping (Value?) -> Void) {
+        service.connection.call(
+            busName, path, "org.freedesktop.DBus.Properties", "Get", [.string(interface), .string(property)],
+            timeout: Service.timeout
+        ) { reply(try? $0.get().first?.unwrapped) }
+    }
+
+    func set(_ property: String, _ value: Value) {
+        service.connection.call(
+            busName, kind.path, "org.freedesktop.DBus.Properties", "Set",
+            [.string(kind.interface), .string(property), .variant(value)]
+        ) { _ in }
+    }
+
+    /// Names of those its session waits for.
+    func interrupters(_ reply: @escaping ([String]) -> Void) {
+        service.call("ListSessions", []) { [process] answer in
+            let sessions = ((try? answer.get().first?.arrayValue) ?? []).compactMap(SessionInfo.init)
+            let mine = sessions.first { $0.processID == UInt32(process) && $0.state == .interrupted }
+            reply((mine?.waitingFor ?? []).compactMap { path in sessions.first { $0.path == path }?.name.escaped })
+        }
+    }
+
+    // MARK: Its life
+
+    private func ownerChanged(_ message: Message) {
+        guard let values = try? message.arguments(), values.count == 3, values[2].stringValue != "" else { return }
+        ready()
+    }
+
+    private func ready() {
+        guard !isReady else { return }
+        isReady = true
+        onReady()
+    }
+
+    private func heard(_ message: Message) {
+        guard let values = try? message.arguments() else { return }
+        switch message.member {
+        case "Finished": onFinished(values.first?.boolValue ?? false)
+        case "Failed": onFailed(values.first?.stringValue ?? "")
+        case "PropertiesChanged": if values.count == 3 { onChanged(values[1].asProperties ?? [:]) }
+        default: break
+        }
+    }
+
+    private func reap() {
+        guard !isGone, case .ended = ChildChange.next(of: process) else { return }
+        isGone = true
+        onGone()
+    }
+
+    /// Asks it to end, and sees that it does.
+    func end() {
+        guard !isGone else { return }
+        isGone = true
+        kill(process, SIGTERM)
+        kill(process, SIGCONT)
+        let end = MonotonicClock.now() + 2_000_000
+        while MonotonicClock.now() < end {
+            if case .ended = ChildChange.next(of: process) { return }
+            usleep(2_000)
+        }
+        kill(process, SIGKILL)
+    }
+}

@@ -1,0 +1,88 @@
+import DBus
+import Glibc
+
+/// One line of a terminal that is written over: what plays or records, how far it is, how loud.
+struct ProgressLine {
+    var state = ""
+    var style = Style.good
+    var title = ""
+    var position = 0.0
+    /// Seconds; nil where there is no end to see.
+    var duration: Double?
+    /// What is said instead of the levels.
+    var remark = ""
+    /// Average and peak of each channel, in dBFS.
+    var levels: [(average: Double, peak: Double)] = []
+
+    private static let meterWidth = 10
+    /// What the left end of a meter stands for, in dBFS.
+    private static let floor = -60.0
+
+    /// Whether the terminal shows more than ASCII.
+    private static let isUnicode: Bool = {
+        for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+            guard let value = getenv(name).map({ String(cString: $0).uppercased() }), !value.isEmpty else { continue }
+            return value.contains("UTF-8") || value.contains("UTF8")
+        }
+        return false
+    }()
+
+    /// Writes it where the cursor's line is.
+    func draw() {
+        let terminal = Terminal.standard
+        // The last column stays free: a terminal may break the line there.
+        Output.write("\r" + text(terminal, width: (terminal.size?.columns ?? 80) - 1) + "\u{1B}[K")
+    }
+
+    static func clear() { Output.write("\r\u{1B}[K") }
+
+    private func text(_ terminal: Terminal, width: Int) -> String {
+        let clock = Wording.clock(position) + (duration.map { " / " + Wording.clock($0) } ?? "")
+        let loudness = remark.isEmpty ? meters : ""
+        let end = remark.isEmpty ? loudness : remark
+        // What is said first is cut last.
+        var room = width - state.columns - clock.columns - 4
+        let tail = end.columns + 2 <= room / 2 ? end : end.truncated(to: max(0, room / 2))
+        room -= tail.isEmpty ? 0 : tail.columns + 2
+        let name = title.truncated(to: max(0, duration == nil ? room : min(room, max(12, room * 2 / 3))))
+        room -= name.columns + 2
+        let progress = duration.map { bar(position / $0, width: room) } ?? ""
+        let parts = [
+            terminal.styled(state, style), terminal.styled(name, .strong), progress, clock,
+            remark.isEmpty ? tail : terminal.styled(tail, .warning),
+        ]
+        return parts.filter { !$0.isEmpty }.joined(separator: "  ")
+    }
+
+    private func bar(_ share: Double, width: Int) -> String {
+        guard width >= 6, share.isFinite else { return "" }
+        let done = min(width, max(0, Int(share * Double(width))))
+        let (full, empty) = Self.isUnicode ? ("━", "─") : ("=", "-")
+        return String(repeating: full, count: done) + String(repeating: empty, count: width - done)
+    }
+
+    private var meters: String { levels.prefix(2).map { Self.meter($0.average, $0.peak) }.joined(separator: " ") }
+
+    /// A bar as long as the average, with a mark where the peak is.
+    private static func meter(_ average: Double, _ peak: Double) -> String {
+        func cells(_ level: Double) -> Int {
+            guard level.isFinite else { return 0 }
+            return min(meterWidth, max(0, Int(((level - floor) / -floor * Double(meterWidth)).rounded(.up))))
+        }
+        let (full, empty, mark) = isUnicode ? ("▮", "▯", "▸") : ("#", ".", "|")
+        var meter = (0..<meterWidth).map { $0 < cells(average) ? full : empty }
+        let top = cells(peak)
+        if top > 0, top > cells(average) { meter[top - 1] = mark }
+        return meter.joined()
+    }
+
+    /// Levels as `Meters` tells them: peak and average of each channel.
+    static func levels(_ value: Value?) -> [(average: Double, peak: Double)] {
+        (value?.arrayValue ?? []).compactMap { level in
+            guard let fields = level.structureValue, fields.count == 2, let peak = fields[0].doubleValue,
+                let average = fields[1].doubleValue
+            else { return nil }
+            return (average, peak)
+        }
+    }
+}

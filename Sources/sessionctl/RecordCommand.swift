@@ -1,0 +1,184 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import Glibc
+import PluginAPI
+import SessionKit
+
+/// `sessionctl record`.
+struct RecordCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "record", abstract: "Record into a file until interrupted.",
+        discussion: "On a terminal: space pauses and goes on, q or ctrl-C ends the recording.")
+
+    @Argument(help: "The file; what is there is replaced.")
+    var file: String
+    @Option(help: "Stop after that many seconds.")
+    var duration: Double?
+    @Option(help: "The format, instead of the one of the file's ending.")
+    var format: String?
+    @Option(help: "Frames per second.")
+    var rate: Double?
+    @Option(help: "Channels.")
+    var channels: UInt32?
+    @Option(help: "Bits of a sample.")
+    var bitDepth: UInt32?
+    @Flag(help: "Samples as floating-point numbers.")
+    var float = false
+    @Option(help: "How well to encode.")
+    var quality: String?
+    @Option(help: "The uid of the input to record from, as 'route list' shows it.")
+    var device: String?
+    @OptionGroup var session: SessionOptions
+
+    func validate() throws {
+        if let duration, !(duration > 0 && duration < 1e9) {
+            throw ValidationError("--duration needs seconds, more than 0")
+        }
+    }
+
+    func run() throws {
+        let service = try Service(BusOptions.session)
+        guard let path = FileURI.absolute(file) else {
+            throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")
+        }
+        var arguments = session.arguments(name: "sessionctl record")
+        if let device { arguments += ["--input", device] }
+        try Recording(path, settings, duration, arguments, service).run()
+    }
+
+    private var settings: Value {
+        var values: [(String, Value)] = []
+        if let format { values.append(("format", .string(format))) }
+        if let rate { values.append(("sample-rate", .double(rate))) }
+        if let channels { values.append(("channels", .uint32(channels))) }
+        if let bitDepth { values.append(("bit-depth", .uint32(bitDepth))) }
+        if float { values.append(("float", .bool(true))) }
+        if let quality { values.append(("quality", .string(quality))) }
+        return .properties(values)
+    }
+}
+
+/// Records one take through a recorder of its own.
+final class Recording: FrontEnd {
+    private static let help = "space pause · q stop"
+    /// How long a file may take to be made whole, in seconds.
+    private static let closing = 15.0
+
+    private let path: String
+    private let settings: Value
+    private let duration: Double?
+    private var isStopping = false
+    /// When it was told to stop (``MonotonicClock``).
+    private var stopTime: UInt64 = 0
+    private var isPausedByUs = false
+    private var closingTime: Timer?
+    private var hasBegun = false
+
+    init(_ path: String, _ settings: Value, _ duration: Double?, _ arguments: [String], _ service: Service) throws {
+        self.path = path
+        self.settings = settings
+        self.duration = duration
+        try super.init(.recorder, arguments, service)
+        line.title = path.escaped
+        line.duration = duration
+        closingTime = Timer(on: service.loop) { [unowned self] in
+            end(Complaint.refused("\(path.escaped): the file was not finished in time"))
+        }
+    }
+
+    override func start() {
+        plugin.call("Prepare", [.string(path), settings]) { [weak self] answer in
+            guard let self else { return }
+            switch answer {
+            case .failure(let failure): end(failure)
+            case .success: record()
+            }
+        }
+    }
+
+    private func record() {
+        // What was recorded before a pause counts.
+        let rest = duration.map { max(0.01, $0 - line.position) }
+        plugin.call(rest == nil ? "Record" : "RecordFor", rest.map { [.double($0)] } ?? []) { [weak self] answer in
+            guard let self, case .failure(let failure) = answer else { return }
+            if hasBegun { complain(service.complaint(failure).message) } else { end(failure) }
+        }
+    }
+
+    private func stop() {
+        guard !isStopping else { return }
+        guard hasBegun else { return end(130) }
+        isStopping = true
+        stopTime = MonotonicClock.now()
+        plugin.get("Position") { [weak self] value in
+            guard let self else { return }
+            learn(value)
+            plugin.call("Stop")
+            closingTime?.arm(after: Self.closing)
+        }
+    }
+
+    private func learn(_ position: Value?) { line.position = max(line.position, position?.doubleValue ?? 0) }
+
+    // MARK: What the recorder says
+
+    override func finished(_ success: Bool) {
+        plugin.get("Position") { [weak self] value in
+            guard let self else { return }
+            learn(value)
+            guard success else { return end(Complaint.refused("\(path.escaped): the end of the file is missing")) }
+            say("\(path.escaped)  \(Wording.tenths(line.position)) s")
+            end(0)
+        }
+    }
+
+    override func failed(_ message: String) { end(Complaint.refused("\(path.escaped): \(message)")) }
+
+    override func changed(_ properties: [String: Value]) {
+        guard let state = properties["State"]?.stringValue else { return }
+        line.state = state.escaped
+        line.style = state == "recording" ? .bad : .warning
+        line.remark = state == "recording" ? "" : " "
+        switch state {
+        case "recording":
+            if !isInteractive { say(hasBegun ? "recording on" : "recording \(path.escaped)") }
+            hasBegun = true
+            beginDrawing(Self.help)
+        case "paused": if hasBegun, !isStopping, !isInteractive { say("paused") }
+        case "interrupted":
+            plugin.interrupters { [weak self] names in
+                guard let self, line.state == "interrupted" else { return }
+                line.remark = names.isEmpty ? " " : "by " + Wording.list(names)
+                draw()
+                if !isInteractive { say("interrupted" + (names.isEmpty ? "" : " by " + Wording.list(names))) }
+            }
+        default: break
+        }
+        draw()
+    }
+
+    // MARK: Keys and signals
+
+    override func pressed(_ key: Keyboard.Key) {
+        switch key {
+        case .space: if line.state == "recording" || line.state == "interrupted" { plugin.call("Pause") } else { record() }
+        case .letter("q"): stop()
+        case .letter, .left, .right, .up, .down: break
+        }
+    }
+
+    /// Whatever ends us, the file is made whole first.
+    override func interrupted(by signal: Int32) {
+        // The same ctrl-C may come twice, as from timeout(1); only one that comes later is impatience.
+        if isStopping, MonotonicClock.now() > stopTime + 1_000_000 { end(128 + signal) }
+        stop()
+    }
+
+    override func willSuspend() {
+        isPausedByUs = line.state == "recording"
+        if isPausedByUs { plugin.call("Pause") }
+    }
+
+    override func didContinue() { if isPausedByUs { record() } }
+}

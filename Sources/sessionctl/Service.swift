@@ -1,0 +1,85 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import SessionBus
+
+/// The bus and the daemon on it, as a command talks to them: everything has a deadline.
+final class Service {
+    /// How long the daemon may take, in seconds.
+    static let timeout = 5.0
+
+    let loop = EventLoop()
+    let connection: Connection
+    let isSystem: Bool
+
+    init(_ options: BusOptions) throws {
+        isSystem = options.system
+        do throws(Failure) {
+            connection = try Connection(options.system ? .system : .session, loop: loop)
+        } catch {
+            throw Complaint.unreachable(
+                "no \(options.system ? "system" : "session") bus: \(error.message.escaped)")
+        }
+    }
+
+    func complaint(_ failure: Failure) -> Complaint { Complaint(failure, system: isSystem) }
+
+    /// Calls a method of an object of the daemon's; answers from the loop.
+    func call(
+        _ member: String, _ arguments: [Value] = [], interface: String = BusName.manager,
+        path: String = ObjectPath.root, _ reply: @escaping (Result<[Value], Failure>) -> Void
+    ) {
+        connection.call(BusName.service, path, interface, member, arguments, timeout: Self.timeout, reply)
+    }
+
+    /// The same, waited for.
+    @discardableResult
+    func ask(
+        _ member: String, _ arguments: [Value] = [], interface: String = BusName.manager,
+        path: String = ObjectPath.root
+    ) throws -> [Value] {
+        do throws(Failure) {
+            return try connection.callAndWait(
+                BusName.service, path, interface, member, arguments, timeout: Self.timeout)
+        } catch {
+            throw complaint(error)
+        }
+    }
+
+    func sessions() throws -> [SessionInfo] {
+        (try ask("ListSessions").first?.arrayValue ?? []).compactMap(SessionInfo.init)
+    }
+
+    /// Runs the loop until `body`'s completion was called; `body` starts what calls it.
+    func wait<Success>(_ body: (@escaping (Result<Success, Failure>) -> Void) -> Void) throws -> Success {
+        var outcome: Result<Success, Failure>?
+        body { outcome = $0 }
+        while true {
+            if let outcome { return try outcome.mapError(complaint).get() }
+            guard loop.iterate() else { throw Complaint.unreachable("the bus is gone") }
+        }
+    }
+
+    /// Hears the daemon come (its unique name) and go (empty).
+    func watchOwner(_ handler: @escaping (String) -> Void) -> Subscription {
+        connection.subscribe(
+            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            sender: "org.freedesktop.DBus", arg0: BusName.service
+        ) { message in
+            guard let values = try? message.arguments(), values.count == 3 else { return }
+            handler(values[2].stringValue ?? "")
+        }
+    }
+}
+
+/// Which daemon a command talks to.
+struct BusOptions: ParsableArguments {
+    @Flag(help: "Talk to the daemon on the system bus.")
+    var system = false
+}
+
+/// How a command that reads writes.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Write JSON, with the keys as on D-Bus.")
+    var json = false
+}

@@ -1,0 +1,67 @@
+import DBus
+import PluginAPI
+import SessionBus
+
+/// A session as the daemon lists it.
+struct SessionInfo {
+    /// As it came, for JSON.
+    let raw: Value
+    let path: String
+    private let properties: [String: Value]
+
+    init?(_ value: Value) {
+        guard let properties = value.asProperties, let path = properties["path"]?.objectPathValue else { return nil }
+        raw = value
+        self.path = path
+        self.properties = properties
+    }
+
+    subscript(_ property: String) -> Value? { properties[property] }
+
+    var number: UInt64 { ObjectPath.sessionID(path)?.number ?? 0 }
+    var name: String { string("Name") }
+    /// Nil where the daemon knows a state we do not.
+    var state: SessionState? { SessionState(rawValue: string("State")) }
+    var category: String { string("Category") }
+    var mode: String { string("Mode") }
+    var options: [String] { properties["Options"]?.stringsValue ?? [] }
+    var sessionClass: SessionClass? { SessionClass(rawValue: string("Class")) }
+    var processID: UInt32 { properties["ProcessId"]?.uint32Value ?? 0 }
+    var owner: String { string("Owner") }
+    var waitingFor: [String] { properties["WaitingFor"]?.objectPathsValue ?? [] }
+    var interruptionReason: InterruptionReason? { InterruptionReason(rawValue: string("InterruptionReason")) }
+    var isDucked: Bool { properties["Ducked"]?.boolValue ?? false }
+    var duckGain: Double { properties["DuckGain"]?.doubleValue ?? 0 }
+    var isMuted: Bool { properties["Muted"]?.boolValue ?? false }
+    var isForeground: Bool { properties["Foreground"]?.boolValue ?? true }
+    /// Whether it lowers others while it is active.
+    var isDucker: Bool { options.contains("duck-others") }
+
+    private func string(_ property: String) -> String { properties[property]?.stringValue ?? "" }
+}
+
+extension [SessionInfo] {
+    /// The one that a person means: by path, number, process, name or part of a name.
+    func chosen(by text: String) throws -> SessionInfo {
+        if let session = first(where: { $0.path == text }) { return session }
+        if text.hasPrefix("/") {
+            throw Complaint.refused("there is no session at \(text.escaped); see 'sessionctl list'")
+        }
+        if let number = UInt64(text) {
+            if let session = first(where: { $0.number == number }) { return session }
+            if let session = try only(filter { UInt64($0.processID) == number }, text) { return session }
+        }
+        let wanted = text.lowercased()
+        let same = filter { $0.name.lowercased() == wanted }
+        if let session = try only(same.isEmpty ? filter { $0.name.lowercased().contains(wanted) } : same, text) {
+            return session
+        }
+        throw Complaint.refused("no session is '\(text.escaped)'; see 'sessionctl list'")
+    }
+
+    private func only(_ found: [SessionInfo], _ text: String) throws -> SessionInfo? {
+        guard found.count > 1 else { return found.first }
+        let lines = found.map { "\n  \($0.number)  \($0.name.escaped)  (pid \($0.processID), \($0.path))" }
+        throw Complaint.refused("'\(text.escaped)' may be any of these; use the number:" + lines.joined())
+    }
+}

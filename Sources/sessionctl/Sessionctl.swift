@@ -1,0 +1,27 @@
+import ArgumentParser
+import Glibc
+
+/// Looks at and talks to the audio session service.
+@main
+struct Sessionctl: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sessionctl", abstract: "Look at and talk to the audio session service.", version: version,
+        subcommands: [
+            StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
+            MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, RouteCommand.self, SilentCommand.self, PluginsCommand.self,
+        ])
+
+    static func main() {
+        // A reader that went away is an error of write(2), not our end in the middle of something.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let complaint as Complaint {
+            Output.complain(complaint.message)
+            Glibc.exit(complaint.code)
+        } catch {
+            exit(withError: error)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import ArgumentParser
+import DBus
+import PluginAPI
+import SessionBus
+
+/// `sessionctl silent`.
+struct SilentCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "silent", abstract: "The silent switch: mutes ambient and solo-ambient sessions.")
+
+    enum Position: String, ExpressibleByArgument, CaseIterable { case on, off }
+
+    @Argument(help: "on or off.")
+    var position: Position
+    @OptionGroup var bus: BusOptions
+
+    func run() throws { try Service(bus).ask("SetSilentMode", [.bool(position == .on)]) }
+}
+
+/// `sessionctl route`.
+struct RouteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "route", abstract: "Where sound comes from and goes to.",
+        subcommands: [RouteList.self, RouteOverride.self, RouteInput.self], defaultSubcommand: RouteList.self)
+}
+
+/// `sessionctl route list`.
+struct RouteList: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "The current route, and everything sound could go through.")
+
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let answer = try Service(bus).ask(
+            "GetAll", [.string(BusName.manager)], interface: "org.freedesktop.DBus.Properties")
+        let properties = answer.first?.asProperties ?? [:]
+        if output.json {
+            let keys = ["CurrentRoute", "AvailableInputs", "AvailableOutputs", "ServerConnected", "ServerName"]
+            return Output.line(JSON.object(keys.compactMap { key in properties[key].map { (key, $0) } }))
+        }
+        let route = properties["CurrentRoute"]?.route ?? .none
+        var table = Table()
+        table.addHeader(["", "PORT", "TYPE", "CHANNELS", "UID"])
+        add(properties["AvailableOutputs"]?.ports ?? [], "out", current: route.outputs, to: &table)
+        add(properties["AvailableInputs"]?.ports ?? [], "in", current: route.inputs, to: &table)
+        guard properties["ServerConnected"]?.boolValue ?? false else {
+            return Output.line("no audio server: there is no route")
+        }
+        Output.write(table)
+    }
+
+    private func add(_ available: [Port], _ direction: String, current: [Port], to table: inout Table) {
+        // A port of the route that is no longer available is still where the sound is.
+        let ports = current.filter { port in !available.contains { $0.uid == port.uid } } + available
+        for port in ports {
+            let isCurrent = current.contains { $0.uid == port.uid }
+            let style: Style = isCurrent ? .strong : port.isAvailable ? .plain : .dim
+            table.add([
+                Table.Cell((isCurrent ? "* " : "  ") + direction, style), Table.Cell(port.name.escaped, style),
+                Table.Cell(port.type.rawValue, style), Table.Cell(String(port.channels), style),
+                Table.Cell(port.uid.escaped, style),
+            ])
+        }
+        if ports.isEmpty { table.add([Table.Cell("  " + direction, .dim), Table.Cell("none", .dim)]) }
+    }
+}
+
+/// `sessionctl route override`.
+struct RouteOverride: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "override",
+        abstract: "The output of a play-and-record session, until the next route change.",
+        discussion: "Only the program that owns a session may override its output.")
+
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    var session: String
+    @Argument(help: "speaker or none.")
+    var port: OutputOverride
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        try service.sessions().chosen(by: session).tell(service, "OverrideOutput", [.string(port.rawValue)])
+    }
+}
+
+/// `sessionctl route input`.
+struct RouteInput: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "input", abstract: "The input a session prefers.",
+        discussion: "Only the program that owns a session may choose its input.")
+
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    var session: String
+    @Argument(help: "The uid of an available input, as 'route list' shows it; empty for no preference.")
+    var uid: String
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        try service.sessions().chosen(by: session).tell(service, "SetPreferredInput", [.string(uid)])
+    }
+}
+
+extension SessionInfo {
+    /// Calls one of the methods that are its owner's alone, as whoever we are.
+    fileprivate func tell(_ service: Service, _ member: String, _ arguments: [Value]) throws {
+        try service.ask(member, arguments, interface: BusName.session, path: path)
+    }
+}
+
+/// `sessionctl plugins`.
+struct PluginsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "plugins", abstract: "Players, recorders and the like: installed and running.")
+
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        let answer: Result<[Value], Failure> = try service.wait { reply in
+            service.call("List", interface: BusName.plugins) { reply(.success($0)) }
+        }
+        let plugins: Value
+        switch answer {
+        case .success(let values): plugins = values.first ?? .array(of: "a{sv}", [])
+        case .failure(let failure)
+        where [Failure.Name.unknownInterface, Failure.Name.unknownMethod].contains(failure.name):
+            throw Complaint.refused("this sessiond has no plugins; it is older than they are")
+        case .failure(let failure): throw service.complaint(failure)
+        }
+        if output.json { return Output.line(JSON.object([("Plugins", plugins)])) }
+        var table = Table()
+        let rows = (plugins.arrayValue ?? []).compactMap(\.asProperties)
+        if rows.isEmpty {
+            table.add([Table.Cell("No plugins are installed.", .dim)])
+        } else {
+            table.addHeader(["PLUGIN", "KIND", "VERSION", "STATE", "SERVES"])
+        }
+        for row in rows {
+            func text(_ key: String) -> String { row[key]?.stringValue?.escaped ?? "" }
+            let serves = (row["schemes"]?.stringsValue ?? []) + (row["mime-types"]?.stringsValue ?? [])
+            table.add([
+                Table.Cell(text("name").isEmpty ? text("id") : text("name"), .strong), Table.Cell(text("kind")),
+                Table.Cell(text("version")), Table.Cell(text("state")),
+                Table.Cell(serves.map(\.escaped).joined(separator: " ")),
+            ])
+        }
+        Output.write(table)
+    }
+}

@@ -1,0 +1,130 @@
+import DBus
+import EventLoop
+import PluginAPI
+import SessionBus
+
+/// Everything the daemon tells about now, read in one go.
+struct Snapshot {
+    /// The Manager's properties, as they came.
+    let manager: Value
+    let sessions: [SessionInfo]
+    /// Newest last.
+    let decisions: [PastDecision]
+    /// Nil where the daemon has no plugins' interface.
+    let plugins: [Value]?
+    /// When it was read, on the daemon's clock, in microseconds.
+    let time: UInt64
+
+    private let properties: [String: Value]
+
+    subscript(_ property: String) -> Value? { properties[property] }
+
+    private init(manager: Value, sessions: Value?, history: Value?, plugins: Value?) {
+        self.manager = manager
+        properties = manager.asProperties ?? [:]
+        self.sessions = (sessions?.arrayValue ?? []).compactMap(SessionInfo.init)
+        decisions = (history?.arrayValue ?? []).compactMap(PastDecision.init)
+        self.plugins = plugins?.arrayValue
+        time = MonotonicClock.now()
+    }
+
+    /// Enough to know since when anything is as it is, unless much has happened since.
+    private static let historyLength: UInt32 = 256
+
+    /// Asks for all of it at once; answers once, from the loop.
+    static func read(_ service: Service, _ reply: @escaping (Result<Snapshot, Failure>) -> Void) {
+        var answers: [Result<[Value], Failure>?] = [nil, nil, nil, nil]
+        func collect(_ index: Int) -> (Result<[Value], Failure>) -> Void {
+            { answer in
+                answers[index] = answer
+                let all = answers.compactMap { $0 }
+                guard all.count == answers.count else { return }
+                // Only the last may be missing: a daemon without plugins is one all the same.
+                for case .failure(let failure) in all.dropLast() { return reply(.failure(failure)) }
+                let values = all.map { try? $0.get().first }
+                reply(
+                    .success(
+                        Snapshot(
+                            manager: values[0] ?? .properties([]), sessions: values[1], history: values[2],
+                            plugins: values[3])))
+            }
+        }
+        service.call(
+            "GetAll", [.string(BusName.manager)], interface: "org.freedesktop.DBus.Properties", collect(0))
+        service.call("ListSessions", [], collect(1))
+        service.call("History", [.uint32(historyLength)], collect(2))
+        service.call("List", [], interface: BusName.plugins, collect(3))
+    }
+
+    func name(of path: String) -> String { Names(self)[path] }
+
+    /// One object: the Manager's properties, and the sessions and plugins beside them.
+    var json: String {
+        var members = (manager.dictionaryValue ?? []).map { ($0.key.stringValue ?? "", $0.value) }
+        members.append(("Sessions", .array(of: "a{sv}", sessions.map(\.raw))))
+        members.append(("Plugins", .array(of: "a{sv}", plugins ?? [])))
+        return JSON.object(members)
+    }
+}
+
+/// One event of the past, and what came of it.
+struct PastDecision {
+    /// As it came, for JSON.
+    let raw: Value
+    let sequence: UInt64
+    /// Monotonic, in microseconds.
+    let time: UInt64
+    let event: String
+    /// `/` for none.
+    let session: String
+    let name: String
+    let effects: [[String: Value]]
+    /// The refusal's name and message, where it was refused.
+    let error: String?
+    let message: String
+
+    init?(_ value: Value) {
+        guard let fields = value.asProperties, let sequence = fields["sequence"]?.uint64Value,
+            let event = fields["event"]?.stringValue
+        else { return nil }
+        raw = value
+        self.sequence = sequence
+        self.event = event
+        time = fields["time-usec"]?.uint64Value ?? 0
+        session = fields["session"]?.objectPathValue ?? ObjectPath.none
+        name = fields["name"]?.stringValue ?? ""
+        effects = (fields["effects"]?.arrayValue ?? []).compactMap(\.asProperties)
+        error = fields["error"]?.stringValue
+        message = fields["message"]?.stringValue ?? ""
+    }
+
+    /// The effects on that session.
+    func effects(on path: String) -> [[String: Value]] {
+        effects.filter { $0["session"]?.objectPathValue == path }
+    }
+}
+
+/// What sessions are called, also those that are gone.
+struct Names {
+    fileprivate var names: [String: String] = [:]
+
+    init() {}
+
+    init(_ snapshot: Snapshot) {
+        for decision in snapshot.decisions where !decision.name.isEmpty { names[decision.session] = decision.name }
+        for session in snapshot.sessions { names[session.path] = session.name }
+    }
+
+    /// The name, safe to show.
+    subscript(_ path: String) -> String {
+        if let name = names[path] { return name.escaped }
+        return ObjectPath.sessionID(path).map { "session \($0.number)" } ?? path.escaped
+    }
+
+    mutating func learn(_ path: String, _ name: String) { names[path] = name }
+}
+
+extension Names {
+    /// The name as it is, where it is known.
+    func known(_ path: String) -> String? { names[path] }
+}

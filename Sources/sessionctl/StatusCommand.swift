@@ -1,0 +1,148 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import Glibc
+import SessionBus
+
+/// `sessionctl status`.
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Who is active, who waits for whom and why, and where the sound goes.")
+
+    @Flag(help: "Draw it anew at every change, until interrupted.")
+    var watch = false
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        let snapshot = try service.wait { Snapshot.read(service, $0) }
+        guard watch else {
+            if output.json { return Output.line(snapshot.json) }
+            let view = StatusView(snapshot, .standard)
+            return Output.write(
+                view.lines(width: Terminal.standard.size?.columns, rows: nil).joined(separator: "\n") + "\n")
+        }
+        let watcher = StatusWatch(service, isJSON: output.json)
+        watcher.show(snapshot)
+        let code = service.loop.run()
+        watcher.end()
+        Output.end(code, keeping: (service, watcher))
+    }
+}
+
+/// Status that follows what happens: drawn anew when the daemon says something, never because time passed.
+final class StatusWatch {
+    private let service: Service
+    private let isJSON: Bool
+    private let terminal = Terminal.standard
+    private var snapshot: Snapshot?
+    private var isReading = false
+    private var isStale = false
+    private var shown = ""
+    private var subscriptions: [Subscription] = []
+    private var signals: [SignalWatch] = []
+    private var closed: IOWatch?
+    private var settle: Timer?
+    private var usesScreen: Bool { terminal.canRedraw && !isJSON }
+
+    /// Several changes that come together are drawn once, in seconds: faster than an eye, slower than a burst.
+    private static let settling = 0.03
+
+    init(_ service: Service, isJSON: Bool) {
+        self.service = service
+        self.isJSON = isJSON
+        subscriptions = [
+            service.connection.subscribe(sender: BusName.service) { [unowned self] _ in changed() },
+            service.watchOwner { [unowned self] owner in
+                if owner.isEmpty { gone() } else { changed() }
+            },
+        ]
+        service.connection.onDisconnect = { [unowned service] in
+            Output.complain("the bus is gone")
+            service.loop.quit(69)
+        }
+        let loop = service.loop
+        settle = Timer(on: loop) { [unowned self] in read() }
+        signals = [SIGINT, SIGTERM, SIGHUP].map { number in
+            loop.watch(signal: number) { [unowned loop] in loop.quit(128 + number) }
+        }
+        signals.append(loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
+        // Another screen came to the front meanwhile.
+        signals.append(loop.watch(signal: SIGCONT) { [unowned self] in draw(isAnew: true) })
+        closed = Output.quitWhenClosed(loop)
+        // The alternate screen, without the cursor: what was there before comes back afterwards.
+        if usesScreen { Output.write("\u{1B}[?1049h\u{1B}[?25l") }
+    }
+
+    func end() {
+        if usesScreen { Output.write("\u{1B}[?25h\u{1B}[?1049l") }
+    }
+
+    func show(_ snapshot: Snapshot) {
+        self.snapshot = snapshot
+        draw()
+    }
+
+    private func changed() {
+        if isReading { isStale = true } else { settle?.arm(after: Self.settling) }
+    }
+
+    private func read() {
+        guard !isReading else { return }
+        isReading = true
+        Snapshot.read(service) { [weak self] result in
+            guard let self else { return }
+            isReading = false
+            if case .success(let snapshot) = result { show(snapshot) }
+            if isStale {
+                isStale = false
+                changed()
+            }
+        }
+    }
+
+    private func gone() {
+        snapshot = nil
+        settle?.disarm()
+        draw()
+    }
+
+    private func draw(isAnew: Bool = false) {
+        guard usesScreen else { return drawPlain() }
+        let size = terminal.size ?? (80, 24)
+        var lines = ["sessiond is not running; waiting for it"]
+        if let snapshot {
+            lines = StatusView(snapshot, terminal).lines(width: size.columns, rows: size.rows)
+        }
+        // Every line is written over the old one and its rest erased: nothing is ever blank in between.
+        let text = lines.prefix(size.rows).joined(separator: "\u{1B}[K\r\n")
+        let start = isAnew ? "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J" : ""
+        Output.write(start + "\u{1B}[?2026h\u{1B}[H" + text + "\u{1B}[K\u{1B}[J\u{1B}[?2026l")
+    }
+
+    private func drawPlain() {
+        let text: String
+        if let snapshot {
+            text =
+                isJSON
+                ? snapshot.json : StatusView(snapshot, terminal).lines(width: nil, rows: nil).joined(separator: "\n") + "\n"
+        } else {
+            text = isJSON ? "null" : "sessiond is not running; waiting for it\n"
+        }
+        // Ages change by themselves, which is no news; JSON has none.
+        guard !isJSON || text != shown else { return }
+        shown = text
+        Output.line(text)
+    }
+}
+
+extension Output {
+    /// Ends the program when nobody reads standard output any more, where that can be told before writing.
+    static func quitWhenClosed(_ loop: EventLoop) -> IOWatch? {
+        guard isPipe else { return nil }
+        return IOWatch(on: loop, descriptor: STDOUT_FILENO, events: .readable) { [unowned loop] events in
+            if events.contains(.error) || events.contains(.hangUp) { loop.quit(0) }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import DBus
+import PluginAPI
+import SessionBus
+
+/// The daemon's state on one screen.
+struct StatusView {
+    let snapshot: Snapshot
+    let terminal: Terminal
+    private let names: Names
+
+    init(_ snapshot: Snapshot, _ terminal: Terminal) {
+        self.snapshot = snapshot
+        self.terminal = terminal
+        names = Names(snapshot)
+    }
+
+    /// Whole lines; at most `rows` of them, where there is a limit, at the expense of inactive sessions.
+    func lines(width: Int?, rows: Int?) -> [String] {
+        let top = header.lines(on: terminal, width: width)
+        let bottom = plugins.map { $0.lines(on: terminal, width: width) } ?? []
+        var shown = sorted
+        while true {
+            let middle = table(shown).lines(on: terminal, width: width)
+            let all = top + [""] + middle + (bottom.isEmpty ? [] : [""] + bottom)
+            guard let rows, all.count > rows, shown.last?.state == .inactive else { return all }
+            // Always more than one: for a single one the line that tells of it would be as long.
+            let spare = max(2, all.count - rows + 1)
+            let idle = shown.lazy.filter { $0.state == .inactive }.count
+            guard idle >= 2 else { return all }
+            shown.removeLast(min(spare, idle))
+        }
+    }
+
+    // MARK: What is true of everybody
+
+    private var header: Table {
+        var table = Table()
+        let isConnected = snapshot["ServerConnected"]?.boolValue ?? false
+        let server = snapshot["ServerName"]?.stringValue?.escaped ?? ""
+        table.add([
+            title("Sound"),
+            isConnected
+                ? Table.Cell(server.isEmpty ? "connected" : server)
+                : Table.Cell("no audio server; sessions are arbitrated all the same", .bad),
+        ])
+        let route = snapshot["CurrentRoute"]?.route ?? .none
+        if isConnected {
+            table.add([title("Output"), Table.Cell(Wording.ports(route.outputs) + lastChange(\.outputs))])
+            table.add([title("Input"), Table.Cell(Wording.ports(route.inputs) + lastChange(\.inputs))])
+        }
+        let path = snapshot["NowPlaying"]?.objectPathValue ?? ObjectPath.none
+        table.add([
+            title("Now playing"),
+            path == ObjectPath.none ? Table.Cell("nothing", .dim) : Table.Cell(names[path], .strong),
+        ])
+        let isSilent = snapshot["SilentMode"]?.boolValue ?? false
+        let isLocked = snapshot["ScreenLocked"]?.boolValue ?? false
+        table.add([
+            title("Silent switch"),
+            Table.Cell(isSilent ? "on" : "off", isSilent ? .warning : .plain),
+        ])
+        table.add([
+            title("Screen"), Table.Cell(isLocked ? "locked" : "unlocked", isLocked ? .warning : .plain),
+        ])
+        return table
+    }
+
+    private func title(_ text: String) -> Table.Cell { Table.Cell(text, .dim) }
+
+    /// What the route was before, why it changed, and when: ` ← Headphones (old device unavailable, 12 s ago)`.
+    private func lastChange(_ ports: (Route) -> [Port]) -> String {
+        for decision in snapshot.decisions.reversed() {
+            for effect in decision.effects.reversed()
+            where effect["effect"]?.stringValue == "route-changed"
+                && effect["session"]?.objectPathValue == ObjectPath.none
+            {
+                guard let before = effect["previous"]?.route, let after = effect["current"]?.route,
+                    ports(before).map(\.uid) != ports(after).map(\.uid)
+                else { continue }
+                let reason = Wording.reason(effect["reason"]?.uint32Value ?? 0)
+                return " ← \(Wording.ports(ports(before))) (\(reason), \(age(decision.time)) ago)"
+            }
+        }
+        return ""
+    }
+
+    private func age(_ time: UInt64) -> String { Wording.age(time, snapshot.time) }
+
+    private var plugins: Table? {
+        guard let plugins = snapshot.plugins, !plugins.isEmpty else { return nil }
+        var table = Table()
+        for (index, plugin) in plugins.enumerated() {
+            let fields = plugin.asProperties ?? [:]
+            func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
+            table.add([
+                title(index == 0 ? "Plugins" : ""), Table.Cell(text("name").isEmpty ? text("id") : text("name")),
+                Table.Cell(text("kind")), Table.Cell(text("state")),
+            ])
+        }
+        return table
+    }
+
+    // MARK: Sessions
+
+    /// Who sounds, then who waits, then the rest; in each the newest first.
+    private var sorted: [SessionInfo] {
+        func rank(_ session: SessionInfo) -> Int {
+            switch session.state {
+            case .active: 0
+            case .interrupted: 1
+            case .inactive, nil: 2
+            }
+        }
+        return snapshot.sessions.sorted {
+            (rank($0), since($1) ?? 0, $1.number) < (rank($1), since($0) ?? 0, $0.number)
+        }
+    }
+
+    private func table(_ sessions: [SessionInfo]) -> Table {
+        var table = Table()
+        guard !snapshot.sessions.isEmpty else {
+            table.add([Table.Cell("No sessions.", .dim)])
+            return table
+        }
+        table.addHeader(["STATE", "SESSION", "KIND", "SINCE", "WHY"])
+        for session in sessions {
+            let isIdle = session.state == .inactive
+            table.add([
+                Table.Cell(session["State"]?.stringValue?.escaped ?? "", stateStyle(session)),
+                Table.Cell(session.name.escaped, isIdle ? .dim : .strong),
+                Table.Cell(Wording.kind(session), isIdle ? .dim : .plain),
+                Table.Cell(since(session).map(age) ?? "", isIdle ? .dim : .plain),
+                Table.Cell(remarks(on: session).joined(separator: "; "), isIdle ? .dim : .plain),
+            ])
+        }
+        let hidden = snapshot.sessions.count - sessions.count
+        if hidden > 0 { table.add([Table.Cell("and \(hidden) more that are inactive: sessionctl list", .dim)]) }
+        return table
+    }
+
+    private func stateStyle(_ session: SessionInfo) -> Style {
+        switch session.state {
+        case .active: session.isMuted ? .warning : .good
+        case .interrupted: .warning
+        case .inactive: .dim
+        case nil: .plain
+        }
+    }
+
+    /// When it took on the state it is in; nil where that is longer ago than the history reaches.
+    private func since(_ session: SessionInfo) -> UInt64? {
+        let wanted: Set<String> =
+            switch session.state {
+            case .active: ["activated"]
+            case .interrupted: ["interruption-began"]
+            case .inactive, nil: ["created", "deactivated", "interruption-ended"]
+            }
+        return latest(session) { wanted.contains($0["effect"]?.stringValue ?? "") }?.time
+    }
+
+    private func latest(_ session: SessionInfo, _ test: ([String: Value]) -> Bool)
+        -> (time: UInt64, effect: [String: Value])?
+    {
+        for decision in snapshot.decisions.reversed() {
+            if let effect = decision.effects(on: session.path).last(where: test) { return (decision.time, effect) }
+        }
+        return nil
+    }
+
+    private func remarks(on session: SessionInfo) -> [String] {
+        var remarks: [String] = []
+        if session.state == .interrupted { remarks.append(interruption(of: session)) }
+        if session.path == snapshot["NowPlaying"]?.objectPathValue { remarks.append("now playing") }
+        if session.isDucked {
+            let duckers = snapshot.sessions.filter { $0.isDucker && $0.state == .active && $0.path != session.path }
+            let by = duckers.isEmpty ? "" : " by \(Wording.list(duckers.map(\.name.escaped)))"
+            let start = latest(session) { $0["effect"]?.stringValue == "ducking-changed" }?.time
+            remarks.append("lowered \(Wording.decibels(session.duckGain))\(by)" + (start.map { ", \(age($0))" } ?? ""))
+        }
+        if session.isMuted {
+            let isSilent = snapshot["SilentMode"]?.boolValue ?? false
+            remarks.append("muted by the \(isSilent ? "silent switch" : "screen lock")")
+        }
+        if session.state == .inactive, let remark = expectation(of: session) { remarks.append(remark) }
+        if !session.isForeground { remarks.append("in the background") }
+        return remarks
+    }
+
+    private func interruption(of session: SessionInfo) -> String {
+        let effect = latest(session) { $0["effect"]?.stringValue == "interruption-began" }?.effect
+        let by = effect?["by-name"]?.stringValue?.escaped
+        var text = Wording.interruption(session.interruptionReason, by: by.flatMap { $0.isEmpty ? nil : $0 })
+        let waits = session.waitingFor.map { path -> String in
+            let other = snapshot.sessions.first { $0.path == path }
+            switch other?.state {
+            case .active, nil: return names[path]
+            case .interrupted: return names[path] + " (interrupted too)"
+            case .inactive: return names[path] + " (may come back)"
+            }
+        }
+        if waits == [by] { text += ", waits for it" } else if !waits.isEmpty { text += ", waits for " + Wording.list(waits) }
+        return text
+    }
+
+    /// What an inactive session still means to others, or why it is not active.
+    private func expectation(of session: SessionInfo) -> String? {
+        let waiting = snapshot.sessions.filter { $0.waitingFor.contains(session.path) }.map(\.name.escaped)
+        if !waiting.isEmpty { return "may come back: \(Wording.list(waiting)) still waits for it" }
+        let newest = snapshot.decisions.last { $0.session == session.path || !$0.effects(on: session.path).isEmpty }
+        guard let newest, newest.error != nil else { return nil }
+        return "refused \(age(newest.time)) ago: \(newest.message.escaped)"
+    }
+}

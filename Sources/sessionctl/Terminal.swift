@@ -1,0 +1,52 @@
+import Glibc
+
+/// What standard output can show.
+struct Terminal {
+    /// Whether somebody looks at it, rather than a program or a file.
+    let isTerminal: Bool
+    /// Whether the cursor can be moved on it.
+    let canRedraw: Bool
+    let usesColour: Bool
+
+    static let standard = Terminal()
+
+    private init() {
+        func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
+        isTerminal = isatty(STDOUT_FILENO) == 1
+        let isDumb = ["", "dumb"].contains(variable("TERM"))
+        canRedraw = isTerminal && !isDumb
+        // no-color.org and bixense.com/clicolors: set and not empty; forced where it is not "0".
+        let isForced = !["", "0"].contains(variable("CLICOLOR_FORCE"))
+        usesColour = variable("NO_COLOR").isEmpty && (canRedraw || isForced)
+    }
+
+    /// Columns and rows; nil where there is no end to them.
+    var size: (columns: Int, rows: Int)? {
+        guard isTerminal else { return nil }
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
+        return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
+    }
+
+    func styled(_ text: String, _ style: Style) -> String {
+        guard usesColour, let code = style.code, !text.isEmpty else { return text }
+        return "\u{1B}[\(code)m\(text)\u{1B}[0m"
+    }
+}
+
+/// What a piece of text means, as far as colours can tell.
+enum Style {
+    case plain, strong, dim, good, warning, bad
+
+    /// Select Graphic Rendition; the basic colours, which everybody's palette makes readable.
+    fileprivate var code: String? {
+        switch self {
+        case .plain: nil
+        case .strong: "1"
+        case .dim: "2"
+        case .good: "32"
+        case .warning: "33"
+        case .bad: "31"
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// Text of others on a terminal: what it may not do there, and how many columns it takes.
+
+extension Unicode.Scalar {
+    /// Whether a terminal would act on it, hide it, or turn the line around with it, instead of showing it.
+    var isUnsafe: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
+        default: false
+        }
+    }
+
+    /// Columns on a terminal, 0 to 2.
+    var columns: Int {
+        if value < 0x300 { return 1 }
+        switch properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: break
+        }
+        switch value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
+            0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+            0x20000...0x3FFFD:
+            return 2
+        default: return properties.isEmojiPresentation ? 2 : 1
+        }
+    }
+}
+
+extension Character {
+    /// Columns on a terminal: those of the widest of what is drawn in one place.
+    var columns: Int {
+        var widest = 0
+        for scalar in unicodeScalars { widest = scalar.value == 0xFE0F ? 2 : max(widest, scalar.columns) }
+        return widest
+    }
+}
+
+extension String {
+    /// Marks that may be piled on one letter; more only serve to write over the lines above.
+    private static let mostMarks = 4
+
+    /// The same with everything a terminal would not simply show written out: `\n`, `\u{202E}`.
+    var escaped: String {
+        var result = ""
+        var marks = 0
+        var previous: Unicode.Scalar?
+        for scalar in unicodeScalars {
+            marks = scalar.columns == 0 ? marks + 1 : 0
+            // What joins several emoji into one, where it does.
+            let joins = scalar.value == 0x200D && previous?.properties.isEmoji == true && previous?.value ?? 0 > 0xFF
+            switch scalar {
+            case "\n": result += "\\n"
+            case "\t": result += "\\t"
+            case "\r": result += "\\r"
+            case _ where (scalar.isUnsafe && !joins) || marks > Self.mostMarks:
+                result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+            default: result.unicodeScalars.append(scalar)
+            }
+            if scalar.value != 0xFE0F { previous = scalar }
+        }
+        return result
+    }
+
+    /// Columns on a terminal.
+    var columns: Int { reduce(0) { $0 + $1.columns } }
+
+    /// Cut to that many columns, the last an ellipsis where something was cut.
+    func truncated(to limit: Int) -> String {
+        guard columns > limit else { return self }
+        var result = ""
+        var used = 0
+        for character in self {
+            guard used + character.columns < limit else { break }
+            used += character.columns
+            result.append(character)
+        }
+        return limit > 0 ? result + "…" : ""
+    }
+
+    /// Filled with spaces up to that many columns.
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: Swift.max(0, width - columns)) }
+
+    /// In lines of at most that many columns, broken between words where there is a place to.
+    func wrapped(to limit: Int) -> [String] {
+        guard columns > limit, limit > 0 else { return [self] }
+        var lines: [String] = []
+        var line = ""
+        for word in split(separator: " ", omittingEmptySubsequences: false).map(String.init) {
+            if line.isEmpty {
+                line = word
+            } else if line.columns + 1 + word.columns <= limit {
+                line += " " + word
+            } else {
+                lines.append(line)
+                line = word
+            }
+            while line.columns > limit {
+                let head = line.prefix(fitting: limit)
+                lines.append(head)
+                line = String(line.dropFirst(head.count))
+            }
+        }
+        return lines + [line]
+    }
+
+    private func prefix(fitting limit: Int) -> String {
+        var used = 0
+        let head = prefix { character in
+            used += character.columns
+            return used <= limit
+        }
+        // At least one, or nothing would ever get shorter.
+        return String(head.isEmpty ? self.prefix(1) : head)
+    }
+}

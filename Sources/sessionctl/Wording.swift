@@ -1,0 +1,130 @@
+import DBus
+import PluginAPI
+
+/// How things are said to people. Everything that comes from others is escaped here.
+enum Wording {
+    /// Microseconds as a person counts: `0.2 s`, `12 s`, `3 min`, `2 h`, `5 d`.
+    static func duration(_ microseconds: UInt64) -> String {
+        let seconds = microseconds / 1_000_000
+        switch seconds {
+        case 0..<10: return tenths(Double(microseconds) / 1_000_000) + " s"
+        case 10..<120: return "\(seconds) s"
+        case 120..<7200: return "\(seconds / 60) min"
+        case 7200..<172_800: return "\(seconds / 3600) h"
+        default: return "\(seconds / 86_400) d"
+        }
+    }
+
+    /// How long before `now` that was.
+    static func age(_ time: UInt64, _ now: UInt64) -> String { duration(now > time ? now - time : 0) }
+
+    /// A position in media: `1:05`, `1:02:03`; `–:––` where it is unknown.
+    static func clock(_ seconds: Double) -> String {
+        guard seconds.isFinite, seconds >= 0, seconds < 1e9 else { return "–:––" }
+        let whole = Int(seconds)
+        let rest = two(whole % 60)
+        return whole < 3600 ? "\(whole / 60):\(rest)" : "\(whole / 3600):\(two(whole / 60 % 60)):\(rest)"
+    }
+
+    static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : String(number) }
+
+    /// With one digit after the point, none where it is 0; "?" for what is no number.
+    static func tenths(_ number: Double) -> String {
+        guard number.isFinite, abs(number) < 1e12 else { return "?" }
+        let rounded = (number * 10).rounded() / 10
+        return rounded == rounded.rounded() ? String(Int(rounded)) : String(rounded)
+    }
+
+    /// `A`, `A and B`, `A, B and C`.
+    static func list(_ names: [String]) -> String {
+        guard names.count > 1, let last = names.last else { return names.first ?? "" }
+        return names.dropLast().joined(separator: ", ") + " and " + last
+    }
+
+    /// A port by its name, with its type where the name does not tell it.
+    static func port(_ port: Port) -> String {
+        let name = port.name.escaped
+        let type = portType(port.type)
+        return name.lowercased().contains(type.lowercased()) ? name : "\(name) (\(type))"
+    }
+
+    static func ports(_ ports: [Port]) -> String {
+        ports.isEmpty ? "none" : ports.map(port).joined(separator: " + ")
+    }
+
+    static func portType(_ type: PortType) -> String {
+        switch type {
+        case .lineIn: "line in"
+        case .microphoneBuiltIn: "built-in microphone"
+        case .microphoneWired: "wired microphone"
+        case .lineOut: "line out"
+        case .headphones: "headphones"
+        case .bluetoothA2DP: "Bluetooth"
+        case .receiver: "receiver"
+        case .speaker: "speaker"
+        case .hdmi: "HDMI"
+        case .airPlay: "AirPlay"
+        case .displayPort: "DisplayPort"
+        case .bluetoothHFP: "Bluetooth headset"
+        case .usbAudio: "USB"
+        case .carAudio: "car"
+        case .virtual: "virtual"
+        case .pci: "PCI"
+        }
+    }
+
+    /// What a change of route was, as a sentence.
+    static func routeChange(_ number: UInt32, from previous: Route, to current: Route) -> String {
+        let usesInputs = previous.outputs.map(\.uid) == current.outputs.map(\.uid)
+        let before = usesInputs ? previous.inputs : previous.outputs
+        let after = usesInputs ? current.inputs : current.outputs
+        let left = ports(before.filter { port in !after.contains { $0.uid == port.uid } })
+        let now = after.isEmpty ? "nothing" : ports(after)
+        let isSame = before.map(\.uid) == after.map(\.uid)
+        switch RouteChangeReason(rawValue: number) {
+        case .newDeviceAvailable:
+            return isSame ? "a new device is available; still \(now)" : "\(now) connected ← \(ports(before))"
+        case .oldDeviceUnavailable: return isSame ? "a device went; still \(now)" : "\(left) unplugged → \(now)"
+        case .categoryChange: return "\(isSame ? "" : ports(before) + " ")→ \(now), by the category"
+        case .override: return "\(isSame ? "" : ports(before) + " ")→ \(now), overridden"
+        case .wakeFromSleep: return "→ \(now), after sleep"
+        case .noSuitableRouteForCategory: return "nothing suits the category"
+        case .routeConfigurationChange: return "\(now) runs with other settings"
+        case .unknown, nil: return isSame ? "→ \(now)" : "\(ports(before)) → \(now)"
+        }
+    }
+
+    /// Why a route is the present one, behind an arrow to what it was; nil where the outputs did not change.
+    static func reason(_ number: UInt32) -> String {
+        RouteChangeReason(rawValue: number)?.name.replacing("-", with: " ") ?? "reason \(number)"
+    }
+
+    /// What a session is: class, category, mode, options that matter to others.
+    static func kind(_ session: SessionInfo) -> String {
+        var words: [String] = []
+        switch session.sessionClass {
+        case .app: break
+        case .alert, .call: words.append(session.sessionClass?.rawValue ?? "")
+        case nil: words.append("?")
+        }
+        words.append(session.category.escaped + (session.mode == "default" ? "" : "/" + session.mode.escaped))
+        if session.isDucker {
+            words.append("ducks others")
+        } else if session.options.contains("mix-with-others"), session.category != "ambient" {
+            words.append("mixes")
+        }
+        return words.joined(separator: ", ")
+    }
+
+    /// Why it is silent, before who it waits for.
+    static func interruption(_ reason: InterruptionReason?, by name: String?) -> String {
+        switch reason {
+        case .default, nil: name.map { "interrupted by \($0)" } ?? "interrupted"
+        case .appWasSuspended: "paused: its program was suspended"
+        case .builtInMicMuted: "paused: the microphone is muted"
+        case .routeDisconnected: "paused: its output was disconnected"
+        }
+    }
+
+    static func decibels(_ gain: Double) -> String { tenths(abs(gain)) + " dB" }
+}
