@@ -151,6 +151,16 @@ final class Item {
         return Runtime.seconds(pipeline.position ?? 0)
     }
 
+    /// As ``position``, when the server has gone and the sink's clock with it: what was decoded, less what waited in the
+    /// sink's buffer.
+    var lastPosition: Double {
+        if next != nil || seeking != nil { return position }
+        guard let head = volume.head else { return position }
+        let heard = Double(head) / 1e9 - Double(Item.bufferTime) / 1e6
+        let asked = position
+        return abs(asked - heard) < 0.5 ? asked : max(0, heard)
+    }
+
     var duration: Double? {
         guard isReady else { return nil }
         if knownDuration == nil { knownDuration = pipeline.duration }
