@@ -66,6 +66,8 @@ import Testing
         kill(process, SIGCONT)
         #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
         #expect(eventually { !SessionctlStage.isStopped(process) })
+        // It is killed when nobody holds it.
+        withExtendedLifetime(child) {}
     }
 
     @Test func personContinuesDuringACall_staysStopped() throws {
@@ -88,13 +90,15 @@ import Testing
         let client = try stage.daemon.client()
         let before = try client.session("Before")
         client.activate(before)
-        let (_, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
         kill(process, SIGSTOP)
         #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "inactive" })
         #expect(try eventually { try client.heard().contains("Before ended resume") })
         kill(process, SIGCONT)
         #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
         #expect(eventually { !SessionctlStage.isStopped(process) })
+        // It is killed when nobody holds it.
+        withExtendedLifetime(child) {}
     }
 
     @Test func daemonIsStartedAnew_sessionIsThereAgain() throws {
@@ -102,7 +106,8 @@ import Testing
         let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
         stage.daemon.daemon.kill()
         let next = try stage.daemon.start()
-        #expect(try eventually { try stage.daemon.isServing && stage.session("Music")?["State"]?.stringValue == "active" })
+        #expect(
+            try eventually { try stage.daemon.isServing && stage.session("Music")?["State"]?.stringValue == "active" })
         #expect(!SessionctlStage.isStopped(process))
         child.signal(SIGTERM)
         #expect(child.wait() == .code(143))
