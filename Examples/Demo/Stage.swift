@@ -14,6 +14,8 @@ final class Stage {
     private(set) var connection: Connection
     let speaker: Sink
     let headphones: Sink
+    /// The outputs somebody can hear: an unplugged one has no monitor to listen at.
+    private(set) var audible: [Sink]
     /// What was brought up here, for a person to read.
     private(set) var notes: [String] = []
     private let bus: PrivateBus?
@@ -52,6 +54,7 @@ final class Stage {
         }
         speaker = try Stage.addSink("demo_speaker", "Speaker", formFactor: "speaker", environment)
         headphones = try Stage.addSink("demo_headphones", "Headphones", formFactor: "headphone", environment)
+        audible = [speaker, headphones]
         try Child.run("pactl", ["set-default-sink", headphones.name], environment: environment)
         if (try? connection.callAndWait(BusName.service, ObjectPath.root, "org.freedesktop.DBus.Peer", "Ping", []))
             != nil
@@ -75,6 +78,7 @@ final class Stage {
 
     /// Pulls the plug.
     func unplugHeadphones() throws {
+        audible = [speaker]
         try Child.run("pactl", ["unload-module", headphones.module], environment: environment)
     }
 

@@ -41,17 +41,26 @@ static inline GstClockTime shim_transform_position(GstElement *element) {
 
 // Pad probes run on GStreamer's streaming threads, where no Swift code of ours runs.
 
-// Holds a pad as soon as it is between two buffers and tells so on the bus by an application message.
+// Holds a pad as soon as it is between two buffers and tells so on the bus by an application message, perhaps again
+// for each thing that comes to the held pad.
 static GstPadProbeReturn shim_pad_held(GstPad *pad, GstPadProbeInfo *info, gpointer element) {
     (void)pad;
-    (void)info;
-    gst_element_post_message(
-        (GstElement *)element,
-        gst_message_new_application((GstObject *)element, gst_structure_new_empty("pad-held")));
+    GstStructure *structure = gst_structure_new("pad-held", "id", G_TYPE_ULONG, info->id, NULL);
+    gst_element_post_message((GstElement *)element, gst_message_new_application((GstObject *)element, structure));
     return GST_PAD_PROBE_OK;
 }
+// Whose message it is: the number shim_hold_pad gave, or 0. gst_structure_get is variadic.
+static inline gulong shim_held_pad(GstMessage *message) {
+    const GstStructure *structure = gst_message_get_structure(message);
+    gulong id = 0;
+    if (structure && gst_structure_has_name(structure, "pad-held"))
+        gst_structure_get(structure, "id", G_TYPE_ULONG, &id, NULL);
+    return id;
+}
 static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
-    return gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_IDLE, shim_pad_held, pipeline, NULL);
+    // IDLE tells at once where nothing is under way but holds nothing that comes later; BLOCK does.
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_IDLE | GST_PAD_PROBE_TYPE_BLOCK_DOWNSTREAM);
+    return gst_pad_add_probe(pad, type, shim_pad_held, pipeline, NULL);
 }
 
 // Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.

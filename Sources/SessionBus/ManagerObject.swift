@@ -77,19 +77,19 @@ public final class ManagerObject {
                 },
                 .init("SetSilentMode", "b") { object, call in
                     let on = call.arguments[0].boolValue == true
-                    call.answer { () throws(SessionError) in
+                    call.answer(object.service) { () throws(SessionError) in
                         try object.service.setSilentMode(on, caller: call.sender)
                     }
                 },
                 .init("SetScreenLocked", "b") { object, call in
                     let locked = call.arguments[0].boolValue == true
-                    call.answer { () throws(SessionError) in
+                    call.answer(object.service) { () throws(SessionError) in
                         try object.service.setScreenLocked(locked, caller: call.sender)
                     }
                 },
                 .init("SetForeground", "ob") { object, call in
                     let foreground = call.arguments[1].boolValue == true
-                    call.answer { () throws(SessionError) in
+                    call.answer(object.service) { () throws(SessionError) in
                         try object.service.setForeground(
                             call.sessionArgument(), foreground, caller: call.sender)
                     }
@@ -120,9 +120,11 @@ public final class ManagerObject {
             call.fail(name: error.name, message: error.message)
             return
         }
-        service.createSession(request, caller: call.sender) { result in
+        service.createSession(request, caller: call.sender) { [service] result in
             switch result {
-            case .success(let id): call.reply([Value(id)])
+            case .success(let id):
+                call.reply([Value(id)])
+                service.announce()
             case .failure(let failure): call.fail(name: failure.name, message: failure.message)
             }
         }
@@ -142,10 +144,11 @@ extension Invocation {
     }
 
     /// Answers with nothing, or with the refusal.
-    func answer(_ body: () throws(SessionError) -> Void) {
+    func answer(_ service: any SessionService, _ body: () throws(SessionError) -> Void) {
         do throws(SessionError) {
             try body()
             reply()
+            service.announce()
         } catch {
             fail(error)
         }

@@ -110,6 +110,7 @@ public final class SessionObject {
                 }
                 try body(object, call)
                 call.reply()
+                object.service.announce()
             } catch {
                 call.fail(name: error.name, message: error.message)
             }

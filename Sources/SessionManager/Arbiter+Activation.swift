@@ -2,7 +2,7 @@ import PluginAPI
 
 /// Creating, activating, changing and leaving (behaviour §1–§4).
 extension Arbiter {
-    mutating func create(_ new: NewSession, at now: Instant, _ effects: inout [Effect]) throws(SessionError) {
+    mutating func create(_ new: NewSession, at now: Instant, _ effects: inout Effects) throws(SessionError) {
         guard sessions.count < settings.maxSessions else {
             throw SessionError(
                 .resourceNotAvailable,
@@ -19,32 +19,33 @@ extension Arbiter {
         effects.append(.created(SessionID(lastID)))
     }
 
-    mutating func activate(_ x: Int, at now: Instant, _ effects: inout [Effect]) throws(SessionError) {
-        guard !sessions[x].isActive else { return }
-        let victims = try judge(x, as: sessions[x].configuration)
+    mutating func activate(_ x: Int, at now: Instant, _ effects: inout Effects) throws(SessionError) {
+        guard !sessions[x].standing.isActive else { return }
+        let victims = try judge(x, as: sessions[x].standing.configuration)
         interrupt(victims, by: x, at: now, &effects)
         dropClaim(x, .active, at: now)
         sessions[x].refusal = nil
-        // Only active sessions are told of these as they change (see settle), so it learns them now.
-        sessions[x].changes.formUnion([.otherAudioPlaying, .silenceHint])
-        effects.append(.activated(sessions[x].id))
+        effects.grant(.activated(sessions[x].id))
         claimPrecedence(x)
     }
 
     mutating func setCategory(
-        _ x: Int, _ configuration: Configuration, at now: Instant, _ effects: inout [Effect]
+        _ x: Int, _ configuration: Configuration, at now: Instant, _ effects: inout Effects
     ) throws(SessionError) {
-        guard configuration != sessions[x].configuration else { return }
-        let victims = sessions[x].isActive ? try judge(x, as: configuration) : []
+        guard configuration != sessions[x].standing.configuration else { return }
+        let victims = sessions[x].standing.isActive ? try judge(x, as: configuration) : []
         let previous = route(of: sessions[x])
-        if configuration.category != .playAndRecord, sessions[x].override != .none {
-            sessions[x].override = .none
+        let previousInputs = availableInputs(of: sessions[x])
+        if configuration.category != .playAndRecord, sessions[x].standing.override != .none {
+            sessions[x].standing.override = .none
             effects.append(.selectOutput(sessions[x].id, uid: nil))
         }
-        sessions[x].configuration = configuration
-        sessions[x].changes.formUnion([.configuration, .route, .availableInputs])
+        sessions[x].standing.configuration = configuration
+        sessions[x].standing.changes.insert(.configuration)
         forgetVanishedInput(x, &effects)
-        if sessions[x].isActive {
+        if route(of: sessions[x]) != previous { sessions[x].standing.changes.insert(.route) }
+        if availableInputs(of: sessions[x]) != previousInputs { sessions[x].standing.changes.insert(.availableInputs) }
+        if sessions[x].standing.isActive {
             interrupt(victims, by: x, at: now, rule: .category, &effects)
             claimPrecedence(x)
             let current = route(of: sessions[x])
@@ -57,10 +58,10 @@ extension Arbiter {
 
     /// Gives up the sound or the claim to it, and releases who waited for it.
     mutating func deactivate(
-        _ x: Int, recommends: Bool, at now: Instant, rule: Rule, _ effects: inout [Effect]
+        _ x: Int, recommends: Bool, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
-        guard sessions[x].holdsClaim else { return }
-        let wasActive = sessions[x].isActive
+        guard sessions[x].standing.holdsClaim else { return }
+        let wasActive = sessions[x].standing.isActive
         dropClaim(x, .inactive, at: now)
         if wasActive {
             effects.append(.deactivated(sessions[x].id))
@@ -68,18 +69,18 @@ extension Arbiter {
             effects.append(.claimDropped(sessions[x].id, rule: rule))
         }
         // A call or an alert that leaves has ended, whatever it says (R5).
-        let resume = recommends || sessions[x].sessionClass != .app
+        let resume = recommends || sessions[x].standing.sessionClass != .app
         leave(
             [sessions[x].id], recommends: { _ in resume }, at: now, rule: wasActive ? rule : .leftWhileWaiting, &effects
         )
     }
 
     /// Closes sessions, as if each had deactivated; nobody is told "ended" for a session that goes with them.
-    mutating func remove(_ indices: [Int], at now: Instant, rule: Rule, _ effects: inout [Effect]) {
+    mutating func remove(_ indices: [Int], at now: Instant, rule: Rule, _ effects: inout Effects) {
         guard !indices.isEmpty else { return }
         let gone = indices.map { sessions[$0] }
         for index in indices.reversed() { sessions.remove(at: index) }
-        effects += gone.map { .closed($0.id) }
+        for session in gone { effects.append(.closed(session.id)) }
         let claims = gone.filter(\.holdsClaim)
         leave(
             claims.map(\.id),
@@ -89,26 +90,26 @@ extension Arbiter {
     }
 
     mutating func setForeground(_ x: Int, _ foreground: Bool) {
-        guard sessions[x].isForeground != foreground else { return }
-        sessions[x].isForeground = foreground
-        sessions[x].changes.insert(.foreground)
+        guard sessions[x].standing.isForeground != foreground else { return }
+        sessions[x].standing.isForeground = foreground
+        sessions[x].standing.changes.insert(.foreground)
     }
 
     /// Whether `x` may be active as `configuration`, and whom that interrupts, most recently active first.
     private func judge(_ x: Int, as configuration: Configuration) throws(SessionError) -> [Int] {
         try judgeBackground(sessions[x], configuration)
-        let place = Place(sessions[x].sessionClass, configuration)
+        let place = Place(sessions[x].standing.sessionClass, configuration)
         var victims: [Int] = []
-        for other in sessions.indices where other != x && sessions[other].isActive {
-            switch Matrix.verdict(place.newcomer, over: sessions[other].place.incumbent) {
+        for other in sessions.indices where other != x && sessions[other].standing.isActive {
+            switch Matrix.verdict(place.newcomer, over: sessions[other].standing.place.incumbent) {
             case .mix, .duck: break
             case .mixOutput:
                 if configuration.category.hasInput { throw refusal(by: other, "has the microphone") }
             case .refuse: throw refusal(by: other, "has priority")
-            case .interrupt: if sessions[other].conflicts(with: place) { victims.append(other) }
+            case .interrupt: if sessions[other].standing.conflicts(with: place) { victims.append(other) }
             }
         }
-        return victims.sorted { sessions[$0].activation > sessions[$1].activation }
+        return victims.sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
     }
 
     private func judgeBackground(_ session: Session, _ configuration: Configuration) throws(SessionError) {
@@ -139,21 +140,23 @@ extension Arbiter {
     /// An activation is the newest; those who are interrupted already, and would be by it, wait for it too (R3).
     private mutating func claimPrecedence(_ x: Int) {
         clock += 1
-        sessions[x].activation = clock
+        sessions[x].standing.activation = clock
         let id = sessions[x].id
-        let place = sessions[x].place
-        for other in sessions.indices where other != x && sessions[other].state == .interrupted {
-            guard sessions[other].conflicts(with: place), !sessions[other].waitingFor.contains(id) else { continue }
+        let place = sessions[x].standing.place
+        for other in sessions.indices where other != x && sessions[other].standing.state == .interrupted {
+            guard sessions[other].standing.conflicts(with: place), !sessions[other].waitingFor.contains(id) else {
+                continue
+            }
             sessions[other].waitingFor.append(id)
             sessions[other].waitingFor.sort()
-            sessions[other].changes.insert(.waitingFor)
+            sessions[other].standing.changes.insert(.waitingFor)
         }
     }
 
     private mutating func interrupt(
-        _ victims: [Int], by x: Int, at now: Instant, rule: Rule? = nil, _ effects: inout [Effect]
+        _ victims: [Int], by x: Int, at now: Instant, rule: Rule? = nil, _ effects: inout Effects
     ) {
-        let rule = rule ?? (sessions[x].sessionClass == .app ? .matrix : .classes)
+        let rule = rule ?? (sessions[x].standing.sessionClass == .app ? .matrix : .classes)
         for victim in victims {
             begin(victim, .default, by: sessions[x].id, sessions[x].name, at: now, rule: rule, &effects)
         }

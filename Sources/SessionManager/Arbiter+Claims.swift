@@ -3,28 +3,30 @@ import PluginAPI
 /// Being interrupted, waiting, and coming back (behaviour §5).
 extension Arbiter {
     mutating func setState(_ x: Int, _ state: SessionState, at now: Instant) {
-        guard sessions[x].state != state else { return }
-        sessions[x].state = state
+        guard sessions[x].standing.state != state else { return }
+        sessions[x].standing.state = state
         sessions[x].since = now
-        sessions[x].changes.insert(.state)
+        sessions[x].standing.changes.insert(.state)
     }
 
     /// R1, R2: silent and inactive first, then told, once per stretch.
     mutating func begin(
         _ x: Int, _ reason: InterruptionReason, by: SessionID?, _ name: String, at now: Instant, rule: Rule,
-        _ effects: inout [Effect]
+        _ effects: inout Effects
     ) {
         clock += 1
-        let interruption = Interruption(reason: reason, by: by, byName: name, since: now, rule: rule, order: clock)
+        let interruption = Interruption(
+            reason: reason, by: by, byName: name, since: now, rule: rule, order: clock,
+            microphoneMuted: reason == .builtInMicMuted)
         sessions[x].interruption = interruption
         setState(x, .interrupted, at: now)
-        sessions[x].changes.insert(.interruptionReason)
-        effects.append(.interruptionBegan(sessions[x].id, interruption))
+        sessions[x].standing.changes.insert(.interruptionReason)
+        effects.restrict(.interruptionBegan(sessions[x].id, interruption))
     }
 
     /// Someone who was waited for has left: nobody waits for it any longer, and whose wait is over is told.
     mutating func leave(
-        _ gone: [SessionID], recommends: (SessionID) -> Bool, at now: Instant, rule: Rule, _ effects: inout [Effect]
+        _ gone: [SessionID], recommends: (SessionID) -> Bool, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
         guard !gone.isEmpty else { return }
         var released: [Int] = []
@@ -38,14 +40,16 @@ extension Arbiter {
     }
 
     /// A wait between two that no longer conflict is over, and recommends nothing (§1).
-    mutating func dissolveWaits(at now: Instant, _ effects: inout [Effect]) {
+    mutating func dissolveWaits(at now: Instant, _ effects: inout Effects) {
         var released: [Int] = []
-        for x in sessions.indices where !sessions[x].waitingFor.isEmpty {
+        for x in sessions.indices where sessions[x].interruption != nil {
+            let isFreed = sessions[x].interruption?.microphoneMuted == true && !obeysMutedMicrophone(x)
             let dissolved = sessions[x].waitingFor.filter { id in
                 guard let other = index(of: id) else { return true }
-                return !sessions[x].conflicts(with: sessions[other].place)
+                return !sessions[x].standing.conflicts(with: sessions[other].standing.place)
             }
-            guard !dissolved.isEmpty else { continue }
+            guard isFreed || !dissolved.isEmpty else { continue }
+            if isFreed { sessions[x].interruption?.microphoneMuted = false }
             stopWaiting(x, for: dissolved, recommends: false)
             if isOver(x) { released.append(x) }
         }
@@ -53,11 +57,11 @@ extension Arbiter {
     }
 
     /// R6: claims nobody took up in time.
-    mutating func expireClaims(at now: Instant, _ effects: inout [Effect]) {
+    mutating func expireClaims(at now: Instant, _ effects: inout Effects) {
         var expired: [SessionID] = []
         for x in sessions.indices {
-            guard let expiry = sessions[x].claimExpires, expiry <= now else { continue }
-            sessions[x].claimExpires = nil
+            guard let expiry = sessions[x].standing.claimExpires, expiry <= now else { continue }
+            sessions[x].standing.claimExpires = nil
             expired.append(sessions[x].id)
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
         }
@@ -66,26 +70,22 @@ extension Arbiter {
 
     /// No longer interrupted, nor waiting, nor within a grace time: in that state instead.
     mutating func dropClaim(_ x: Int, _ state: SessionState, at now: Instant) {
-        if sessions[x].interruption != nil { sessions[x].changes.insert(.interruptionReason) }
-        if !sessions[x].waitingFor.isEmpty { sessions[x].changes.insert(.waitingFor) }
+        if sessions[x].interruption != nil { sessions[x].standing.changes.insert(.interruptionReason) }
+        if !sessions[x].waitingFor.isEmpty { sessions[x].standing.changes.insert(.waitingFor) }
         sessions[x].interruption = nil
         sessions[x].waitingFor = []
-        sessions[x].claimExpires = nil
+        sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
     }
 
     /// The microphone's mute interrupts those who record, and its end releases them (§2, §5).
-    mutating func microphoneMuted(_ muted: Bool, at now: Instant, _ effects: inout [Effect]) {
+    mutating func microphoneMuted(_ muted: Bool, at now: Instant, _ effects: inout Effects) {
         guard isMicrophoneMuted != muted else { return }
         isMicrophoneMuted = muted
         var released: [Int] = []
         for x in sessions.indices {
-            let configuration = sessions[x].configuration
-            if muted, sessions[x].isActive, sessions[x].sessionClass == .app, configuration.category.hasInput,
-                !configuration.options.contains(.overrideMutedMicrophoneInterruption)
-            {
+            if muted, sessions[x].standing.isActive, obeysMutedMicrophone(x) {
                 begin(x, .builtInMicMuted, by: nil, "", at: now, rule: .route, &effects)
-                sessions[x].interruption?.microphoneMuted = true
             } else if !muted, sessions[x].interruption?.microphoneMuted == true {
                 sessions[x].interruption?.microphoneMuted = false
                 if isOver(x) { released.append(x) }
@@ -94,8 +94,14 @@ extension Arbiter {
         end(released, at: now, rule: .route, &effects)
     }
 
+    private func obeysMutedMicrophone(_ x: Int) -> Bool {
+        let configuration = sessions[x].standing.configuration
+        return sessions[x].standing.sessionClass == .app && configuration.category.hasInput
+            && !configuration.options.contains(.overrideMutedMicrophoneInterruption)
+    }
+
     /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
-    private mutating func end(_ released: [Int], at now: Instant, rule: Rule, _ effects: inout [Effect]) {
+    private mutating func end(_ released: [Int], at now: Instant, rule: Rule, _ effects: inout Effects) {
         for x in released.sorted(by: {
             sessions[$0].interruption?.order ?? 0 > sessions[$1].interruption?.order ?? 0
         }) {
@@ -103,10 +109,10 @@ extension Arbiter {
             let duration = now.since(interruption.since)
             let isFresh = settings.maxAge <= 0 || now <= interruption.since.advanced(bySeconds: settings.maxAge)
             sessions[x].interruption = nil
-            sessions[x].claimExpires = now.advanced(bySeconds: settings.grace)
+            sessions[x].standing.claimExpires = now.advanced(bySeconds: settings.grace)
             setState(x, .inactive, at: now)
-            sessions[x].changes.insert(.interruptionReason)
-            effects.append(
+            sessions[x].standing.changes.insert(.interruptionReason)
+            effects.grant(
                 .interruptionEnded(
                     sessions[x].id, shouldResume: interruption.recommendsResume && isFresh, microseconds: duration,
                     reason: interruption.reason, rule: rule))
@@ -120,8 +126,10 @@ extension Arbiter {
 
     /// R8: the AND over everyone it waited for.
     private mutating func stopWaiting(_ x: Int, for gone: [SessionID], recommends: Bool) {
-        sessions[x].waitingFor.removeAll { gone.contains($0) }
-        sessions[x].changes.insert(.waitingFor)
+        if !gone.isEmpty {
+            sessions[x].waitingFor.removeAll { gone.contains($0) }
+            sessions[x].standing.changes.insert(.waitingFor)
+        }
         if !recommends { sessions[x].interruption?.recommendsResume = false }
     }
 }

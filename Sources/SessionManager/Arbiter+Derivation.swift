@@ -4,29 +4,29 @@ import PluginAPI
 ///
 /// Computed anew after every event; only what reads differently than before becomes an effect.
 extension Arbiter {
-    mutating func settle(_ effects: inout [Effect]) {
+    mutating func settle(_ effects: inout Effects) {
         var duckers = 0
         var sounding = 0
         var exclusive = 0
         var playing: (activation: UInt64, id: SessionID)?
         for x in sessions.indices {
             updateMuted(x, &effects)
-            if sessions[x].isDucker { duckers += 1 }
+            if sessions[x].standing.isDucker { duckers += 1 }
             if sounds(x) {
                 sounding += 1
-                if !sessions[x].isMixable { exclusive += 1 }
+                if !sessions[x].standing.isMixable { exclusive += 1 }
             }
-            if sessions[x].holdsClaim, sessions[x].canBeNowPlaying, sessions[x].activation > playing?.activation ?? 0 {
-                playing = (sessions[x].activation, sessions[x].id)
+            if sessions[x].standing.holdsClaim, sessions[x].standing.canBeNowPlaying,
+                sessions[x].standing.activation > playing?.activation ?? 0
+            {
+                playing = (sessions[x].standing.activation, sessions[x].id)
             }
         }
-        // Restrict before granting: those who are lowered come before those who come back up.
-        for x in sessions.indices where !sessions[x].isDucked { updateDucked(x, duckers > 0, &effects) }
-        for x in sessions.indices where sessions[x].isDucked { updateDucked(x, duckers > 0, &effects) }
         for x in sessions.indices {
+            updateDucked(x, duckers > 0, &effects)
             let own = sounds(x)
             let others = sounding - (own ? 1 : 0)
-            let othersExclusive = exclusive - (own && !sessions[x].isMixable ? 1 : 0)
+            let othersExclusive = exclusive - (own && !sessions[x].standing.isMixable ? 1 : 0)
             updateHints(x, others > 0 || self.sounding?.others == true, othersExclusive > 0, &effects)
         }
         if playing?.id != nowPlaying {
@@ -37,46 +37,52 @@ extension Arbiter {
     }
 
     private func sounds(_ x: Int) -> Bool {
-        guard let sounding else { return sessions[x].soundsByState }
+        guard let sounding else { return sessions[x].standing.soundsByState }
         return sounding.sessions.contains(sessions[x].id)
     }
 
-    private mutating func updateMuted(_ x: Int, _ effects: inout [Effect]) {
-        let muted = (isSilentMode || isScreenLocked) && sessions[x].configuration.category.obeysSilentSwitch
-        guard muted != sessions[x].isMuted else { return }
-        sessions[x].isMuted = muted
-        sessions[x].changes.insert(.muted)
-        effects.append(.mutedChanged(sessions[x].id, muted))
+    private mutating func updateMuted(_ x: Int, _ effects: inout Effects) {
+        let muted = (isSilentMode || isScreenLocked) && sessions[x].standing.configuration.category.obeysSilentSwitch
+        guard muted != sessions[x].standing.isMuted else { return }
+        sessions[x].standing.isMuted = muted
+        sessions[x].standing.changes.insert(.muted)
+        let effect = Effect.mutedChanged(sessions[x].id, muted)
+        if muted { effects.restrict(effect) } else { effects.grant(effect) }
     }
 
-    private mutating func updateDucked(_ x: Int, _ isDucking: Bool, _ effects: inout [Effect]) {
-        let ducked = isDucking && sessions[x].canBeDucked
-        guard ducked != sessions[x].isDucked else { return }
-        sessions[x].isDucked = ducked
-        sessions[x].changes.insert(.ducked)
-        effects.append(.duckingChanged(sessions[x].id, ducked: ducked, gain: ducked ? settings.duckGain : 0))
+    private mutating func updateDucked(_ x: Int, _ isDucking: Bool, _ effects: inout Effects) {
+        let ducked = isDucking && sessions[x].standing.canBeDucked
+        guard ducked != sessions[x].standing.isDucked else { return }
+        sessions[x].standing.isDucked = ducked
+        sessions[x].standing.changes.insert(.ducked)
+        let effect = Effect.duckingChanged(sessions[x].id, ducked: ducked, gain: ducked ? settings.duckGain : 0)
+        if ducked { effects.restrict(effect) } else { effects.grant(effect) }
     }
 
     /// Told as they change to active sessions alone: with a thousand sessions waiting in the background, one that
     /// starts to play must not cost a thousand messages.
-    private mutating func updateHints(_ x: Int, _ others: Bool, _ exclusive: Bool, _ effects: inout [Effect]) {
-        if sessions[x].otherAudioPlaying != others {
-            sessions[x].otherAudioPlaying = others
-            if sessions[x].isActive { sessions[x].changes.insert(.otherAudioPlaying) }
+    private mutating func updateHints(_ x: Int, _ others: Bool, _ exclusive: Bool, _ effects: inout Effects) {
+        sessions[x].standing.otherAudioPlaying = others
+        let changed = sessions[x].standing.shouldSilenceSecondaryAudio != exclusive
+        sessions[x].standing.shouldSilenceSecondaryAudio = exclusive
+        guard sessions[x].standing.isActive else { return }
+        if sessions[x].standing.toldOtherAudioPlaying != others {
+            sessions[x].standing.toldOtherAudioPlaying = others
+            sessions[x].standing.changes.insert(.otherAudioPlaying)
         }
-        guard sessions[x].shouldSilenceSecondaryAudio != exclusive else { return }
-        sessions[x].shouldSilenceSecondaryAudio = exclusive
-        guard sessions[x].isActive else { return }
-        sessions[x].changes.insert(.silenceHint)
-        if sessions[x].isForeground {
+        if sessions[x].standing.toldSilenceHint != exclusive {
+            sessions[x].standing.toldSilenceHint = exclusive
+            sessions[x].standing.changes.insert(.silenceHint)
+        }
+        if changed, sessions[x].standing.isForeground {
             effects.append(.silenceSecondaryAudioHint(sessions[x].id, begin: exclusive))
         }
     }
 
-    private mutating func tellProperties(_ effects: inout [Effect]) {
-        for x in sessions.indices where !sessions[x].changes.isEmpty {
-            effects.append(.propertiesChanged(sessions[x].id, sessions[x].changes))
-            sessions[x].changes = []
+    private mutating func tellProperties(_ effects: inout Effects) {
+        for x in sessions.indices where !sessions[x].standing.changes.isEmpty {
+            effects.append(.propertiesChanged(sessions[x].id, sessions[x].standing.changes))
+            sessions[x].standing.changes = []
         }
         if !changes.isEmpty {
             effects.append(.managerPropertiesChanged(changes))

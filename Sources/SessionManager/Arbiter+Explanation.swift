@@ -24,7 +24,7 @@ extension Arbiter {
         case .interrupted: explainInterrupted(session, &chain, &seen)
         }
         if session.isDucked {
-            let names = sessions.filter(\.isDucker).map(label).joined(separator: ", ")
+            let names = sessions.filter(\.standing.isDucker).map(label).joined(separator: ", ")
             chain.append(
                 Explanation(
                     rule: .matrix, cause: "ducked", since: session.since,

@@ -2,89 +2,83 @@ import PluginAPI
 
 /// The route, the ports and the server (behaviour §7, §8).
 extension Arbiter {
-    mutating func servicesReset(_ audio: Audio, _ effects: inout [Effect]) {
-        let wasConnected = self.audio != nil
+    mutating func servicesReset(_ audio: Audio, _ effects: inout Effects) {
+        let before = self
         self.audio = audio
-        if !wasConnected {
+        if before.audio == nil {
             effects.append(.servicesReset)
             changes.insert(.server)
         }
-        changes.formUnion([.route, .ports])
-        markRoutes()
+        tellRoutes(since: before)
     }
 
-    mutating func servicesLost(_ effects: inout [Effect]) {
+    mutating func servicesLost(_ effects: inout Effects) {
         guard audio != nil else { return }
+        let before = self
         audio = nil
         sounding = nil
         effects.append(.servicesLost)
-        changes.formUnion([.server, .route, .ports])
+        changes.insert(.server)
         forgetOverrides(&effects)
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
-        markRoutes()
+        tellRoutes(since: before)
     }
 
-    mutating func portsChanged(_ audio: Audio, _ effects: inout [Effect]) {
+    mutating func portsChanged(_ audio: Audio, _ effects: inout Effects) {
         guard self.audio != audio else { return }
+        let before = self
         // The first word of the server is no reset: nothing was lost before it.
-        if self.audio == nil {
-            changes.insert(.server)
-            markRoutes()
-        }
+        if self.audio == nil { changes.insert(.server) }
         self.audio = audio
-        changes.formUnion([.route, .ports])
-        for x in sessions.indices {
-            forgetVanishedInput(x, &effects)
-            if sessions[x].configuration.category.hasInput { sessions[x].changes.insert(.availableInputs) }
-        }
+        for x in sessions.indices { forgetVanishedInput(x, &effects) }
+        tellRoutes(since: before)
     }
 
     /// Told to every session whose own route it changes, and once globally; then, where the output went, the
     /// now-playing session is paused (§7).
     mutating func routeChanged(
-        _ reason: RouteChangeReason, _ audio: Audio, at now: Instant, _ effects: inout [Effect]
+        _ reason: RouteChangeReason, _ audio: Audio, at now: Instant, _ effects: inout Effects
     ) {
-        guard let before = self.audio else { return }
-        let previous = sessions.map { route(of: $0) }
+        // A device that wakes up where it was is news; any other change must have changed something.
+        guard let old = self.audio, old != audio || reason == .wakeFromSleep else { return }
+        let before = self
         self.audio = audio
-        changes.formUnion([.route, .ports])
         forgetOverrides(&effects)
         for x in sessions.indices {
             forgetVanishedInput(x, &effects)
-            if sessions[x].configuration.category.hasInput { sessions[x].changes.insert(.availableInputs) }
-            let current = route(of: sessions[x])
-            guard current != previous[x] else { continue }
-            sessions[x].changes.insert(.route)
-            effects.append(.routeChanged(sessions[x].id, reason, previous: previous[x], current: current))
+            let (previous, current) = (before.route(of: before.sessions[x]), route(of: sessions[x]))
+            guard current != previous else { continue }
+            effects.append(.routeChanged(sessions[x].id, reason, previous: previous, current: current))
         }
-        effects.append(.routeChanged(nil, reason, previous: before.route, current: audio.route))
-        if reason == .oldDeviceUnavailable { pauseAfterUnplug(before.route.outputs, at: now, &effects) }
+        tellRoutes(since: before)
+        effects.append(.routeChanged(nil, reason, previous: old.route, current: audio.route))
+        if reason == .oldDeviceUnavailable { pauseAfterUnplug(old.route.outputs, at: now, &effects) }
     }
 
     mutating func overrideOutput(
-        _ x: Int, _ override: OutputOverride, _ effects: inout [Effect]
+        _ x: Int, _ override: OutputOverride, _ effects: inout Effects
     ) throws(SessionError) {
-        let category = sessions[x].configuration.category
+        let category = sessions[x].standing.configuration.category
         guard category == .playAndRecord else {
             throw SessionError(
                 .incompatibleCategory,
                 "the output can be overridden in 'play-and-record' only, not in '\(category.rawValue)'")
         }
         try requireServer()
-        guard sessions[x].override != override else { return }
+        guard sessions[x].standing.override != override else { return }
         let previous = route(of: sessions[x])
-        sessions[x].override = override
-        sessions[x].changes.insert(.route)
+        sessions[x].standing.override = override
+        if route(of: sessions[x]) != previous { sessions[x].standing.changes.insert(.route) }
         effects.append(.selectOutput(sessions[x].id, uid: override == .speaker ? speaker?.uid : nil))
         effects.append(
             .routeChanged(sessions[x].id, .override, previous: previous, current: route(of: sessions[x])))
     }
 
-    mutating func setPreferredInput(_ x: Int, _ uid: String, _ effects: inout [Effect]) throws(SessionError) {
+    mutating func setPreferredInput(_ x: Int, _ uid: String, _ effects: inout Effects) throws(SessionError) {
         if !uid.isEmpty {
-            guard sessions[x].configuration.category.hasInput else {
+            guard sessions[x].standing.configuration.category.hasInput else {
                 throw .badParameter(
-                    "category '\(sessions[x].configuration.category.rawValue)' has no input to prefer; set another first"
+                    "category '\(sessions[x].standing.configuration.category.rawValue)' has no input to prefer; set another first"
                 )
             }
             try requireServer()
@@ -95,49 +89,59 @@ extension Arbiter {
         guard sessions[x].preferredInput != uid else { return }
         let previous = route(of: sessions[x])
         sessions[x].preferredInput = uid
-        sessions[x].changes.formUnion([.preferredInput, .route])
+        sessions[x].standing.changes.insert(.preferredInput)
         effects.append(.selectInput(sessions[x].id, uid: uid.isEmpty ? nil : uid))
         let current = route(of: sessions[x])
         if current != previous {
+            sessions[x].standing.changes.insert(.route)
             effects.append(
                 .routeChanged(sessions[x].id, .routeConfigurationChange, previous: previous, current: current))
         }
     }
 
     mutating func setPreferences(
-        _ x: Int, _ preferences: Preferences, at now: Instant, _ effects: inout [Effect]
+        _ x: Int, _ preferences: Preferences, at now: Instant, _ effects: inout Effects
     ) {
-        guard sessions[x].preferences != preferences else { return }
-        sessions[x].preferences = preferences
-        sessions[x].changes.insert(.preferences)
+        guard sessions[x].standing.preferences != preferences else { return }
+        sessions[x].standing.preferences = preferences
+        sessions[x].standing.changes.insert(.preferences)
         dissolveWaits(at: now, &effects)
     }
 
     /// A preferred input reads empty again once its port is gone, or its category has no input.
-    mutating func forgetVanishedInput(_ x: Int, _ effects: inout [Effect]) {
+    mutating func forgetVanishedInput(_ x: Int, _ effects: inout Effects) {
         let uid = sessions[x].preferredInput
         guard !uid.isEmpty, !availableInputs(of: sessions[x]).contains(where: { $0.uid == uid }) else { return }
         sessions[x].preferredInput = ""
-        sessions[x].changes.insert(.preferredInput)
+        sessions[x].standing.changes.insert(.preferredInput)
         effects.append(.selectInput(sessions[x].id, uid: nil))
     }
 
-    private mutating func forgetOverrides(_ effects: inout [Effect]) {
-        for x in sessions.indices where sessions[x].override != .none {
-            sessions[x].override = .none
-            sessions[x].changes.insert(.route)
+    private mutating func forgetOverrides(_ effects: inout Effects) {
+        for x in sessions.indices where sessions[x].standing.override != .none {
+            sessions[x].standing.override = .none
             effects.append(.selectOutput(sessions[x].id, uid: nil))
         }
     }
 
-    private mutating func markRoutes() {
-        for x in sessions.indices { sessions[x].changes.formUnion([.route, .availableInputs]) }
+    /// Marks what reads differently than before; the sessions are the same ones.
+    private mutating func tellRoutes(since before: Arbiter) {
+        if before.audio?.route != audio?.route { changes.insert(.route) }
+        if before.audio?.inputs != audio?.inputs || before.audio?.outputs != audio?.outputs { changes.insert(.ports) }
+        for x in sessions.indices {
+            let old = before.sessions[x]
+            if before.route(of: old) != route(of: sessions[x]) { sessions[x].standing.changes.insert(.route) }
+            if before.availableInputs(of: old) != availableInputs(of: sessions[x]) {
+                sessions[x].standing.changes.insert(.availableInputs)
+            }
+        }
     }
 
-    private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout [Effect]) {
-        guard let audio, outputs.contains(where: { old in !audio.outputs.contains { $0.uid == old.uid } }),
-            let id = nowPlaying, let x = index(of: id), sessions[x].isActive,
-            sessions[x].preferences.interruptsOnRouteDisconnect
+    private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout Effects) {
+        guard let audio,
+            outputs.contains(where: { old in !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable } }),
+            let id = nowPlaying, let x = index(of: id), sessions[x].standing.isActive,
+            sessions[x].standing.preferences.interruptsOnRouteDisconnect
         else { return }
         begin(x, .routeDisconnected, by: nil, "", at: now, rule: .route, &effects)
     }

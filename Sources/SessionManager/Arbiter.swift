@@ -50,7 +50,7 @@ public struct Arbiter: Sendable {
     /// The one funnel. Events must come in order of time; a request about a session that is not there is refused.
     public mutating func handle(_ event: Event, at now: Instant) -> Decision {
         let subject = event.session.flatMap { session($0) }
-        var effects: [Effect] = []
+        var effects = Effects()
         var refusal: SessionError?
         do throws(SessionError) {
             try apply(event, at: now, &effects)
@@ -59,9 +59,10 @@ public struct Arbiter: Sendable {
             refusal = error
             if let id = event.session, let index = index(of: id) { sessions[index].refusal = error }
         }
-        if !effects.isEmpty || refusal != nil { sequence += 1 }
+        if !effects.list.isEmpty || refusal != nil { sequence += 1 }
         return Decision(
-            sequence: sequence, time: now, event: event, effects: effects, refusal: refusal, session: event.session,
+            sequence: sequence, time: now, event: event, effects: effects.list, refusal: refusal,
+            session: event.session,
             name: subject?.name ?? "")
     }
 
@@ -69,7 +70,7 @@ public struct Arbiter: Sendable {
     public var nextDeadline: Instant? {
         var earliest: Instant?
         for session in sessions.indices {
-            guard let expiry = sessions[session].claimExpires else { continue }
+            guard let expiry = sessions[session].standing.claimExpires else { continue }
             if earliest.map({ expiry < $0 }) ?? true { earliest = expiry }
         }
         return earliest
@@ -109,7 +110,7 @@ public struct Arbiter: Sendable {
         return low < sessions.count && sessions[low].id == id ? low : nil
     }
 
-    private mutating func apply(_ event: Event, at now: Instant, _ effects: inout [Effect]) throws(SessionError) {
+    private mutating func apply(_ event: Event, at now: Instant, _ effects: inout Effects) throws(SessionError) {
         switch event {
         case .create(let new): try create(new, at: now, &effects)
         case .setCategory(let id, let configuration):
@@ -133,7 +134,7 @@ public struct Arbiter: Sendable {
         case .portsChanged(let audio): portsChanged(audio, &effects)
         case .soundingChanged(let sounding): self.sounding = sounding
         case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
-        case .settingsChanged(let settings): self.settings = settings
+        case .settingsChanged(let settings): settingsChanged(settings, &effects)
         case .timePassed: expireClaims(at: now, &effects)
         }
     }
@@ -141,6 +142,16 @@ public struct Arbiter: Sendable {
     private func require(_ id: SessionID) throws(SessionError) -> Int {
         if let index = index(of: id) { return index }
         throw SessionError(.expiredSession, "session \(id) was closed; create a new one")
+    }
+
+    private mutating func settingsChanged(_ settings: Settings, _ effects: inout Effects) {
+        let gain = self.settings.duckGain
+        self.settings = settings
+        guard settings.duckGain != gain else { return }
+        for x in sessions.indices where sessions[x].standing.isDucked {
+            sessions[x].standing.changes.insert(.ducked)
+            effects.restrict(.duckingChanged(sessions[x].id, ducked: true, gain: settings.duckGain))
+        }
     }
 
     private mutating func set(_ path: WritableKeyPath<Arbiter, Bool>, _ value: Bool, _ property: ManagerProperties) {

@@ -26,6 +26,28 @@ public enum Effect: Sendable, Hashable {
     case managerPropertiesChanged(ManagerProperties)
 }
 
+/// The effects of one event as they are found: restrictions come before the first grant, wherever they were found.
+struct Effects {
+    private(set) var list: [Effect] = []
+    private var firstGrant: Int?
+
+    /// Someone loses the sound, or some of it.
+    mutating func restrict(_ effect: Effect) {
+        guard let index = firstGrant else { return list.append(effect) }
+        list.insert(effect, at: index)
+        firstGrant = index + 1
+    }
+
+    /// Someone gets it, or may have it again.
+    mutating func grant(_ effect: Effect) {
+        firstGrant = firstGrant ?? list.count
+        list.append(effect)
+    }
+
+    /// Everything else.
+    mutating func append(_ effect: Effect) { list.append(effect) }
+}
+
 /// One event, and everything that came of it.
 public struct Decision: Sendable {
     /// Ascending by one per decision that changed or refused something; that of the newest one otherwise.

@@ -38,10 +38,10 @@ public struct Interruption: Sendable, Hashable {
     public let rule: Rule
     /// Interruptions in the order they were told.
     let order: UInt64
+    /// Held by the muted microphone, whoever else is waited for.
+    var microphoneMuted: Bool
     /// Whether everyone who has left so far recommended to resume (R8).
     var recommendsResume = true
-    /// Held by the muted microphone, whoever else is waited for.
-    var microphoneMuted = false
 
     /// A disconnected route never comes back by itself.
     var endsByItself: Bool { reason != .routeDisconnected }
@@ -52,59 +52,79 @@ public struct Session: Sendable {
     public let id: SessionID
     public let name: String
     public let client: ClientID
-    public let sessionClass: SessionClass
     public let notifiesOnExit: Bool
-
-    // What was asked for.
-    public internal(set) var configuration: Configuration {
-        didSet { place = Place(sessionClass, configuration) }
-    }
-    public internal(set) var isForeground = true
-    public internal(set) var preferences = Preferences()
-    public internal(set) var override = OutputOverride.none
     /// Empty: no preference.
     public internal(set) var preferredInput = ""
-
-    // What follows.
-    public internal(set) var state = SessionState.inactive
     /// Present exactly while the state is `interrupted`.
     public internal(set) var interruption: Interruption?
     /// Who must leave before it may resume; ascending.
     public internal(set) var waitingFor: [SessionID] = []
-    /// Within the grace time after `ended`: when its claim runs out.
-    public internal(set) var claimExpires: Instant?
-    public internal(set) var isDucked = false
-    public internal(set) var isMuted = false
-    public internal(set) var otherAudioPlaying = false
-    public internal(set) var shouldSilenceSecondaryAudio = false
-    /// When the state last changed.
-    public internal(set) var since: Instant
     /// The last refusal, until an activation succeeds.
     public internal(set) var refusal: SessionError?
-
-    /// When it last became active, in the order of activations; 0: never.
-    var activation: UInt64 = 0
-    /// What changed in the event at hand, to be told once at its end.
-    var changes: SessionProperties = []
-    var place: Place
+    /// When the state last changed.
+    public internal(set) var since: Instant
+    var standing: Standing
 
     init(_ id: SessionID, _ new: NewSession, at instant: Instant) {
         self.id = id
         name = new.name
         client = new.client
-        sessionClass = new.sessionClass
-        configuration = new.configuration
         notifiesOnExit = new.notifiesOnExit
         since = instant
-        place = Place(new.sessionClass, new.configuration)
+        standing = Standing(new.sessionClass, new.configuration)
     }
 
+    public var sessionClass: SessionClass { standing.sessionClass }
+    public var configuration: Configuration { standing.configuration }
+    public var isForeground: Bool { standing.isForeground }
+    public var preferences: Preferences { standing.preferences }
+    public var override: OutputOverride { standing.override }
+    public var state: SessionState { standing.state }
+    /// Within the grace time after `ended`: when its claim runs out.
+    public var claimExpires: Instant? { standing.claimExpires }
+    public var isDucked: Bool { standing.isDucked }
+    public var isMuted: Bool { standing.isMuted }
+    public var otherAudioPlaying: Bool { standing.otherAudioPlaying }
+    public var shouldSilenceSecondaryAudio: Bool { standing.shouldSilenceSecondaryAudio }
     /// Active, interrupted, or within the grace time: others may be waiting for it.
-    public var holdsClaim: Bool { state != .inactive || claimExpires != nil }
+    public var holdsClaim: Bool { standing.holdsClaim }
+}
 
+/// What is looked at of every session in every event: plain bits, so that a thousand sessions cost no counting of
+/// references.
+struct Standing: Sendable {
+    let sessionClass: SessionClass
+    var configuration: Configuration {
+        didSet { place = Place(sessionClass, configuration) }
+    }
+    private(set) var place: Place
+    var isForeground = true
+    var preferences = Preferences()
+    var override = OutputOverride.none
+    var state = SessionState.inactive
+    var claimExpires: Instant?
+    var isDucked = false
+    var isMuted = false
+    var otherAudioPlaying = false
+    var shouldSilenceSecondaryAudio = false
+    /// What was last announced of the two that only active sessions are told of.
+    var toldOtherAudioPlaying = false
+    var toldSilenceHint = false
+    /// When it last became active, in the order of activations; 0: never.
+    var activation: UInt64 = 0
+    /// What changed in the event at hand, to be told once at its end.
+    var changes: SessionProperties = []
+
+    init(_ sessionClass: SessionClass, _ configuration: Configuration) {
+        self.sessionClass = sessionClass
+        self.configuration = configuration
+        place = Place(sessionClass, configuration)
+    }
+
+    var isActive: Bool { state == .active }
+    var holdsClaim: Bool { state != .inactive || claimExpires != nil }
     /// Neither interrupts nor is interrupted by app sessions. Calls and alerts never mix.
     var isMixable: Bool { sessionClass == .app && configuration.isMixable }
-    var isActive: Bool { state == .active }
     var isDucker: Bool { isActive && configuration.ducksOthers }
     /// Only app sessions with an output can be lowered, and a ducker is not lowered by another.
     var canBeDucked: Bool {

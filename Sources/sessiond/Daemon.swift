@@ -31,6 +31,7 @@ final class Daemon {
     var audio: AudioServer?
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
+    private var announcements: [Effect] = []
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
@@ -70,9 +71,12 @@ final class Daemon {
     }
 
     /// The one way into the core for facts.
-    func submit(_ event: Event) { _ = decide(event) }
+    func submit(_ event: Event) {
+        _ = decide(event)
+        announce()
+    }
 
-    /// The one way into the core for requests.
+    /// The one way into the core for requests. What the answer itself says is announced after it, by ``announce()``.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
         let decision = decide(event)
@@ -81,6 +85,7 @@ final class Daemon {
     }
 
     private func decide(_ event: Event) -> Decision {
+        announce()
         let now = Instant(microseconds: MonotonicClock.now())
         // A claim that ran out before this event happened must be over before it is judged.
         if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
@@ -128,8 +133,27 @@ final class Daemon {
         case .selectInput(let id, let uid):
             if let process = records[id]?.processID { audio?.selectInput(uid, of: process) }
         case .propertiesChanged(let id, let properties):
-            records[id]?.object.propertiesChanged(properties.names)
-        case .managerPropertiesChanged(let properties): managerObject?.propertiesChanged(properties.names)
+            // What concerns others comes before the answer; what the caller knows from the answer need not delay it.
+            if id == decision.session {
+                announcements.append(effect)
+            } else {
+                records[id]?.object.propertiesChanged(properties.names)
+            }
+        case .managerPropertiesChanged: announcements.append(effect)
+        }
+    }
+
+    /// Tells which properties of the caller's own session, and of the manager, read differently since the last time.
+    func announce() {
+        guard !announcements.isEmpty else { return }
+        let due = announcements
+        announcements.removeAll(keepingCapacity: true)
+        for effect in due {
+            switch effect {
+            case .propertiesChanged(let id, let properties): records[id]?.object.propertiesChanged(properties.names)
+            case .managerPropertiesChanged(let properties): managerObject?.propertiesChanged(properties.names)
+            default: break
+            }
         }
     }
 

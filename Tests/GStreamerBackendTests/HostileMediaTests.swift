@@ -55,11 +55,15 @@ import Testing
 
     @Test func randomBytes_failOrEnd() throws {
         var generator = SystemRandomNumberGenerator()
-        _ = try outcome(try write("random.mp3", (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }))
+        _ = try outcome(
+            try write("random.mp3", (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }))
     }
 
     @Test func aHeaderAlone_failsOrEnds() throws {
-        for (name, head) in [("a.wav", "RIFF\u{10}\0\0\0WAVEfmt \u{10}\0\0\0\u{1}\0"), ("a.flac", "fLaC"), ("a.ogg", "OggS"), ("a.mp3", "ID3")] {
+        for (name, head) in [
+            ("a.wav", "RIFF\u{10}\0\0\0WAVEfmt \u{10}\0\0\0\u{1}\0"), ("a.flac", "fLaC"), ("a.ogg", "OggS"),
+            ("a.mp3", "ID3"),
+        ] {
             _ = try outcome(try write(name, head.utf8))
             stage.failures = []
             stage.finished = []
@@ -69,14 +73,16 @@ import Testing
     @Test(arguments: [("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("mp3", "lamemp3enc"), ("wav", "")])
     func aFileCutShort_playsWhatIsThere(kind: String, encoder: String) throws {
         let wave = folder.path + "/tone.wav"
-        try Media.wave(wave, [(440, 2)])
+        // Half of a short Ogg would be all headers.
+        let seconds = kind == "ogg" ? 6.0 : 2.0
+        try Media.wave(wave, [(440, seconds)])
         let path = folder.path + "/whole.\(kind)"
-        if encoder.isEmpty { try Media.wave(path, [(440, 2)]) } else { try Media.encode(wave, encoder, to: path) }
+        if encoder.isEmpty { try Media.wave(path, [(440, seconds)]) } else { try Media.encode(wave, encoder, to: path) }
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         let failure = try outcome(try write("cut.\(kind)", bytes.prefix(bytes.count / 2)))
         #expect(failure == nil)
         let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
-        #expect(heard > 60 && heard < 140)
+        #expect(heard > 60 && Double(heard) < 70 * seconds)
     }
 
     @Test func aFileThatLiesAboutItsKind_playsAllTheSame() throws {

@@ -211,24 +211,18 @@ import Testing
     }
 
     @Test(arguments: [
-        ("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("opus", "opusenc ! oggmux"), ("mp3", "lamemp3enc"),
-        ("tagged.mp3", "lamemp3enc ! id3v2mux"), ("aiff", "aiffmux"), ("mka", "vorbisenc ! matroskamux"),
+        ("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("opus", "opusenc ! oggmux"),
+        ("mp3", "lamemp3enc target=bitrate cbr=true bitrate=128"),
+        ("tagged.mp3", "lamemp3enc ! xingmux ! id3v2mux"), ("mka", "vorbisenc ! matroskamux"),
     ])
     func everyFormat_isHeardWithItsLength(kind: String, encoder: String) throws {
         let path = folder.path + "/tone.\(kind)"
-        // aiffmux is not among the plugins every machine has.
-        let isAIFF = kind == "aiff"
-        let wave = try file([(440, 3)])
-        if isAIFF {
-            try Media.aiff(wave, to: path)
-        } else {
-            try Media.encode(wave, encoder, to: path)
-        }
+        try Media.encode(try file([(440, 3)]), encoder, to: path)
         player.load(uri: Media.uri(path))
         try player.play()
         let heard = stage.hears(440, above: -8)
         #expect(heard && stage.failures.isEmpty, "\(stage.failures)")
-        #expect(abs((player.duration ?? 0) - 3) < 0.15)
+        #expect(abs((player.duration ?? 0) - 3) < 0.15, "\(player.duration ?? -1)")
         player.seek(to: 2)
         #expect(stage.until { !stage.seeks.isEmpty && !stage.finished.isEmpty })
         #expect(stage.finished == [true])

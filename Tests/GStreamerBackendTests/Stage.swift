@@ -1,9 +1,10 @@
 import EventLoop
-import class EventLoop.Timer
 import Foundation
 import GStreamerBackend
 import PluginAPI
 import TestSupport
+
+import class EventLoop.Timer
 
 /// A loop, a sound server with a null sink, an ear on it, a player, and what it told.
 final class Stage {
@@ -97,18 +98,6 @@ enum Media {
                 + encoder.split(separator: " ").map(String.init) + ["!", "filesink", "location=\(path)"])
     }
 
-    /// An AIFF of a 16-bit WAV as ``wave(_:_:rate:channels:)`` makes them, stereo at 44.1 kHz.
-    static func aiff(_ wave: String, to path: String) throws {
-        let samples = [UInt8](try Data(contentsOf: URL(fileURLWithPath: wave)).dropFirst(44))
-        func bytes<T: FixedWidthInteger>(_ value: T) -> Data { withUnsafeBytes(of: value.bigEndian) { Data($0) } }
-        var file = Data("AIFFCOMM".utf8) + bytes(UInt32(18)) + bytes(UInt16(2)) + bytes(UInt32(samples.count / 4))
-        // 44,100 as an 80-bit float.
-        file += bytes(UInt16(16)) + Data([0x40, 0x0e, 0xac, 0x44, 0, 0, 0, 0, 0, 0])
-        file += Data("SSND".utf8) + bytes(UInt32(samples.count + 8)) + bytes(UInt64(0))
-        for place in stride(from: 0, to: samples.count, by: 2) { file.append(contentsOf: [samples[place + 1], samples[place]]) }
-        try (Data("FORM".utf8) + bytes(UInt32(file.count)) + file).write(to: URL(fileURLWithPath: path))
-    }
-
     /// What a file decodes to: its samples (the first channel), rate and channels.
     static func decode(_ path: String, in folder: PrivateFolder) throws -> (
         samples: [Int16], rate: Double, channels: Int
@@ -121,12 +110,27 @@ enum Media {
                 "audio/x-raw,format=S16LE", "!", "wavenc", "!", "filesink", "location=\(decoded)",
             ])
         let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: decoded)))
-        func number(_ place: Int, _ count: Int) -> Int { (0..<count).reduce(0) { $0 | Int(data[place + $1]) << ($1 * 8) } }
+        func number(_ place: Int, _ count: Int) -> Int {
+            (0..<count).reduce(0) { $0 | Int(data[place + $1]) << ($1 * 8) }
+        }
         let channels = number(22, 2)
         let samples = stride(from: 44, to: data.count - channels * 2 + 1, by: channels * 2).map {
             Int16(truncatingIfNeeded: number($0, 2))
         }
         return (samples, Double(number(24, 4)), channels)
+    }
+
+    /// The pitch's level in dBFS, by correlation with a Hann window.
+    static func level(of hertz: Double, in samples: ArraySlice<Int16>, rate: Double) -> Double {
+        var (real, imaginary) = (0.0, 0.0)
+        for (place, sample) in samples.enumerated() {
+            let weight = 1 - cos(2 * .pi * Double(place) / Double(samples.count))
+            let angle = 2 * .pi * hertz * Double(place) / rate
+            real += weight * Double(sample) * cos(angle)
+            imaginary += weight * Double(sample) * sin(angle)
+        }
+        return 20
+            * log10(max(1e-6, 2 * (real * real + imaginary * imaginary).squareRoot() / Double(samples.count) / 32_768))
     }
 
     static func uri(_ path: String) -> String { URL(fileURLWithPath: path).absoluteString }

@@ -29,7 +29,8 @@ struct Failure {
         let isServer = source == "sink" || source == "device"
         if let missing {
             self.init(
-                "no decoder for \(missing) is installed: install the GStreamer plugin for it (gstreamer1.0-libav has most)",
+                "'\(item)' cannot be played: no plugin for \(missing) is installed; "
+                    + "gstreamer1.0-libav and gstreamer1.0-plugins-bad have most",
                 isAboutFormat: true)
         } else if isServer, error.domain == gst_resource_error_quark() {
             self.init("the sound server cannot be used: \(text)", isAboutFormat: false, isAboutServer: true)

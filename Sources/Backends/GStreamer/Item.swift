@@ -151,7 +151,11 @@ final class Item {
         return Runtime.seconds(pipeline.position ?? 0)
     }
 
-    var duration: Double? { knownDuration.map(Runtime.seconds) }
+    var duration: Double? {
+        guard isReady else { return nil }
+        if knownDuration == nil { knownDuration = pipeline.duration }
+        return knownDuration.map(Runtime.seconds) ?? source.estimatedDuration
+    }
 
     func levels() -> [ChannelLevel] { meter.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
 
@@ -203,7 +207,7 @@ final class Item {
             gst_message_parse_buffering(message, &percent)
             isBuffering = percent < 100
             if isReady { applyState() }
-        case GST_MESSAGE_APPLICATION: splice.padIsHeld()
+        case GST_MESSAGE_APPLICATION: splice.take(message)
         case GST_MESSAGE_ELEMENT:
             if let structure = gst_message_get_structure(message),
                 gst_structure_has_name(structure, "missing-plugin") != 0,

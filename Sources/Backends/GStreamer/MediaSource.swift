@@ -12,6 +12,8 @@ struct MediaSource {
     let name: String
     /// The elements were chosen by us from the first bytes; GStreamer's own choice is worth a second try.
     let isGuess: Bool
+    /// Seconds by an MP3's size and first frames, for files without an index: GStreamer knows only after a while.
+    let estimatedDuration: Double?
 
     var isLocal: Bool { path != nil }
 
@@ -34,13 +36,16 @@ struct MediaSource {
             g_free(raw)
             path = bytes
             name = String(decoding: bytes.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            let decoder = try MediaSource.decoder(for: bytes, name: name)
+            let content = try MediaSource.content(of: bytes, name: name)
+            let decoder = MediaSource.decoder(for: content)
             isGuess = decoder != nil
+            estimatedDuration = content.frames.map { $0.secondsPerByte * Double(content.rest) }
             description = "filesrc name=source ! " + (decoder ?? MediaSource.anyDecoder)
         case "http", "https":
             path = nil
             name = uri
             isGuess = false
+            estimatedDuration = nil
             // One try of 15 s: a stalled server is an error a person hears of, not a silence.
             description =
                 "souphttpsrc name=source timeout=15 retries=0 iradio-mode=true ! "
@@ -52,15 +57,21 @@ struct MediaSource {
     /// The same item, decoded by what GStreamer finds for it.
     init(anyDecoderFor source: MediaSource) {
         (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
+        estimatedDuration = nil
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 
     private static let anyDecoder = "decodebin name=decoder caps=audio/x-raw expose-all-streams=false"
 
-    /// The decoder the first bytes ask for; nil where GStreamer shall look itself.
-    ///
-    /// A chain fixed beforehand starts sooner than one found by decodebin, above all for MP3 (docs: performance).
-    private static func decoder(for path: [CChar], name: String) throws(Refusal) -> String? {
+    /// The first bytes of a file, and those behind an ID3 tag where there is one.
+    private struct Content {
+        let head: [UInt8]
+        let frames: MP3Frames?
+        /// Bytes from there to the end.
+        let rest: Int
+    }
+
+    private static func content(of path: [CChar], name: String) throws(Refusal) -> Content {
         var status = stat()
         guard stat(path, &status) == 0 else {
             throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")
@@ -76,12 +87,22 @@ struct MediaSource {
             throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
-        return decoder(for: bytes(of: descriptor, at: 0)) { bytes(of: descriptor, at: $0) }
+        let head = bytes(of: descriptor, at: 0)
+        var start = 0
+        if head.starts(with: "ID3".utf8), head.count > 9 {
+            // The tag's size is written in four times seven bits; FLAC and AAC may hide behind it too.
+            start = 10 + head[6...9].reduce(0) { $0 << 7 | Int($1 & 0x7f) }
+        }
+        let frames = MP3Frames(bytes(of: descriptor, at: start, count: 32_768))
+        return Content(head: head, frames: frames, rest: Int(status.st_size) - start)
     }
 
-    private static func decoder(for head: [UInt8], reading: (Int) -> [UInt8]) -> String? {
+    /// The decoder the first bytes ask for; nil where GStreamer shall look itself.
+    ///
+    /// A chain fixed beforehand starts sooner than one found by decodebin, above all for MP3.
+    private static func decoder(for content: Content) -> String? {
+        let head = content.head
         func has(_ text: String, at place: Int) -> Bool { head.dropFirst(place).starts(with: text.utf8) }
-        let mp3 = "id3demux ! mpegaudioparse ! mpg123audiodec"
         if has("RIFF", at: 0), has("WAVEfmt ", at: 8), head.count > 21 {
             // PCM, floating point, extensible; other codecs in a WAV need a decoder of their own.
             return [[1, 0], [3, 0], [0xfe, 0xff]].contains(Array(head[20...21])) ? "wavparse" : nil
@@ -91,22 +112,12 @@ struct MediaSource {
             if has("\u{1}vorbis", at: 28) { return "oggdemux ! vorbisdec" }
             if has("OpusHead", at: 28) { return "oggdemux ! opusdec" }
         }
-        if isMP3Frame(head) { return mp3 }
-        if has("ID3", at: 0), head.count > 9 {
-            // The tag's size is written in four times seven bits; FLAC and AAC may hide behind it too.
-            let size = head[6...9].reduce(0) { $0 << 7 | Int($1 & 0x7f) }
-            return isMP3Frame(reading(10 + size)) ? mp3 : nil
+        return content.frames == nil ? nil : "id3demux ! mpegaudioparse ! mpg123audiodec"
+    }
+
+    private static func bytes(of descriptor: Int32, at offset: Int, count: Int = 64) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) {
+            $1 = max(0, pread(descriptor, $0.baseAddress, count, off_t(offset)))
         }
-        return nil
-    }
-
-    /// Sync, MPEG 1, 2 or 2.5, layer 3, a bit rate and a sample rate that exist.
-    private static func isMP3Frame(_ bytes: [UInt8]) -> Bool {
-        bytes.count > 3 && bytes[0] == 0xff && bytes[1] & 0xe6 == 0xe2 && bytes[1] & 0x18 != 0x08
-            && bytes[2] & 0xf0 != 0xf0 && bytes[2] & 0xf0 != 0 && bytes[2] & 0x0c != 0x0c
-    }
-
-    private static func bytes(of descriptor: Int32, at offset: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: 64) { $1 = max(0, pread(descriptor, $0.baseAddress, 64, off_t(offset))) }
     }
 }

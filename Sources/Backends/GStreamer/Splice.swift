@@ -23,6 +23,8 @@ final class Splice {
     private let tail: UnsafeMutablePointer<GstElement>
     private let pad: UnsafeMutablePointer<GstPad>
     private var present: [Filter: UnsafeMutablePointer<GstElement>] = [:]
+    /// Made before the pad is held, because loading a plugin takes longer than the sink can wait.
+    private var made: [Filter: UnsafeMutablePointer<GstElement>] = [:]
     private var hold: gulong = 0
     /// Called on the loop when the wanted filters are in their places.
     var onChanged: (() -> Void)?
@@ -40,18 +42,25 @@ final class Splice {
     deinit {
         if hold != 0 { gst_pad_remove_probe(pad, hold) }
         gst_object_unref(pad)
+        for element in made.values { gst_object_unref(element) }
     }
 
     /// `flowing` is false before the pipeline was started.
     func want(_ filters: Set<Filter>, flowing: Bool) {
         wanted = filters
+        for filter in filters where present[filter] == nil && made[filter] == nil {
+            // Without the plugin the sound goes on unfiltered.
+            guard let bin = gst_parse_bin_from_description(filter.description, 1, nil) else { continue }
+            made[filter] = UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstElement.self)
+        }
         guard filters != Set(present.keys), hold == 0 else { return }
         if flowing { hold = shim_hold_pad(pad, pipeline.element) } else { relink() }
     }
 
-    /// To be called when the bus says "pad-held".
-    func padIsHeld() {
-        guard hold != 0 else { return }
+    /// To be called with each application message on the bus.
+    func take(_ message: UnsafeMutablePointer<GstMessage>) {
+        // One from an earlier hold must not make us cut into what flows now.
+        guard hold != 0, shim_held_pad(message) == hold else { return }
         relink()
         let held = hold
         hold = 0
@@ -66,18 +75,15 @@ final class Splice {
             pipeline.element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, element) }
             present[filter] = nil
         }
-        var added: [UnsafeMutablePointer<GstElement>] = []
         for filter in wanted where present[filter] == nil {
-            // Without the plugin the sound goes on unfiltered; a warning on stderr would help nobody more.
-            guard let bin = gst_parse_bin_from_description(filter.description, 1, nil) else { continue }
-            let element = UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstElement.self)
+            guard let element = made.removeValue(forKey: filter) else { continue }
             pipeline.element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, element) }
             present[filter] = element
-            added.append(element)
+            // Running before anything can reach it: what an idle element refuses stops a live source for good.
+            gst_element_sync_state_with_parent(element)
         }
         let after = chain()
-        for (first, second) in zip(after, after.dropFirst()) { gst_element_link(first, second) }
-        for element in added { gst_element_sync_state_with_parent(element) }
+        for (first, second) in zip(after, after.dropFirst()).reversed() { gst_element_link(first, second) }
         onChanged?()
     }
 

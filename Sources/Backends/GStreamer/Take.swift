@@ -128,7 +128,14 @@ final class Take {
     }
 
     /// Tells `ended` when the file is whole.
-    func end() { gst_element_send_event(source, gst_event_new_eos()) }
+    func end() {
+        if isPaused {
+            // A paused source sends no end: it runs on for a moment, and nothing of it is kept.
+            shim_tally_limit(tally, shim_tally_bytes(tally))
+            gst_element_set_state(source, GST_STATE_PLAYING)
+        }
+        gst_element_send_event(source, gst_event_new_eos())
+    }
 
     /// No more than that many seconds from now on; nil for no limit.
     func limit(_ seconds: Double?) {
@@ -171,7 +178,7 @@ final class Take {
             if gst_structure_has_name(structure, "limit-reached") != 0 {
                 onEvent?(.limitReached)
             } else {
-                splice.padIsHeld()
+                splice.take(message)
             }
         case GST_MESSAGE_ELEMENT: meter.take(message)
         default: break

@@ -1,0 +1,176 @@
+import DBus
+import EventLoop
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+
+/// A sound server with an ear on its speaker, the real daemon, and real plugin programs.
+final class PlayerStage {
+    let pulse: PrivatePulse
+    let daemon: DaemonStage
+    let ear: Ear
+    let media: PrivateFolder
+
+    init(sinks: [String] = ["speaker"], modules: [String] = [], settings: String? = nil) throws {
+        pulse = try PrivatePulse(sinks: sinks, modules: modules)
+        ear = try Ear(pulse, sink: sinks[0])
+        media = try PrivateFolder()
+        daemon = try DaemonStage(pulse: pulse, settings: settings)
+        guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
+    }
+
+    /// GStreamer looks at its plugins once for all tests.
+    private static let registry: String = {
+        // The folder is kept for as long as the tests run.
+        guard let folder = try? PrivateFolder() else { return "/nowhere" }
+        return Unmanaged.passRetained(folder).takeUnretainedValue().path + "/registry.bin"
+    }()
+
+    func program(_ name: String, _ arguments: [String] = []) throws -> Child {
+        var environment = pulse.environment.merging(daemon.bus.environment) { $1 }
+        environment["GST_REGISTRY"] = PlayerStage.registry
+        return try Child(try builtProduct(named: name), arguments, environment: environment)
+    }
+
+    func player(_ arguments: [String] = []) throws -> PluginProgram {
+        let child = try program("sessiond-player", arguments)
+        return try PluginProgram(
+            child, "org.mpris.MediaPlayer2.sessiond.instance\(child.processID)", ObjectPath.player, BusName.player,
+            daemon)
+    }
+
+    func recorder(_ arguments: [String] = []) throws -> PluginProgram {
+        let child = try program("sessiond-recorder", arguments)
+        return try PluginProgram(
+            child, "org.sessiond1.Recorder.instance\(child.processID)", ObjectPath.recorder, BusName.recorder, daemon)
+    }
+
+    /// The URI of a new WAV with a sine at −12 dBFS.
+    func sine(_ hertz: Double, seconds: Double) throws -> String {
+        var file = Data("RIFF".utf8)
+        func append<T: FixedWidthInteger>(_ value: T) {
+            withUnsafeBytes(of: value.littleEndian) { file.append(contentsOf: $0) }
+        }
+        let count = Int(seconds * 48_000)
+        append(UInt32(36 + count * 2))
+        file += Data("WAVEfmt ".utf8)
+        append(UInt32(16))
+        append(UInt16(1))
+        append(UInt16(1))
+        append(UInt32(48_000))
+        append(UInt32(96_000))
+        append(UInt16(2))
+        append(UInt16(16))
+        file += Data("data".utf8)
+        append(UInt32(count * 2))
+        for place in 0..<count { append(Int16(8_192 * sin(2 * .pi * hertz * Double(place) / 48_000))) }
+        let path = media.path + "/\(Int(hertz))-\(seconds).wav"
+        try file.write(to: URL(fileURLWithPath: path))
+        return "file://" + path
+    }
+
+    /// The path of that program's session; it has one.
+    func session(of program: PluginProgram) throws -> String {
+        var path = ""
+        _ = eventually {
+            let sessions = (try? daemon.manager("ListSessions"))?.first?.arrayValue ?? []
+            let mine = sessions.compactMap(\.asProperties).first {
+                $0["ProcessId"]?.uint32Value == UInt32(program.child.processID)
+            }
+            path = mine?["path"]?.objectPathValue ?? ""
+            return !path.isEmpty
+        }
+        return path
+    }
+
+    func sessionState(of program: PluginProgram) throws -> String {
+        try daemon.property("State", of: session(of: program)).stringValue ?? ""
+    }
+}
+
+/// A plugin program as somebody sees it who knows only the bus.
+final class PluginProgram {
+    let child: Child
+    let busName: String
+    private let path: String
+    private let interface: String
+    private let stage: DaemonStage
+    private let connection: Connection
+    private var subscriptions: [Subscription] = []
+    private var told: [String] = []
+    private var changes: [String: [Value]] = [:]
+
+    /// Waits until it serves.
+    init(_ child: Child, _ busName: String, _ path: String, _ interface: String, _ stage: DaemonStage) throws {
+        (self.child, self.busName, self.path, self.interface) = (child, busName, path, interface)
+        self.stage = stage
+        connection = try Connection(.custom(stage.bus.address), loop: stage.loop)
+        subscriptions = [
+            connection.subscribe(path: path, interface: interface, sender: busName) { [weak self] message in
+                let value = (try? message.arguments())?.first
+                self?.told.append(
+                    "\(message.member ?? "") \(value?.boolValue.map(String.init) ?? value?.stringValue ?? "")")
+            },
+            connection.subscribe(
+                interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged", sender: busName
+            ) { [weak self] message in
+                guard let values = try? message.arguments(), let properties = values[1].asProperties else { return }
+                for (name, value) in properties { self?.changes[name, default: []].append(value) }
+            },
+        ]
+        guard eventually(timeout: 30, { (try? get("State")) != nil || !child.isRunning }), child.isRunning else {
+            throw SupportError("\(child.name) does not serve: \(child.errors)")
+        }
+    }
+
+    /// Nil where it was done, the error's name where not.
+    @discardableResult
+    func call(_ member: String, _ arguments: [Value] = [], mpris: Bool = false) -> String? {
+        do throws(Failure) {
+            _ = try connection.callAndWait(
+                busName, mpris ? "/org/mpris/MediaPlayer2" : path, mpris ? "org.mpris.MediaPlayer2.Player" : interface,
+                member, arguments, timeout: 10)
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    func get(_ name: String, mpris: Bool = false) throws -> Value {
+        try connection.callAndWait(
+            busName, mpris ? "/org/mpris/MediaPlayer2" : path, "org.freedesktop.DBus.Properties", "Get",
+            [.string(mpris ? "org.mpris.MediaPlayer2.Player" : interface), .string(name)], timeout: 10)[0].unwrapped
+    }
+
+    /// Nil where it was done, the error's name where not.
+    @discardableResult
+    func set(_ name: String, _ value: Value, mpris: Bool = false) -> String? {
+        do throws(Failure) {
+            _ = try connection.callAndWait(
+                busName, mpris ? "/org/mpris/MediaPlayer2" : path, "org.freedesktop.DBus.Properties", "Set",
+                [.string(mpris ? "org.mpris.MediaPlayer2.Player" : interface), .string(name), .variant(value)],
+                timeout: 10)
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    var state: String { (try? get("State"))?.stringValue ?? "gone" }
+    var position: Double { (try? get("Position"))?.doubleValue ?? -1 }
+
+    func comes(to state: String) -> Bool { eventually { self.state == state } }
+
+    /// Its own signals so far, such as "Finished true".
+    var signals: [String] {
+        stage.loop.iterate(timeout: 0.05) { false }
+        return told
+    }
+
+    /// The values a property was told to have, in order.
+    func changes(of name: String) -> [Value] {
+        stage.loop.iterate(timeout: 0.05) { false }
+        return changes[name] ?? []
+    }
+}

@@ -1,0 +1,171 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct RecorderTests {
+    /// A null sink's monitor, told to be a microphone, that hears 440 Hz.
+    private final class Studio {
+        let stage: PlayerStage
+        let tone: Tone
+
+        init() throws {
+            stage = try PlayerStage(
+                sinks: ["speaker", "room"],
+                modules: ["module-remap-source source_name=microphone master=room.monitor"])
+            try stage.pulse.pactl(["set-default-source", "microphone"])
+            tone = try Tone(stage.pulse, hertz: 440, sink: "room")
+        }
+
+        var file: String { stage.media.path + "/take.wav" }
+    }
+
+    @Test func interruptedByACall_theTakePlaysAndGoesOnAfterIt() throws {
+        let studio = try Studio()
+        let recorder = try studio.stage.recorder()
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
+        #expect(recorder.call("Record") == nil)
+        #expect(eventually { recorder.position > 0.5 })
+        let client = try studio.stage.daemon.client()
+        let call = try client.session("call", category: "play-and-record", class: "call")
+        #expect(client.activate(call) == nil)
+        #expect(recorder.comes(to: "interrupted"))
+        #expect(recorder.call("Delete") == "org.sessiond1.Error.IsBusy")
+        #expect(recorder.call("Record") == "org.sessiond1.Error.InsufficientPriority")
+        let length = recorder.position
+        #expect(length > 0.5)
+        #expect(eventually { abs(((try? seconds(studio.file)) ?? 0) - length) < 0.05 }, "what is there plays")
+        #expect(recorder.position == length)
+        client.deactivate(call)
+        #expect(recorder.comes(to: "recording"))
+        #expect(eventually { recorder.position > length + 0.3 })
+        #expect(recorder.call("Stop") == nil)
+        #expect(eventually { recorder.signals == ["Finished true"] })
+        #expect(abs(try seconds(studio.file) - recorder.position) < 0.01)
+        #expect(try studio.stage.sessionState(of: recorder) == "inactive")
+        #expect(recorder.call("Delete") == nil)
+        #expect(!FileManager.default.fileExists(atPath: studio.file))
+    }
+
+    @Test func recordForWithAnInterruption_isAsLongAsAsked() throws {
+        let studio = try Studio()
+        let recorder = try studio.stage.recorder()
+        let settings: [(String, Value)] = [("sample-rate", .double(48_000)), ("channels", .uint32(1))]
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties(settings)]) == nil)
+        #expect(recorder.call("RecordFor", [.double(1)]) == nil)
+        #expect(eventually { recorder.position > 0.2 })
+        let client = try studio.stage.daemon.client()
+        let other = try client.session("other")
+        client.activate(other)
+        #expect(recorder.comes(to: "interrupted"))
+        client.deactivate(other, notify: true)
+        #expect(eventually { recorder.signals == ["Finished true"] })
+        #expect(abs(try seconds(studio.file, rate: 48_000, frame: 2) - 1) < 1e-4)
+    }
+
+    @Test func pausedByHandDuringInterruption_staysPaused() throws {
+        let studio = try Studio()
+        let recorder = try recording(studio)
+        let client = try studio.stage.daemon.client()
+        let other = try client.session("other")
+        client.activate(other)
+        #expect(recorder.comes(to: "interrupted"))
+        #expect(recorder.call("Pause") == nil)
+        client.deactivate(other, notify: true)
+        #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
+        #expect(recorder.state == "paused")
+    }
+
+    @Test func microphoneGoes_recorderPausesAndTheFilePlays() throws {
+        let studio = try Studio()
+        let module = try studio.stage.pulse.loadModule(
+            "module-remap-source source_name=second master=room.monitor")
+        try studio.stage.pulse.pactl(["set-default-source", "second"])
+        #expect(
+            eventually {
+                let inputs = (try? studio.stage.daemon.property("CurrentRoute"))?.route?.inputs ?? []
+                return inputs.first?.uid.hasPrefix("second") == true
+            })
+        let recorder = try recording(studio)
+        try studio.stage.pulse.unloadModule(module)
+        #expect(recorder.comes(to: "paused"))
+        #expect(try seconds(studio.file) > 0.2)
+        #expect(recorder.signals == [])
+    }
+
+    @Test func terminatedWhileRecording_theFileIsWhole() throws {
+        let studio = try Studio()
+        let recorder = try recording(studio)
+        recorder.child.signal(SIGTERM)
+        #expect(recorder.child.wait(timeout: 30) == .code(0))
+        #expect(try seconds(studio.file) > 0.2)
+    }
+
+    @Test func chosenInput_isRecordedFrom() throws {
+        let studio = try Studio()
+        try studio.stage.pulse.addSink("cellar")
+        try studio.stage.pulse.loadModule("module-remap-source source_name=deep master=cellar.monitor")
+        let other = try Tone(studio.stage.pulse, hertz: 1_000, sink: "cellar")
+        try studio.stage.pulse.pactl(["set-default-source", "microphone"])
+        #expect(
+            eventually {
+                let inputs = (try? studio.stage.daemon.property("AvailableInputs"))?.ports ?? []
+                return inputs.contains { $0.uid == "deep" }
+            })
+        let program = try studio.stage.program(
+            "sessiond-recorder", ["--input", "deep", "--duration", "0.5", studio.file])
+        #expect(program.wait(timeout: 30) == .code(0), "\(program.errors)")
+        let samples = try Array(Data(contentsOf: URL(fileURLWithPath: studio.file)).dropFirst(44 + 44_100))
+        // A rising zero crossing for each period: a thousand a second, not 440.
+        let values = stride(from: 0, to: samples.count - 3, by: 4).map {
+            Int16(truncatingIfNeeded: Int(samples[$0]) | Int(samples[$0 + 1]) << 8)
+        }
+        let crossings = zip(values, values.dropFirst()).count { $0 < 0 && $1 >= 0 }
+        #expect(abs(Double(crossings) / (Double(values.count) / 44_100) - 1_000) < 50)
+        let unknown = try studio.stage.program("sessiond-recorder", ["--input", "nowhere", studio.file])
+        #expect(unknown.wait(timeout: 30) == .code(1))
+        _ = other
+    }
+
+    @Test func whatCannotBeRecorded_isRefusedByName() throws {
+        let studio = try Studio()
+        let deaf = try studio.stage.recorder(["--category", "playback"])
+        #expect(
+            deaf.call("Prepare", [.string(studio.file), .properties([])])
+                == "org.sessiond1.Error.IncompatibleCategory")
+        #expect(deaf.call("Record") == "org.sessiond1.Error.CannotStartRecording")
+        let recorder = try studio.stage.recorder(["--category", "play-and-record"])
+        let bad = "org.sessiond1.Error.BadParameter"
+        #expect(recorder.call("Prepare", [.string("take.wav"), .properties([])]) == bad)
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([("format", .string("tape"))])]) == bad)
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([("colour", .string("red"))])]) == bad)
+        #expect(
+            recorder.call("Prepare", [.string(studio.file), .properties([("channels", .string("2"))])])
+                == "org.freedesktop.DBus.Error.InvalidArgs")
+        #expect(recorder.call("Record") == "org.sessiond1.Error.CannotStartRecording")
+        #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
+        for value in [Double.nan, 0, -1, .infinity] { #expect(recorder.call("RecordFor", [.double(value)]) == bad) }
+        #expect(recorder.call("Delete") == bad)
+        #expect(recorder.state == "idle")
+    }
+
+    private func recording(_ studio: Studio) throws -> PluginProgram {
+        let recorder = try studio.stage.recorder()
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
+        #expect(recorder.call("Record") == nil)
+        #expect(eventually { recorder.position > 0.3 })
+        return recorder
+    }
+
+    /// A 16-bit WAV's length by its own header.
+    private func seconds(_ path: String, rate: Double = 44_100, frame: Double = 4) throws -> Double {
+        let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        guard let place = file.indices.first(where: { file[$0...].starts(with: "data".utf8) }), place + 8 <= file.count
+        else { return 0 }
+        let size = (0..<4).reduce(0) { $0 | Int(file[place + 4 + $1]) << ($1 * 8) }
+        guard size <= file.count - place - 8 else { return -1 }
+        return Double(size) / rate / frame
+    }
+}

@@ -1,0 +1,224 @@
+import EventLoop
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct RecorderTests {
+    let folder: PrivateFolder
+    /// Its player gives the 1 kHz that is recorded from the sink's monitor.
+    let stage: Stage
+    let recorder: GStreamerRecorder
+    let told = Told()
+
+    final class Told {
+        var finished: [Bool] = []
+        var failures: [String] = []
+        var states: [RecorderState] = []
+    }
+
+    init() throws {
+        folder = try PrivateFolder()
+        stage = try Stage()
+        recorder = GStreamerRecorder(
+            loop: stage.loop, identity: StreamIdentity(clientName: "test recorder", server: stage.pulse.serverString))
+        recorder.device = "speaker.monitor"
+        recorder.onFinished = { [told] in told.finished.append($0) }
+        recorder.onFailed = { [told] in told.failures.append($0) }
+        recorder.onStateChanged = { [told] in told.states.append($0) }
+        let tone = folder.path + "/tone.wav"
+        try Media.wave(tone, [(1_000, 120)])
+        stage.player.load(uri: Media.uri(tone))
+        try stage.player.play()
+        #expect(stage.hears(1_000, above: -8))
+    }
+
+    private func record(_ name: String, _ settings: RecordingSettings = RecordingSettings()) throws -> String {
+        let path = folder.path + "/" + name
+        try recorder.prepare(path: path, settings: settings)
+        try recorder.record()
+        return path
+    }
+
+    private func stop() {
+        recorder.stop()
+        #expect(stage.until { !told.finished.isEmpty })
+        #expect(told.finished == [true] && told.failures.isEmpty, "\(told.failures)")
+        #expect(recorder.state == .idle)
+    }
+
+    /// Decodes it, expects an unbroken 1 kHz of that length; returns rate and channels.
+    @discardableResult
+    private func expectTone(
+        _ path: String, seconds: Double, within tolerance: Double = 0.03, gaps: Int = 0
+    ) throws -> (rate: Double, channels: Int) {
+        let (samples, rate, channels) = try Media.decode(path, in: folder)
+        let length = Double(samples.count) / rate
+        #expect(abs(length - seconds) < tolerance, "\(length) s of \(seconds)")
+        // Away from both ends, which encoders may round.
+        let window = Int(rate * 0.02)
+        var quiet = 0
+        for start in stride(from: Int(rate * 0.15), to: samples.count - Int(rate * 0.1) - window, by: window) {
+            let level = Media.level(of: 1_000, in: samples[start..<start + window], rate: rate)
+            if level < -9 || level > -4 { quiet += 1 }
+        }
+        #expect(quiet <= gaps, "windows without the tone")
+        return (rate, channels)
+    }
+
+    @Test(arguments: RecordingFormat.allCases.prefix(5)) func everyFormat_keepsTheToneAndItsLength(
+        format: RecordingFormat
+    ) throws {
+        let ending = format == .vorbis ? "ogg" : format.rawValue
+        let path = try record("take.\(ending)")
+        #expect(recorder.state == .recording)
+        #expect(stage.until { recorder.position > 1.5 })
+        stop()
+        let (rate, channels) = try expectTone(path, seconds: recorder.position, within: format == .mp3 ? 0.1 : 0.05)
+        #expect(rate == (format == .opus ? 48_000 : 44_100))
+        #expect(channels == 2)
+    }
+
+    @Test(arguments: ["wav", "flac", "ogg", "opus", "mp3"]) func pausing_leavesAPlayableFile_andResumingAppends(
+        ending: String
+    ) throws {
+        let path = try record("take.\(ending)")
+        #expect(stage.until { recorder.position > 1 })
+        recorder.pause()
+        #expect(recorder.state == .paused)
+        stage.pass(0.3)
+        let first = recorder.position
+        stage.pass(0.3)
+        #expect(recorder.position == first)
+        // What the encoder still holds back is in no file yet.
+        try expectTone(path, seconds: first, within: ending == "wav" ? 0.001 : 0.35)
+        try recorder.record()
+        #expect(stage.until { recorder.position > first + 1 })
+        stop()
+        #expect(told.states == [.recording, .paused, .recording, .idle])
+        // The seam may break the tone's wave, nothing more.
+        try expectTone(path, seconds: recorder.position, within: ending == "mp3" ? 0.1 : 0.05, gaps: 2)
+    }
+
+    @Test(arguments: ["wav", "flac", "ogg"]) func stoppingWhilePaused_finishesTheFile(ending: String) throws {
+        let path = try record("take.\(ending)")
+        #expect(stage.until { recorder.position > 0.7 })
+        recorder.pause()
+        stage.pass(0.2)
+        stop()
+        try expectTone(path, seconds: recorder.position, within: 0.05)
+    }
+
+    @Test func telephoneSettings_are8BitMono() throws {
+        let path = try record("take.wav", RecordingSettings(sampleRate: 8_000, channels: 1, bitDepth: 8))
+        #expect(stage.until { recorder.position > 1 })
+        stop()
+        let header = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)).prefix(44))
+        #expect(header[34] == 8 && header[32] == 1)
+        let (rate, channels) = try expectTone(path, seconds: recorder.position)
+        #expect(rate == 8_000 && channels == 1)
+    }
+
+    @Test(arguments: [
+        ("wav", 16, false), ("wav", 24, false), ("wav", 32, false), ("wav", 32, true), ("flac", 8, false),
+        ("flac", 24, false),
+    ]) func everyDepth_keepsTheTone(ending: String, depth: Int, isFloat: Bool) throws {
+        let settings = RecordingSettings(sampleRate: 44_100, channels: 1, bitDepth: depth, isFloat: isFloat)
+        let path = try record("take.\(ending)", settings)
+        #expect(stage.until { recorder.position > 0.6 })
+        stop()
+        let (rate, channels) = try expectTone(path, seconds: recorder.position)
+        #expect(rate == 44_100 && channels == 1)
+    }
+
+    @Test func recordingForATime_isExactToTheSample() throws {
+        let path = folder.path + "/take.wav"
+        try recorder.prepare(path: path, settings: RecordingSettings(channels: 1))
+        try recorder.record(for: 0.75)
+        #expect(stage.until { !told.finished.isEmpty })
+        #expect(told.finished == [true])
+        #expect(recorder.position == 0.75)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 44 + 33_075 * 2)
+    }
+
+    @Test func meters_comeAndGoWhileRecording() throws {
+        let path = try record("take.wav", RecordingSettings(bitDepth: 24))
+        #expect(recorder.meters().isEmpty)
+        recorder.meteringEnabled = true
+        #expect(
+            stage.until { (recorder.meters().first?.peak ?? -160) > -7 },
+            "\(recorder.meters()) \(told.failures) \(recorder.position)")
+        let level = try #require(recorder.meters().first)
+        #expect(abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5)
+        recorder.meteringEnabled = false
+        stage.pass(0.3)
+        #expect(recorder.meters().isEmpty)
+        stop()
+        try expectTone(path, seconds: recorder.position)
+    }
+
+    @Test func deleting_onlyWhenStopped() throws {
+        let path = try record("take.wav")
+        #expect(throws: SessionError.self) { try recorder.delete() }
+        #expect(throws: SessionError.self) { try recorder.prepare(path: path, settings: RecordingSettings()) }
+        stop()
+        try recorder.delete()
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(throws: SessionError.self) { try recorder.delete() }
+        #expect(throws: SessionError.self) { try recorder.record() }
+    }
+
+    @Test func settingsThatDoNotGoTogether_areRefusedByName() {
+        func refusal(_ path: String, _ settings: RecordingSettings) -> String {
+            do {
+                try recorder.prepare(path: folder.path + "/" + path, settings: settings)
+                return ""
+            } catch { return error.message }
+        }
+        #expect(refusal("take", RecordingSettings()).contains("format"))
+        #expect(refusal("take.opus", RecordingSettings(sampleRate: 44_100)).contains("sample-rate"))
+        #expect(refusal("take.wav", RecordingSettings(sampleRate: .nan)).contains("sample-rate"))
+        #expect(refusal("take.wav", RecordingSettings(channels: 0)).contains("channels"))
+        #expect(refusal("take.wav", RecordingSettings(bitDepth: 12)).contains("bit-depth"))
+        #expect(refusal("take.mp3", RecordingSettings(bitDepth: 16)).contains("bit-depth"))
+        #expect(refusal("take.flac", RecordingSettings(isFloat: true)).contains("float"))
+        #expect(refusal("no/such/folder.wav", RecordingSettings()).contains("No such file"))
+        #expect(recorder.state == .idle && recorder.path == nil)
+    }
+
+    @Test func aSourceThatGoes_isTold_andTheFilePlays() throws {
+        let path = try record("take.wav")
+        #expect(stage.until { recorder.position > 0.5 })
+        stage.pulse.kill()
+        #expect(stage.until { !told.failures.isEmpty })
+        #expect(recorder.state == .failed)
+        #expect(told.failures.first?.contains("sound server") == true, "\(told.failures)")
+        try expectTone(path, seconds: recorder.position, within: 0.01)
+    }
+
+    @Test func noServer_isToldByPrepare() throws {
+        stage.pulse.kill()
+        #expect(throws: SessionError.self) {
+            try recorder.prepare(path: folder.path + "/take.wav", settings: RecordingSettings())
+        }
+    }
+
+    @Test(arguments: ["wav", "flac", "ogg"]) func aKilledProcess_leavesWhatItRecorded(ending: String) async throws {
+        let path = folder.path + "/take.\(ending)"
+        let server = stage.pulse.serverString
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, server = server as String] in
+            let loop = EventLoop()
+            let recorder = GStreamerRecorder(
+                loop: loop, identity: StreamIdentity(clientName: "killed", server: server))
+            recorder.device = "speaker.monitor"
+            try recorder.prepare(path: path, settings: RecordingSettings())
+            try recorder.record()
+            let tick = Ticker(on: loop)
+            loop.iterate(timeout: 20) { recorder.position > 2.4 }
+            tick.stop()
+            kill(getpid(), SIGKILL)
+        }
+        try expectTone(path, seconds: 2.4, within: 0.5)
+    }
+}

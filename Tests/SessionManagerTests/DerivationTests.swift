@@ -1,0 +1,188 @@
+import PluginAPI
+import SessionManager
+import Testing
+
+/// Lowering, muting, hints: what follows from all requests together (behaviour §4, §6).
+@Suite struct DerivationTests {
+    // MARK: Ducking
+
+    @Test func ducking_isCounted() {
+        var world = World()
+        let music = world.player("music")
+        let first = world.player("first", .ducker)
+        let second = world.create("second", .app, .ducker)
+        #expect(world.isDucked(music))
+        #expect(!world.activate(second).effects.contains { if case .duckingChanged = $0 { true } else { false } })
+        world.leave(first)
+        #expect(world.isDucked(music))
+        let decision = world.leave(second)
+        #expect(decision.effects.contains(.duckingChanged(music, ducked: false, gain: 0)))
+    }
+
+    @Test func ducker_startsOverMusic_lowersItBeforeItIsGranted() {
+        var world = World()
+        let music = world.player("music")
+        let ducker = world.create("ducker", .app, .ducker)
+        let effects = world.activate(ducker).effects
+        let lowered = effects.firstIndex(of: .duckingChanged(music, ducked: true, gain: -12))
+        #expect(lowered != nil)
+        #expect((lowered ?? 0) < effects.firstIndex(of: .activated(ducker))!)
+    }
+
+    @Test func newSession_meetsADucker_startsLowered() {
+        var world = World()
+        world.player("ducker", .ducker)
+        let music = world.player("music")
+        #expect(world.isDucked(music))
+    }
+
+    @Test func ducker_meetsADucker_isNotLowered() {
+        var world = World()
+        let first = world.player("first", .ducker)
+        let second = world.player("second", .ducker)
+        #expect(!world.isDucked(first) && !world.isDucked(second))
+    }
+
+    @Test func recorderAndCall_areNeverLowered() {
+        var world = World()
+        let recorder = world.player("recorder", .recording)
+        world.player("ducker", .ducker)
+        #expect(!world.isDucked(recorder))
+        let call = world.create("call", .call, .music)
+        world.activate(call)
+        world.player("another", .ducker)
+        #expect(world.state(call) == .active && !world.isDucked(call))
+    }
+
+    @Test func duckerVanishes_comesBackUp() {
+        var world = World()
+        let music = world.player("music")
+        let ducker = world.create("ducker", .app, .ducker, client: 5)
+        world.activate(ducker)
+        let decision = world.send(.clientVanished(ClientID(5)))
+        #expect(decision.effects.contains(.duckingChanged(music, ducked: false, gain: 0)))
+    }
+
+    @Test func duckerIsInterrupted_othersComeBackUp() {
+        var world = World()
+        let music = world.player("music")
+        world.player("ducker", .ducker)
+        let call = world.create("call", .call, .music)
+        world.activate(call)
+        world.activate(music)
+        #expect(!world.isDucked(music))
+        #expect(world.state(music) == .active)
+    }
+
+    @Test func gainReloadedWhileLowered_isToldAnew() {
+        var world = World()
+        let music = world.player("music")
+        world.player("ducker", .ducker)
+        var settings = Arbiter.Settings()
+        settings.duckGain = -20
+        #expect(
+            world.send(.settingsChanged(settings)).effects.contains(.duckingChanged(music, ducked: true, gain: -20)))
+    }
+
+    // MARK: The silent switch and the screen lock
+
+    @Test(arguments: Category.allCases)
+    func silentSwitch_mutesTheAmbientOnes_andInterruptsNobody(_ category: Category) {
+        for event in [Event.setSilentMode, Event.setScreenLocked] {
+            var world = World()
+            let id = world.create("session", .app, .of(category))
+            world.activate(id)
+            let obeys = category == .ambient || category == .soloAmbient
+            let on = world.send(event(true))
+            #expect(on.effects.contains(.mutedChanged(id, true)) == obeys)
+            #expect(world.state(id) == .active && world.isMuted(id) == obeys)
+            #expect(world.send(event(true)).effects.isEmpty)
+            #expect(world.send(event(false)).effects.contains(.mutedChanged(id, false)) == obeys)
+        }
+    }
+
+    @Test func bothSwitches_mutedUntilBothAreOff() {
+        var world = World()
+        let id = world.create("idle")
+        world.send(.setSilentMode(true))
+        world.send(.setScreenLocked(true))
+        world.send(.setSilentMode(false))
+        #expect(world.isMuted(id))
+        world.send(.setScreenLocked(false))
+        #expect(!world.isMuted(id))
+    }
+
+    @Test func categoryChangesUnderTheSwitch_muteFollows() {
+        var world = World()
+        let id = world.player("session")
+        world.send(.setSilentMode(true))
+        #expect(!world.isMuted(id))
+        world.send(.setCategory(id, .ambient))
+        #expect(world.isMuted(id))
+        world.send(.setCategory(id, .mixing))
+        #expect(!world.isMuted(id))
+    }
+
+    // MARK: Secondary audio
+
+    @Test func nonMixableStarts_hintGoesToActiveForegroundSessionsAlone() {
+        var world = World()
+        let game = world.player("game", .ambient)
+        let hidden = world.player("hidden", .mixing)
+        let idle = world.create("idle", .app, .ambient)
+        world.send(.setForeground(hidden, false))
+        let music = world.create("music", .app, .music)
+        #expect(world.activate(music).hints == [.hint(game, true)])
+        for id in [game, hidden, idle] {
+            #expect(world.arbiter.session(id)?.shouldSilenceSecondaryAudio == true)
+            #expect(world.arbiter.session(id)?.otherAudioPlaying == true)
+        }
+        #expect(world.leave(music).hints == [.hint(game, false)])
+    }
+
+    @Test func mixableStarts_otherAudioWithoutHint() {
+        var world = World()
+        let game = world.player("game", .ambient)
+        let decision = world.activate(world.create("other", .app, .mixing))
+        #expect(decision.hints.isEmpty)
+        #expect(world.arbiter.session(game)?.otherAudioPlaying == true)
+        #expect(world.arbiter.session(game)?.shouldSilenceSecondaryAudio == false)
+    }
+
+    @Test func hint_doesNotCountOneself() {
+        var world = World()
+        let music = world.player("music")
+        #expect(world.arbiter.session(music)?.shouldSilenceSecondaryAudio == false)
+        #expect(world.arbiter.session(music)?.otherAudioPlaying == false)
+    }
+
+    @Test func recorderAndMuted_doNotSound() {
+        var world = World()
+        let game = world.player("game", .mixing)
+        let recorder = world.player("recorder", .recording)
+        #expect(world.arbiter.session(game)?.otherAudioPlaying == false)
+        world.leave(recorder)
+        world.player("solo", .initial)
+        #expect(world.arbiter.session(game)?.shouldSilenceSecondaryAudio == true)
+        #expect(world.send(.setSilentMode(true)).hints == [.hint(game, false)])
+    }
+
+    @Test func serverConnected_soundingIsJudgedByTheStreams() {
+        var world = World()
+        let game = world.player("game", .ambient)
+        let music = world.player("music")
+        #expect(world.send(.soundingChanged(Sounding(sessions: [game], others: false))).hints == [.hint(game, false)])
+        #expect(world.arbiter.session(music)?.otherAudioPlaying == true)
+        world.send(.soundingChanged(Sounding(sessions: [], others: true)))
+        #expect(world.arbiter.session(game)?.otherAudioPlaying == true)
+        #expect(world.arbiter.session(game)?.shouldSilenceSecondaryAudio == false)
+        #expect(world.send(.soundingChanged(nil)).hints == [.hint(game, true)])
+    }
+
+    @Test func callSounds_hintEvenIfItsCategoryMixes() {
+        var world = World()
+        world.activate(world.create("call", .call, .mixing))
+        let game = world.player("game", .ambient)
+        #expect(world.arbiter.session(game)?.shouldSilenceSecondaryAudio == true)
+    }
+}

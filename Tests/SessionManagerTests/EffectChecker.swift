@@ -1,0 +1,309 @@
+import PluginAPI
+import SessionManager
+
+/// Rejects illegal effects, knowing only what could be observed before and after: no rule of who interrupts whom.
+struct EffectChecker {
+    let before: Arbiter
+    let after: Arbiter
+    let decision: Decision
+    private(set) var faults: [String] = []
+
+    init(before: Arbiter, decision: Decision, after: Arbiter) {
+        self.before = before
+        self.after = after
+        self.decision = decision
+        checkSequence()
+        checkOrder()
+        checkTransitions()
+        checkEachEffect()
+        checkProperties()
+        checkManagerProperties()
+        faults += EffectChecker.brokenInvariants(of: after)
+    }
+
+    private mutating func fault(_ text: String) { faults.append(text) }
+
+    // MARK: What can be read of a session
+
+    static func differences(_ a: Session, in arbiterA: Arbiter, _ b: Session, in arbiterB: Arbiter) -> SessionProperties
+    {
+        var result: SessionProperties = []
+        if a.configuration != b.configuration { result.insert(.configuration) }
+        if a.state != b.state { result.insert(.state) }
+        if a.interruption?.reason != b.interruption?.reason { result.insert(.interruptionReason) }
+        if a.waitingFor != b.waitingFor { result.insert(.waitingFor) }
+        if a.isForeground != b.isForeground { result.insert(.foreground) }
+        let hasNewGain = arbiterA.settings.duckGain != arbiterB.settings.duckGain
+        if a.isDucked != b.isDucked || a.isDucked && hasNewGain { result.insert(.ducked) }
+        if a.isMuted != b.isMuted { result.insert(.muted) }
+        if a.otherAudioPlaying != b.otherAudioPlaying { result.insert(.otherAudioPlaying) }
+        if a.shouldSilenceSecondaryAudio != b.shouldSilenceSecondaryAudio { result.insert(.silenceHint) }
+        if a.preferredInput != b.preferredInput { result.insert(.preferredInput) }
+        if a.preferences != b.preferences { result.insert(.preferences) }
+        if arbiterA.audio != arbiterB.audio || a.configuration != b.configuration
+            || a.preferredInput != b.preferredInput
+            || a.override != b.override
+        {
+            if arbiterA.route(of: a) != arbiterB.route(of: b) { result.insert(.route) }
+            if arbiterA.availableInputs(of: a) != arbiterB.availableInputs(of: b) { result.insert(.availableInputs) }
+        }
+        return result
+    }
+
+    /// Everything public that a refused event must leave alone, `refusal` itself aside.
+    static func observablyEqual(_ a: Arbiter, _ b: Arbiter, beside ignored: SessionProperties = []) -> Bool {
+        guard a.sessions.count == b.sessions.count, a.audio == b.audio, a.isSilentMode == b.isSilentMode,
+            a.isScreenLocked == b.isScreenLocked, a.nowPlaying == b.nowPlaying,
+            a.nextDeadline == b.nextDeadline
+        else { return false }
+        return zip(a.sessions, b.sessions).allSatisfy { old, new in
+            old.id == new.id && differences(old, in: a, new, in: b).subtracting(ignored).isEmpty
+                && old.override == new.override
+                && old.claimExpires == new.claimExpires && old.since == new.since
+                && old.interruption == new.interruption
+        }
+    }
+
+    // MARK: The checks
+
+    private mutating func checkSequence() {
+        if decision.refusal != nil {
+            if !decision.effects.isEmpty { fault("a refused event has effects") }
+            if !EffectChecker.observablyEqual(before, after) || before.settings != after.settings {
+                fault("a refused event changed something")
+            }
+        } else if decision.effects.isEmpty,
+            !EffectChecker.observablyEqual(before, after, beside: [.otherAudioPlaying, .silenceHint])
+        {
+            fault("something changed without any effect")
+        }
+        let expected = before.sequence + (decision.isNoteworthy ? 1 : 0)
+        if after.sequence != expected || decision.sequence != expected {
+            fault("sequence is \(after.sequence) and \(decision.sequence), not \(expected)")
+        }
+    }
+
+    /// Loss before gain, and properties after everything.
+    private mutating func checkOrder() {
+        var hasGranted = false
+        var hasListed = false
+        var listed: Set<SessionID> = []
+        for effect in decision.effects {
+            switch effect {
+            case .interruptionBegan(let id, _), .duckingChanged(let id, ducked: true, _), .mutedChanged(let id, true):
+                // The one that the event is about may be lowered or muted once it is in.
+                if hasGranted, id != decision.session { fault("\(effect): loss told after gain") }
+            case .activated, .interruptionEnded, .duckingChanged, .mutedChanged:
+                hasGranted = true
+            case .propertiesChanged(let id, let properties):
+                hasListed = true
+                if properties.isEmpty { fault("\(id): an empty list of properties") }
+                if !listed.insert(id).inserted { fault("\(id): two lists of properties") }
+                continue
+            case .managerPropertiesChanged:
+                hasListed = true
+                continue
+            case .created, .deactivated, .closed, .claimDropped, .silenceSecondaryAudioHint, .routeChanged,
+                .servicesLost, .servicesReset, .selectOutput, .selectInput:
+                break
+            }
+            if hasListed { fault("\(effect): after the list of properties") }
+        }
+    }
+
+    private func count(_ matches: (Effect) -> Bool) -> Int { decision.effects.filter(matches).count }
+
+    private func began(_ id: SessionID) -> Int {
+        count { if case .interruptionBegan(id, _) = $0 { true } else { false } }
+    }
+
+    private func ended(_ id: SessionID) -> Int {
+        count { if case .interruptionEnded(id, _, _, _, _) = $0 { true } else { false } }
+    }
+
+    private func dropped(_ id: SessionID) -> Int {
+        count { if case .claimDropped(id, _) = $0 { true } else { false } }
+    }
+
+    /// Every change of state has its effect, once, and no effect is without its change.
+    private mutating func checkTransitions() {
+        if decision.effects.isEmpty { return }
+        for new in after.sessions {
+            let old = before.session(new.id)
+            let id = new.id
+            let was = old?.state ?? .inactive
+            if began(id) != (was != .interrupted && new.state == .interrupted ? 1 : 0) {
+                fault("\(id): \(began(id)) began from \(was) to \(new.state)")
+            }
+            let activated = count { $0 == .activated(id) }
+            if activated != (was != .active && new.state == .active ? 1 : 0) {
+                fault("\(id): \(activated) activated from \(was) to \(new.state)")
+            }
+            let deactivated = count { $0 == .deactivated(id) }
+            if was == .active, new.state == .inactive, deactivated != 1 { fault("\(id): left, but is not told so") }
+            if was == .interrupted, new.state == .inactive {
+                if ended(id) + dropped(id) + deactivated == 0 { fault("\(id): its stretch ended without a word") }
+                if ended(id) > 0, new.claimExpires == nil { fault("\(id): ended, but no claim") }
+            } else if ended(id) > 0 {
+                fault("\(id): ended from \(was) to \(new.state)")
+            }
+            if ended(id) > 1 { fault("\(id): ended twice") }
+            if ended(id) > 0, deactivated > 0 || dropped(id) > 0 { fault("\(id): ended, and left") }
+        }
+        for old in before.sessions where after.session(old.id) == nil {
+            if count({ $0 == .closed(old.id) }) != 1 { fault("\(old.id): went without a word") }
+            if began(old.id) + ended(old.id) > 0 { fault("\(old.id): told something on its way out") }
+        }
+    }
+
+    private mutating func checkEachEffect() {
+        for effect in decision.effects {
+            switch effect {
+            case .interruptionBegan(let id, let interruption):
+                let new = after.session(id)?.interruption
+                if new?.reason != interruption.reason || new?.by != interruption.by || new?.since != interruption.since
+                    || new?.byName != interruption.byName || new?.rule != interruption.rule
+                {
+                    fault("\(id): began says something else")
+                }
+                if before.session(id)?.state != .active { fault("\(id): began, but was not active") }
+                if interruption.since != decision.time { fault("\(id): began at another time") }
+            case .interruptionEnded(let id, _, let microseconds, let reason, _):
+                guard let old = before.session(id)?.interruption else { continue }
+                if old.reason != reason { fault("\(id): ended for another reason than it began") }
+                if decision.time.since(old.since) != microseconds { fault("\(id): ended after another time") }
+            case .duckingChanged(let id, let ducked, let gain):
+                if before.session(id)?.isDucked == ducked, before.settings == after.settings {
+                    fault("\(id): ducking told, but it did not change")
+                }
+                if let new = after.session(id), new.isDucked != ducked { fault("\(id): ducking told wrongly") }
+                if gain != (ducked ? after.settings.duckGain : 0) { fault("\(id): gain \(gain)") }
+            case .mutedChanged(let id, let muted):
+                if before.session(id)?.isMuted == muted { fault("\(id): muting told, but it did not change") }
+                if let new = after.session(id), new.isMuted != muted { fault("\(id): muting told wrongly") }
+            case .silenceSecondaryAudioHint(let id, let begin):
+                guard let new = after.session(id) else {
+                    fault("\(id): a hint to one that went")
+                    continue
+                }
+                if new.state != .active || !new.isForeground { fault("\(id): a hint, but \(new.state)") }
+                if new.shouldSilenceSecondaryAudio != begin { fault("\(id): the hint says something else") }
+                if before.session(id)?.shouldSilenceSecondaryAudio == begin { fault("\(id): the hint did not change") }
+            case .created, .activated, .deactivated, .closed, .claimDropped, .routeChanged, .servicesLost,
+                .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
+                break
+            }
+        }
+        for new in after.sessions {
+            guard let old = before.session(new.id) else { continue }
+            let id = new.id
+            if old.isDucked != new.isDucked,
+                count({ if case .duckingChanged(id, _, _) = $0 { true } else { false } }) != 1
+            {
+                fault("\(id): ducking changed, not told once")
+            }
+            if old.isMuted != new.isMuted, count({ $0 == .mutedChanged(id, new.isMuted) }) != 1 {
+                fault("\(id): muting changed, not told once")
+            }
+        }
+    }
+
+    /// Everything that reads differently is announced, and nothing else; what others play only to active sessions.
+    private mutating func checkProperties() {
+        let always: SessionProperties = [.otherAudioPlaying, .silenceHint]
+        for new in after.sessions {
+            guard let old = before.session(new.id) else { continue }
+            var announced: SessionProperties = []
+            for case .propertiesChanged(new.id, let properties) in decision.effects { announced.formUnion(properties) }
+            var changed = EffectChecker.differences(old, in: before, new, in: after)
+            if new.state != .active { changed.subtract(always) }
+            var missing = changed.subtracting(announced)
+            var excess = announced.subtracting(changed)
+            // While it was not active it heard nothing of these two: what it must be told then depends on what it was
+            // told last, which the world keeps.
+            if old.state != .active, new.state == .active {
+                missing.subtract(always)
+                excess.subtract(always)
+            }
+            if !missing.isEmpty { fault("\(new.id): changed, not announced: \(missing)") }
+            if !excess.isEmpty { fault("\(new.id): announced, not changed: \(excess)") }
+        }
+    }
+
+    private mutating func checkManagerProperties() {
+        var changed: ManagerProperties = []
+        if before.isSilentMode != after.isSilentMode { changed.insert(.silentMode) }
+        if before.isScreenLocked != after.isScreenLocked { changed.insert(.screenLocked) }
+        if before.nowPlaying != after.nowPlaying { changed.insert(.nowPlaying) }
+        if before.audio?.route != after.audio?.route { changed.insert(.route) }
+        if before.audio?.inputs != after.audio?.inputs || before.audio?.outputs != after.audio?.outputs {
+            changed.insert(.ports)
+        }
+        if (before.audio == nil) != (after.audio == nil) { changed.insert(.server) }
+        var announced: ManagerProperties = []
+        for case .managerPropertiesChanged(let properties) in decision.effects { announced.formUnion(properties) }
+        // With the server everything about it comes and goes; what was empty on both sides may be announced.
+        let serverSide: ManagerProperties = changed.contains(.server) ? [.route, .ports] : []
+        if announced.subtracting(serverSide) != changed.subtracting(serverSide) {
+            fault("manager: announced \(announced.rawValue), changed \(changed.rawValue)")
+        }
+    }
+
+    // MARK: Invariants
+
+    static func brokenInvariants(of arbiter: Arbiter) -> [String] {
+        var faults: [String] = []
+        let sessions = arbiter.sessions
+        let owners = sessions.filter {
+            $0.state == .active && $0.sessionClass == .app && !$0.configuration.isMixable
+        }
+        if owners.count > 1 { faults.append("several own the sound: \(owners.map(\.id))") }
+        for session in sessions {
+            let id = session.id
+            if (session.state == .interrupted) != (session.interruption != nil) {
+                faults.append("\(id): \(session.state), interruption: \(session.interruption != nil)")
+            }
+            if session.claimExpires != nil, session.state != .inactive {
+                faults.append("\(id): a claim, yet not inactive")
+            }
+            if session.state != .interrupted, !session.waitingFor.isEmpty {
+                faults.append("\(id): waits, yet not interrupted")
+            }
+            if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty {
+                faults.append("\(id): interrupted, yet waits for nobody")
+            }
+            if session.waitingFor != session.waitingFor.sorted() { faults.append("\(id): waits out of order") }
+            for owner in session.waitingFor where arbiter.session(owner)?.holdsClaim != true || owner == id {
+                faults.append("\(id): waits for \(owner), who has no claim")
+            }
+            if session.isDucked {
+                let duckers = sessions.filter { $0.state == .active && $0.configuration.ducksOthers && $0.id != id }
+                if duckers.isEmpty { faults.append("\(id): lowered without a ducker") }
+                if session.sessionClass != .app { faults.append("\(id): a call or alert is lowered") }
+                if session.state != .active { faults.append("\(id): lowered, but \(session.state)") }
+            }
+        }
+        if let cycle = firstInCycle(of: arbiter) { faults.append("\(cycle): waits for itself in the end") }
+        if arbiter.nextDeadline != sessions.compactMap(\.claimExpires).min() { faults.append("another next deadline") }
+        return faults
+    }
+
+    private static func firstInCycle(of arbiter: Arbiter) -> SessionID? {
+        var settled: Set<SessionID> = []
+        // Whoever waits only for settled ones is settled; what remains is in a cycle, or waits for one.
+        var rest = arbiter.sessions
+        while true {
+            let (waiting, free) = rest.reduce(into: ([Session](), [Session]())) { parts, session in
+                if session.waitingFor.allSatisfy(settled.contains) {
+                    parts.1.append(session)
+                } else {
+                    parts.0.append(session)
+                }
+            }
+            if free.isEmpty { return waiting.first?.id }
+            settled.formUnion(free.map(\.id))
+            rest = waiting
+            if rest.isEmpty { return nil }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+import PluginAPI
+import SessionManager
+import Testing
+
+/// Long random runs over six sessions, reproducible from the seed that a failure prints.
+@Suite struct RandomRunTests {
+    @Test func seededRuns_coreAgreesWithTheModel() {
+        for seed in 1...200 as ClosedRange<UInt64> {
+            var run = RandomRun(seed: seed, isModelled: true)
+            if let failure = run.play(steps: 500) {
+                Issue.record("seed \(seed): \(failure)")
+                return
+            }
+        }
+    }
+
+    @Test func seededRunsWithRoutesAndServers_effectsAreLegal() {
+        for seed in 1001...1100 as ClosedRange<UInt64> {
+            var run = RandomRun(seed: seed, isModelled: false)
+            if let failure = run.play(steps: 300) {
+                Issue.record("seed \(seed): \(failure)")
+                return
+            }
+        }
+    }
+}
+
+/// Sebastiano Vigna's SplitMix64.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// What is plugged in, in the tests' one computer.
+enum Hardware {
+    static let speaker = Port(type: .speaker, name: "Speaker", uid: "speaker", channels: 2)
+    static let headphones = Port(type: .headphones, name: "Headphones", uid: "headphones", channels: 2)
+    static let microphone = Port(type: .microphoneBuiltIn, name: "Microphone", uid: "microphone", channels: 1)
+    static let headset = Port(type: .microphoneWired, name: "Headset", uid: "headset", channels: 1)
+
+    static let plugged = Audio(
+        route: Route(inputs: [headset], outputs: [headphones]), inputs: [microphone, headset],
+        outputs: [speaker, headphones])
+    static let unplugged = Audio(
+        route: Route(inputs: [microphone], outputs: [speaker]), inputs: [microphone], outputs: [speaker])
+}
+
+struct RandomRun {
+    private struct Step {
+        let event: Event
+        let at: Instant
+        /// What a `create` made in the full run: in a shorter one the numbers are others.
+        var made: SessionID?
+    }
+
+    private static let configurations: [Configuration] = [
+        .music, .music, .podcast, .mixing, .ambient, .initial, .mixingPodcast, .ducker, .prompt, .navigation,
+        .recording, .voice, .mixingVoice, .of(.multiRoute), .of(.multiRoute, .spokenAudio, .duckOthers),
+        .of(.ambient, .voicePrompt, .duckOthers), .of(.audioProcessing), .of(.playAndRecord, .spokenAudio),
+    ]
+
+    private let isModelled: Bool
+    private let settings: Arbiter.Settings
+    private var random: SplitMix64
+    private var isPlugged = true
+
+    init(seed: UInt64, isModelled: Bool) {
+        random = SplitMix64(seed: seed)
+        self.isModelled = isModelled
+        var settings = Arbiter.Settings()
+        // Odd numbers of microseconds, so that no event falls on the very edge.
+        settings.grace = 3.000_001
+        settings.maxAge = seed.isMultiple(of: 2) ? 20.000_003 : 0
+        settings.maxSessions = 7
+        settings.maxSessionsPerClient = 3
+        self.settings = settings
+    }
+
+    /// The first fault, with the shortest sequence found that still shows it; nil: none.
+    mutating func play(steps count: Int) -> String? {
+        var world = World(settings: settings, checksEffects: !isModelled)
+        var steps: [Step] = []
+        for number in 0..<count {
+            for event in nextEvents(world, number) {
+                var faults: [String] = []
+                steps.append(Step(event: event, at: world.now))
+                let (decision, found) = world.step(event)
+                steps[steps.count - 1].made = decision.created
+                faults += found
+                if !faults.isEmpty { return report(shortened(steps), in: settings) }
+            }
+            let pause: ClosedRange<Double> = Int.random(in: 0..<12, using: &random) == 0 ? 0...6 : 0...0.5
+            let next = world.now.advanced(bySeconds: Double.random(in: pause, using: &random))
+            while let deadline = world.arbiter.nextDeadline, deadline <= next {
+                world.now = deadline
+                steps.append(Step(event: .timePassed, at: deadline))
+                let faults = world.step(.timePassed).faults
+                if !faults.isEmpty { return report(shortened(steps), in: settings) }
+            }
+            world.now = next
+        }
+        return nil
+    }
+
+    // MARK: What happens next
+
+    private mutating func pick<T>(_ choices: [T]) -> T { choices.randomElement(using: &random)! }
+
+    private mutating func nextEvents(_ world: World, _ number: Int) -> [Event] {
+        if number == 0 { return [.servicesReset(Hardware.plugged)] }
+        let last = world.arbiter.sessions.last?.id.number ?? 0
+        if world.arbiter.sessions.count < 6 { return newcomer(last) }
+        // Now and then one that is no more, or never was.
+        let isStray = Int.random(in: 0..<60, using: &random) == 0
+        let id = isStray ? SessionID(UInt64.random(in: 0...last + 3, using: &random)) : pick(world.arbiter.sessions).id
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<38: return [.activate(id)]
+        case 38..<58: return [.deactivate(id, notifyOthers: Bool.random(using: &random))]
+        case 58..<70: return [.setCategory(id, pick(RandomRun.configurations))]
+        case 70..<72: return [.close(id)]
+        case 72..<75: return [.clientVanished(ClientID(UInt64.random(in: 1...4, using: &random)))]
+        case 75..<80: return [.setForeground(id, Int.random(in: 0..<3, using: &random) > 0)]
+        case 80..<84: return [.setSilentMode(Bool.random(using: &random))]
+        case 84..<86: return [.setScreenLocked(Bool.random(using: &random))]
+        case 86..<90: return [.soundingChanged(sounding(world))]
+        case 90..<92: return newcomer(last)
+        case 92..<95:
+            isPlugged.toggle()
+            return isPlugged
+                ? [.routeChanged(.newDeviceAvailable, Hardware.plugged)]
+                : [.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)]
+        default: return isModelled ? [.activate(id)] : [beyondTheModel(id)]
+        }
+    }
+
+    private mutating func beyondTheModel(_ id: SessionID) -> Event {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: return .microphoneMuted(Bool.random(using: &random))
+        case 1: return .servicesLost
+        case 2: return .servicesReset(isPlugged ? Hardware.plugged : Hardware.unplugged)
+        case 3: return .overrideOutput(id, pick(OutputOverride.allCases))
+        case 4: return .setPreferredInput(id, uid: pick(["", "microphone", "headset", "none such"]))
+        case 5: return .portsChanged(isPlugged ? Hardware.plugged : Hardware.unplugged)
+        case 6:
+            var settings = settings
+            settings.grace = pick([1.000_001, 3.000_001])
+            return .settingsChanged(settings)
+        default:
+            var preferences = Preferences()
+            preferences.noInterruptionsFromAlerts = Bool.random(using: &random)
+            return .setPreferences(id, preferences)
+        }
+    }
+
+    private mutating func sounding(_ world: World) -> Sounding? {
+        if Int.random(in: 0..<3, using: &random) == 0 { return nil }
+        let sessions = world.arbiter.sessions.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
+        return Sounding(sessions: Set(sessions.map(\.id)), others: Int.random(in: 0..<4, using: &random) == 0)
+    }
+
+    /// Numbers only ascend, so the next one is known only where no later one has gone; preferences then fall away.
+    private mutating func newcomer(_ last: UInt64) -> [Event] {
+        let sessionClass: SessionClass =
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0: .call
+            case 1: .alert
+            default: .app
+            }
+        let new = NewSession(
+            name: "n", client: ClientID(UInt64.random(in: 1...4, using: &random)), sessionClass: sessionClass,
+            configuration: pick(RandomRun.configurations), notifiesOnExit: Bool.random(using: &random))
+        var preferences = Preferences()
+        preferences.interruptsOnRouteDisconnect = Int.random(in: 0..<4, using: &random) > 0
+        preferences.noInterruptionsFromAlerts = Int.random(in: 0..<4, using: &random) == 0
+        return [.create(new), .setPreferences(SessionID(last + 1), preferences)]
+    }
+
+    // MARK: Shorter
+
+    private func faults(_ steps: [Step]) -> [String] {
+        replay(steps).faults
+    }
+
+    private func replay(_ steps: [Step]) -> (faults: [String], told: [String]) {
+        var world = World(settings: settings, checksEffects: !isModelled)
+        var numbers: [SessionID: SessionID] = [:]
+        var told: [String] = []
+        for step in steps {
+            if case .timePassed = step.event { continue }
+            while let deadline = world.arbiter.nextDeadline, deadline <= step.at {
+                world.now = deadline
+                told.append("  \(Double(deadline.microseconds) / 1_000_000) s: time passed")
+                let faults = world.step(.timePassed).faults
+                if !faults.isEmpty { return (faults, told) }
+            }
+            world.now = step.at
+            let event = step.event.renumbered { numbers[$0] ?? SessionID(1_000_000 + $0.number) }
+            told.append("  \(Double(step.at.microseconds) / 1_000_000) s: \(shortText(event))")
+            let (decision, faults) = world.step(event)
+            if let made = step.made { numbers[made] = decision.created }
+            if !faults.isEmpty { return (faults, told) }
+        }
+        // A fault at a deadline comes after the last of the others.
+        while let deadline = world.arbiter.nextDeadline {
+            world.now = deadline
+            told.append("  \(Double(deadline.microseconds) / 1_000_000) s: time passed")
+            let faults = world.step(.timePassed).faults
+            if !faults.isEmpty { return (faults, told) }
+        }
+        return ([], told)
+    }
+
+    /// Of the same kind: the same words with other numbers.
+    private func kind(_ faults: [String]) -> String { faults.first?.filter { !$0.isNumber } ?? "" }
+
+    /// Leaves out what is not needed for that fault, in ever smaller pieces.
+    private func shortened(_ steps: [Step]) -> [Step] {
+        let wanted = kind(faults(steps))
+        var shortest = steps
+        var piece = max(1, steps.count / 2)
+        while true {
+            var start = 0
+            var hasShrunk = false
+            while start < shortest.count {
+                var candidate = shortest
+                candidate.removeSubrange(start..<min(start + piece, candidate.count))
+                if kind(faults(candidate)) == wanted {
+                    shortest = candidate
+                    hasShrunk = true
+                } else {
+                    start += piece
+                }
+            }
+            if piece == 1, !hasShrunk { return shortest }
+            piece = max(1, piece / 2)
+        }
+    }
+
+    private func report(_ steps: [Step], in settings: Arbiter.Settings) -> String {
+        let (faults, told) = replay(steps)
+        return "\(faults)\nafter (grace \(settings.grace), max-age \(settings.maxAge)):\n"
+            + told.joined(separator: "\n")
+    }
+}
+
+extension Event {
+    /// The same event about other sessions.
+    fileprivate func renumbered(_ number: (SessionID) -> SessionID) -> Event {
+        switch self {
+        case .setCategory(let id, let configuration): .setCategory(number(id), configuration)
+        case .activate(let id): .activate(number(id))
+        case .deactivate(let id, let notifyOthers): .deactivate(number(id), notifyOthers: notifyOthers)
+        case .overrideOutput(let id, let override): .overrideOutput(number(id), override)
+        case .setPreferredInput(let id, let uid): .setPreferredInput(number(id), uid: uid)
+        case .setPreferences(let id, let preferences): .setPreferences(number(id), preferences)
+        case .close(let id): .close(number(id))
+        case .setForeground(let id, let isForeground): .setForeground(number(id), isForeground)
+        case .soundingChanged(let sounding):
+            .soundingChanged(
+                sounding.map { Sounding(sessions: Set($0.sessions.map(number)), others: $0.others) })
+        case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
+            .portsChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            self
+        }
+    }
+}

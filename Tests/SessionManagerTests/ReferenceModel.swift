@@ -1,0 +1,327 @@
+import PluginAPI
+import SessionManager
+
+/// What somebody is told because of one event, without the order between different kinds.
+enum Told: Hashable {
+    case began(SessionID, InterruptionReason, by: SessionID?)
+    case ended(SessionID, shouldResume: Bool, microseconds: UInt64, InterruptionReason)
+    case ducked(SessionID, Bool)
+    case muted(SessionID, Bool)
+    case hint(SessionID, Bool)
+}
+
+/// Behaviour §1–§6 a second time, read from the text alone: rule by rule, edge by edge, slow and plain.
+///
+/// Everything that can be derived (lowered, muted, hints, now playing) is a function over all pairs; only states, edges
+/// "waiter waits for owner" and the times are kept.
+struct ReferenceModel {
+    enum Status: Hashable {
+        case idle
+        /// After `ended`, within the grace time.
+        case released(until: Instant)
+        case playing
+        case stopped(Stretch)
+    }
+
+    /// From one `began` to its `ended`.
+    struct Stretch: Hashable {
+        let number: Int
+        let since: Instant
+        let reason: InterruptionReason
+        let by: SessionID?
+        /// Someone it waited for left without recommending to resume.
+        var isSpoiled = false
+    }
+
+    struct Person {
+        let id: SessionID
+        let client: ClientID
+        let sessionClass: SessionClass
+        let notifiesOnExit: Bool
+        var configuration: Configuration
+        var isForeground = true
+        var preferences = Preferences()
+        var status = Status.idle
+        /// Counts activations; 0: never.
+        var lastActive = 0
+
+        var isPlaying: Bool { status == .playing }
+        var stretch: Stretch? { if case .stopped(let stretch) = status { stretch } else { nil } }
+        var deadline: Instant? { if case .released(let until) = status { until } else { nil } }
+        var holdsClaim: Bool { status != .idle }
+        var isPrivileged: Bool { sessionClass != .app }
+        var category: Category { configuration.category }
+        var mixes: Bool { category == .ambient || configuration.options.contains(.mixWithOthers) }
+        var isNonMixable: Bool { isPrivileged || !mixes }
+        var outputs: Bool { category != .record && category != .audioProcessing }
+        var inputs: Bool { category == .record || category == .playAndRecord || category == .multiRoute }
+    }
+
+    struct Edge: Hashable {
+        let waiter: SessionID
+        let owner: SessionID
+    }
+
+    struct Outcome {
+        var refusal: SessionError.Code?
+        var interruptions: [Told] = []
+        /// Lowering, muting, hints: one per session and kind, in no particular order.
+        var others: Set<Told> = []
+    }
+
+    struct Refusal: Error {
+        let code: SessionError.Code
+    }
+
+    var settings: Arbiter.Settings
+    var people: [Person] = []
+    var edges: [Edge] = []
+    var isSilent = false
+    var isLocked = false
+    var sounding: Sounding?
+    var audio: Audio?
+    private(set) var lastID: UInt64 = 0
+    private var activations = 0
+    private var stretches = 0
+    private var outcome = Outcome()
+    private var now = Instant(microseconds: 0)
+
+    init(settings: Arbiter.Settings = Arbiter.Settings()) { self.settings = settings }
+
+    // MARK: What follows
+
+    func person(_ id: SessionID) -> Person? { people.first { $0.id == id } }
+
+    func waits(of id: SessionID) -> [SessionID] {
+        edges.filter { $0.waiter == id }.map(\.owner).sorted()
+    }
+
+    /// §6: the silent switch and the screen lock mute the two ambient categories, whatever their state.
+    func isMuted(_ person: Person) -> Bool {
+        (person.category == .ambient || person.category == .soloAmbient) && (isSilent || isLocked)
+    }
+
+    /// §4: an app session with an output is lowered while anybody else active ducks, unless it ducks itself.
+    func isDucked(_ person: Person) -> Bool {
+        guard person.isPlaying, !person.isPrivileged, person.outputs else { return false }
+        guard !person.configuration.options.contains(.duckOthers) else { return false }
+        return people.contains {
+            $0.id != person.id && $0.isPlaying && $0.configuration.options.contains(.duckOthers)
+        }
+    }
+
+    /// §6: judged by the streams, else by the state.
+    func sounds(_ person: Person) -> Bool {
+        if let sounding { return sounding.sessions.contains(person.id) }
+        return person.isPlaying && person.outputs && !isMuted(person)
+    }
+
+    func hearsOthers(_ person: Person) -> Bool {
+        if let sounding, sounding.others { return true }
+        return people.contains { $0.id != person.id && sounds($0) }
+    }
+
+    func hint(_ person: Person) -> Bool {
+        people.contains { $0.id != person.id && $0.isNonMixable && sounds($0) }
+    }
+
+    /// §4: the non-mixable app session with an output that activated last among those still holding a claim.
+    var nowPlaying: SessionID? {
+        people.filter { !$0.isPrivileged && !$0.mixes && $0.outputs && $0.holdsClaim }
+            .max { $0.lastActive < $1.lastActive }?.id
+    }
+
+    var nextDeadline: Instant? { people.compactMap(\.deadline).min() }
+
+    func cell(_ new: Person, over old: Person) -> SpecMatrix.Cell {
+        if new.sessionClass == .alert, !old.isPrivileged, old.preferences.noInterruptionsFromAlerts { return .mix }
+        return SpecMatrix.cell(
+            SpecMatrix.row(new.sessionClass, new.configuration), hasInput: new.inputs,
+            over: SpecMatrix.column(old.sessionClass, old.configuration))
+    }
+
+    // MARK: What happens
+
+    mutating func handle(_ event: Event, at instant: Instant) -> Outcome {
+        outcome = Outcome()
+        now = instant
+        let before = self
+        do {
+            try carryOut(event)
+        } catch {
+            self = before
+            return Outcome(refusal: error.code)
+        }
+        release()
+        for person in people {
+            guard let old = before.person(person.id) else { continue }
+            if before.isDucked(old) != isDucked(person) { outcome.others.insert(.ducked(person.id, isDucked(person))) }
+            if before.isMuted(old) != isMuted(person) { outcome.others.insert(.muted(person.id, isMuted(person))) }
+            if before.hint(old) != hint(person), person.isPlaying, person.isForeground {
+                outcome.others.insert(.hint(person.id, hint(person)))
+            }
+        }
+        return outcome
+    }
+
+    private mutating func carryOut(_ event: Event) throws(Refusal) {
+        switch event {
+        case .create(let new):
+            if people.count >= settings.maxSessions { throw Refusal(code: .resourceNotAvailable) }
+            if people.filter({ $0.client == new.client }).count >= settings.maxSessionsPerClient {
+                throw Refusal(code: .resourceNotAvailable)
+            }
+            lastID += 1
+            people.append(
+                Person(
+                    id: SessionID(lastID), client: new.client, sessionClass: new.sessionClass,
+                    notifiesOnExit: new.notifiesOnExit, configuration: new.configuration))
+        case .activate(let id): try activate(place(of: id))
+        case .setCategory(let id, let configuration): try change(place(of: id), to: configuration)
+        case .deactivate(let id, let notifyOthers):
+            let place = try place(of: id)
+            leave(id, recommends: notifyOthers)
+            people[place].status = .idle
+        case .close(let id):
+            let place = try place(of: id)
+            leave(id, recommends: people[place].notifiesOnExit)
+            people.remove(at: place)
+        case .clientVanished(let client):
+            let theirs = people.filter { $0.client == client }
+            for person in theirs { leave(person.id, recommends: person.notifiesOnExit) }
+            people.removeAll { $0.client == client }
+        case .setForeground(let id, let isForeground): people[try place(of: id)].isForeground = isForeground
+        case .setPreferences(let id, let preferences): people[try place(of: id)].preferences = preferences
+        case .setSilentMode(let isOn): isSilent = isOn
+        case .setScreenLocked(let isOn): isLocked = isOn
+        case .soundingChanged(let new): sounding = new
+        case .timePassed: expire()
+        case .routeChanged(let reason, let new):
+            // Without a server there is no route that could change.
+            guard let old = audio else { break }
+            audio = new
+            if reason == .oldDeviceUnavailable { unplug(old.route.outputs, left: new.outputs) }
+        case .servicesReset(let new): audio = new
+        case .portsChanged(let new): if audio != nil { audio = new }
+        case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
+            fatalError("the model does not know of \(event.name)")
+        }
+    }
+
+    private func place(of id: SessionID) throws(Refusal) -> Int {
+        guard let place = people.firstIndex(where: { $0.id == id }) else { throw Refusal(code: .expiredSession) }
+        return place
+    }
+
+    /// §4: the background first, then everyone active.
+    private func judge(_ new: Person) throws(Refusal) {
+        if !new.isPrivileged, !new.isForeground {
+            if new.category == .ambient || new.category == .soloAmbient { throw Refusal(code: .cannotStartPlaying) }
+            if new.category == .playAndRecord, new.mixes { throw Refusal(code: .cannotStartRecording) }
+            if !new.mixes, nowPlaying != new.id { throw Refusal(code: .cannotInterruptOthers) }
+        }
+        for old in people where old.isPlaying && old.id != new.id {
+            if cell(new, over: old) == .refused { throw Refusal(code: .insufficientPriority) }
+        }
+    }
+
+    private mutating func activate(_ place: Int) throws(Refusal) {
+        if people[place].isPlaying { return }
+        try judge(people[place])
+        take(place)
+    }
+
+    /// §1: while active, judged as a fresh activation; the same again changes nothing.
+    private mutating func change(_ place: Int, to configuration: Configuration) throws(Refusal) {
+        if people[place].configuration == configuration { return }
+        var changed = people[place]
+        changed.configuration = configuration
+        if changed.isPlaying { try judge(changed) }
+        people[place] = changed
+        for edge in edges where edge.waiter == changed.id || edge.owner == changed.id {
+            if let waiter = person(edge.waiter), let owner = person(edge.owner), cell(owner, over: waiter) != .interrupt
+            {
+                remove(edge, recommends: false)
+            }
+        }
+        if changed.isPlaying { take(place) }
+    }
+
+    /// It is active now, newest of all: who conflicts is interrupted, most recently active first; who is interrupted
+    /// already waits for it too (R1, R3).
+    private mutating func take(_ place: Int) {
+        let new = people[place]
+        let conflicting = people.filter { $0.id != new.id && cell(new, over: $0) == .interrupt }
+        for victim in conflicting.filter(\.isPlaying).sorted(by: { $0.lastActive > $1.lastActive }) {
+            stop(victim.id, .default, by: new.id)
+        }
+        for waiter in conflicting where person(waiter.id)!.stretch != nil {
+            let edge = Edge(waiter: waiter.id, owner: new.id)
+            if !edges.contains(edge) { edges.append(edge) }
+        }
+        edges.removeAll { $0.waiter == new.id }
+        activations += 1
+        people[place].status = .playing
+        people[place].lastActive = activations
+    }
+
+    private mutating func stop(_ id: SessionID, _ reason: InterruptionReason, by: SessionID?) {
+        let place = people.firstIndex { $0.id == id }!
+        stretches += 1
+        people[place].status = .stopped(Stretch(number: stretches, since: now, reason: reason, by: by))
+        outcome.interruptions.append(.began(id, reason, by: by))
+    }
+
+    /// It is no longer in anyone's way, and gives up its own claim (R5, R7, R11, R12). A call or an alert always
+    /// recommends to resume.
+    private mutating func leave(_ id: SessionID, recommends: Bool) {
+        let isPrivileged = person(id)!.isPrivileged
+        for edge in edges where edge.owner == id { remove(edge, recommends: recommends || isPrivileged) }
+        edges.removeAll { $0.waiter == id }
+    }
+
+    private mutating func remove(_ edge: Edge, recommends: Bool) {
+        edges.removeAll { $0 == edge }
+        let place = people.firstIndex { $0.id == edge.waiter }!
+        if !recommends, var stretch = people[place].stretch {
+            stretch.isSpoiled = true
+            people[place].status = .stopped(stretch)
+        }
+    }
+
+    /// R6: the claim runs out; those who waited are not recommended to resume.
+    private mutating func expire() {
+        for person in people {
+            guard let deadline = person.deadline, deadline <= now else { continue }
+            for edge in edges where edge.owner == person.id { remove(edge, recommends: false) }
+            people[people.firstIndex { $0.id == person.id }!].status = .idle
+        }
+    }
+
+    /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise.
+    private mutating func unplug(_ used: [Port], left: [Port]) {
+        let isGone = used.contains { port in !left.contains { $0.uid == port.uid && $0.isAvailable } }
+        guard isGone else { return }
+        guard let id = nowPlaying, let person = person(id), person.isPlaying else { return }
+        if person.preferences.interruptsOnRouteDisconnect { stop(id, .routeDisconnected, by: nil) }
+    }
+
+    /// R4, R5, R8, R10: who waits for nobody any more is told, last interrupted first, and has the grace time.
+    private mutating func release() {
+        let free = people.filter { person in
+            guard let stretch = person.stretch, stretch.reason != .routeDisconnected else { return false }
+            return !edges.contains { $0.waiter == person.id }
+        }
+        for person in free.sorted(by: { $0.stretch!.number > $1.stretch!.number }) {
+            let stretch = person.stretch!
+            let lasted = now.microseconds - stretch.since.microseconds
+            let isTooOld = settings.maxAge > 0 && Double(lasted) > settings.maxAge * 1_000_000
+            outcome.interruptions.append(
+                .ended(
+                    person.id, shouldResume: !stretch.isSpoiled && !isTooOld, microseconds: lasted, stretch.reason))
+            let grace = UInt64(settings.grace * 1_000_000)
+            people[people.firstIndex { $0.id == person.id }!].status =
+                .released(until: Instant(microseconds: now.microseconds + grace))
+        }
+    }
+}
