@@ -57,7 +57,7 @@ final class Item {
                 + " ! audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop)
         guard let origin = pipeline.child("source"), let volume = pipeline.child("volume"),
             let duck = pipeline.child("duck"), let sink = pipeline.child("sink"),
-            let splice = Splice(in: pipeline, from: "head", to: "volume")
+            let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop)
         else { throw PipelineError(message: "the pipeline is not whole") }
         (self.pipeline, self.splice, self.sink) = (pipeline, splice, sink)
         self.volume = GainRamp(volume, gain: 1)
