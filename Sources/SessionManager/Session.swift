@@ -37,11 +37,25 @@ public struct Interruption: Sendable, Hashable {
     public let since: Instant
     public let rule: Rule
     /// Interruptions in the order they were told.
-    let order: UInt64
+    public let order: UInt64
     /// Held by the muted microphone, whoever else is waited for.
-    var microphoneMuted: Bool
+    public internal(set) var microphoneMuted: Bool
     /// Whether everyone who has left so far recommended to resume (R8).
-    var recommendsResume = true
+    public internal(set) var recommendsResume: Bool
+
+    public init(
+        reason: InterruptionReason, by: SessionID?, byName: String, since: Instant, rule: Rule, order: UInt64,
+        microphoneMuted: Bool = false, recommendsResume: Bool = true
+    ) {
+        self.reason = reason
+        self.by = by
+        self.byName = byName
+        self.since = since
+        self.rule = rule
+        self.order = order
+        self.microphoneMuted = microphoneMuted
+        self.recommendsResume = recommendsResume
+    }
 
     /// A disconnected route never comes back by itself.
     var endsByItself: Bool { reason != .routeDisconnected }

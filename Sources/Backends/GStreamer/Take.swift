@@ -61,7 +61,8 @@ final class Take {
             throw SessionError(.cannotStartRecording, "GStreamer cannot record: \(error.message)")
         }
         guard let source = pipeline.child("device"), let file = pipeline.child("file"),
-            let samples = pipeline.child("samples"), let splice = Splice(in: pipeline, from: "head", to: "tail"),
+            let samples = pipeline.child("samples"),
+            let splice = Splice(in: pipeline, from: "head", to: "tail", on: loop),
             let pad = gst_element_get_static_pad(samples, "src")
         else {
             Glibc.close(descriptor)
