@@ -91,7 +91,7 @@ import Testing
         let recorder = try recording(studio)
         try studio.stage.pulse.unloadModule(module)
         #expect(recorder.comes(to: "paused"))
-        #expect(try seconds(studio.file) > 0.2)
+        #expect(try eventually { try seconds(studio.file) > 0.2 })
         #expect(recorder.signals == [])
     }
 
