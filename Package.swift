@@ -98,7 +98,9 @@ let package = Package(
             name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport"], path: "Fuzz/sessiond-fuzz",
             swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
-        tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
+        // The rules a second time, written independently.
+        room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
+        tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
@@ -106,7 +108,11 @@ let package = Package(
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests(
-            "DaemonTests", ["SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing"]),
+            "DaemonTests",
+            [
+                "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
+                "SessionManager", "ReferenceModel",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -39,13 +39,16 @@ public final class EventLoop {
     /// Iterates until `condition` holds; false where `timeout` seconds passed first.
     @discardableResult
     public func iterate(timeout: Double, until condition: () -> Bool) -> Bool {
-        let deadline = Timer(on: self) {}
-        deadline.arm(after: timeout)
         let end = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
-        while !condition() {
-            if MonotonicClock.now() >= end || !iterate() { return condition() }
+        // The timer is what ends the last wait: it must not fire before the end, nor go before it fires.
+        let deadline = Timer(on: self) {}
+        deadline.arm(at: end)
+        return withExtendedLifetime(deadline) {
+            while !condition() {
+                if MonotonicClock.now() >= end || !iterate() { return condition() }
+            }
+            return true
         }
-        return true
     }
 
     /// Ends ``run()`` with that code after the current dispatch.

@@ -2,6 +2,8 @@ import PluginAPI
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// Limits, numbers, refusals, repetition, the history and the explanations.
 @Suite struct ArbiterTests {
     // MARK: Limits and numbers

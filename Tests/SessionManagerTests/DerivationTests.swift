@@ -2,6 +2,8 @@ import PluginAPI
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// Lowering, muting, hints: what follows from all requests together (behaviour §4, §6).
 @Suite struct DerivationTests {
     // MARK: Ducking

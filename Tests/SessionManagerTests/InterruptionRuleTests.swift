@@ -2,6 +2,8 @@ import PluginAPI
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// Behaviour §5, R1 to R15, each in a short scenario.
 @Suite struct InterruptionRuleTests {
     /// A < B < C: three players, each interrupted by the next.

@@ -2,6 +2,8 @@ import PluginAPI
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// Behaviour §4's table, cell by cell, and the order of what is checked before it.
 @Suite struct MatrixTests {
     typealias Member = (sessionClass: SessionClass, configuration: Configuration)

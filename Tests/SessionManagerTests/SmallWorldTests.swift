@@ -2,6 +2,8 @@ import PluginAPI
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// Every sequence of events up to a length over three sessions, in several casts.
 @Suite struct SmallWorldTests {
     struct Role: Sendable {

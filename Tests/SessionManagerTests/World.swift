@@ -2,6 +2,8 @@ import PluginAPI
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// The core and the model side by side: every event goes to both, and every difference is a fault.
 struct World {
     private(set) var arbiter: Arbiter
