@@ -92,6 +92,11 @@ let package = Package(
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
+        // Counts allocations, so it is linked into nothing else.
+        .target(name: "AllocationCount", path: "Benchmarks/AllocationCount"),
+        .executableTarget(
+            name: "sessiond-benchmark", dependencies: ["SessionManager", "PluginAPI", "AllocationCount"],
+            path: "Benchmarks/Core", swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
