@@ -14,11 +14,13 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
 programs = sessiond sessionctl sessiond-player sessiond-recorder
-release = swift build --configuration release --static-swift-stdlib
+# What the flags of the linker save is in docs/adr/0002-footprint.md.
+release = swift build --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release check format install uninstall clean
+.PHONY: help run test build release bench check format install uninstall clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,6 +43,11 @@ build: ## everything, for debugging
 release: ## optimized, with the Swift library inside
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
+
+bench: ## what it costs, beside peers on the same machine; IDLE=60 watches the idle daemon for a minute
+	@Scripts/setup build
+	@for program in sessiond sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@Benchmarks/run
 
 check: ## everything that must hold before a change is in
 	@Scripts/setup

@@ -97,6 +97,11 @@ let package = Package(
         .executableTarget(
             name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport"], path: "Fuzz/sessiond-fuzz",
             swiftSettings: strict),
+        // Counts allocations, so it is linked into nothing else.
+        .target(name: "AllocationCount", path: "Benchmarks/AllocationCount"),
+        .executableTarget(
+            name: "sessiond-benchmark", dependencies: ["SessionManager", "PluginAPI", "AllocationCount"],
+            path: "Benchmarks/Core", swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),

@@ -21,6 +21,8 @@ public enum MonotonicClock {
 public final class Timer {
     private let descriptor: Int32
     private var watch: IOWatch?
+    /// What the kernel was told last; disarming what is not armed, as after most events, then costs nothing.
+    private var isArmed = false
 
     public init(on loop: EventLoop, _ handler: @escaping () -> Void) {
         descriptor = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
@@ -47,9 +49,12 @@ public final class Timer {
     /// Fires when ``MonotonicClock`` reaches `instant`; at once where it has. Replaces an earlier arming.
     public func arm(at instant: UInt64) { set(microseconds: max(1, instant), absolute: true) }
 
-    public func disarm() { set(microseconds: 0, absolute: false) }
+    public func disarm() {
+        if isArmed { set(microseconds: 0, absolute: false) }
+    }
 
     private func set(microseconds: UInt64, absolute: Bool) {
+        isArmed = microseconds > 0
         var value = itimerspec()
         value.it_value.tv_sec = Int(clamping: microseconds / 1_000_000)
         value.it_value.tv_nsec = Int(microseconds % 1_000_000) * 1_000

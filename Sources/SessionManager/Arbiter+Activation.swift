@@ -109,7 +109,10 @@ extension Arbiter {
             case .interrupt: if sessions[other].standing.conflicts(with: place) { victims.append(other) }
             }
         }
-        return victims.sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
+        if victims.count > 1 {
+            victims.sort { sessions[$0].standing.activation > sessions[$1].standing.activation }
+        }
+        return victims
     }
 
     private func judgeBackground(_ session: Session, _ configuration: Configuration) throws(SessionError) {

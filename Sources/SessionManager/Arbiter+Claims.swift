@@ -30,10 +30,11 @@ extension Arbiter {
     ) {
         guard !gone.isEmpty else { return }
         var released: [Int] = []
-        for x in sessions.indices where !sessions[x].waitingFor.isEmpty {
-            let left = sessions[x].waitingFor.filter { gone.contains($0) }
-            guard !left.isEmpty else { continue }
-            stopWaiting(x, for: left, recommends: left.allSatisfy(recommends))
+        // Only who is interrupted waits.
+        for x in sessions.indices where sessions[x].standing.state == .interrupted {
+            guard sessions[x].waitingFor.contains(where: gone.contains) else { continue }
+            let isRecommended = sessions[x].waitingFor.allSatisfy { !gone.contains($0) || recommends($0) }
+            stopWaiting(x, for: gone, recommends: isRecommended)
             if isOver(x) { released.append(x) }
         }
         end(released, at: now, rule: rule, &effects)
@@ -42,7 +43,7 @@ extension Arbiter {
     /// A wait between two that no longer conflict is over, and recommends nothing (§1).
     mutating func dissolveWaits(at now: Instant, _ effects: inout Effects) {
         var released: [Int] = []
-        for x in sessions.indices where sessions[x].interruption != nil {
+        for x in sessions.indices where sessions[x].standing.state == .interrupted {
             let isFreed = sessions[x].interruption?.microphoneMuted == true && !obeysMutedMicrophone(x)
             let dissolved = sessions[x].waitingFor.filter { id in
                 guard let other = index(of: id) else { return true }
@@ -102,9 +103,11 @@ extension Arbiter {
 
     /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
     private mutating func end(_ released: [Int], at now: Instant, rule: Rule, _ effects: inout Effects) {
-        for x in released.sorted(by: {
-            sessions[$0].interruption?.order ?? 0 > sessions[$1].interruption?.order ?? 0
-        }) {
+        var released = released
+        if released.count > 1 {
+            released.sort { sessions[$0].interruption?.order ?? 0 > sessions[$1].interruption?.order ?? 0 }
+        }
+        for x in released {
             guard let interruption = sessions[x].interruption else { continue }
             let duration = now.since(interruption.since)
             let isFresh = settings.maxAge <= 0 || now <= interruption.since.advanced(bySeconds: settings.maxAge)

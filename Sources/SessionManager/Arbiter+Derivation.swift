@@ -9,25 +9,34 @@ extension Arbiter {
         var sounding = 0
         var exclusive = 0
         var playing: (activation: UInt64, id: SessionID)?
+        let mutes = isSilentMode || isScreenLocked
+        let byState = self.sounding == nil
         for x in sessions.indices {
-            updateMuted(x, &effects)
-            if sessions[x].standing.isDucker { duckers += 1 }
-            if sounds(x) {
-                sounding += 1
-                if !sessions[x].standing.isMixable { exclusive += 1 }
-            }
-            if sessions[x].standing.holdsClaim, sessions[x].standing.canBeNowPlaying,
-                sessions[x].standing.activation > playing?.activation ?? 0
+            if (mutes && sessions[x].standing.configuration.category.obeysSilentSwitch) != sessions[x].standing.isMuted
             {
-                playing = (sessions[x].standing.activation, sessions[x].id)
+                toggleMuted(x, &effects)
+            }
+            let standing = sessions[x].standing
+            if standing.isDucker { duckers += 1 }
+            if standing.sounds(byState: byState) {
+                sounding += 1
+                if !standing.isMixable { exclusive += 1 }
+            }
+            if standing.holdsClaim, standing.canBeNowPlaying, standing.activation > playing?.activation ?? 0 {
+                playing = (standing.activation, sessions[x].id)
             }
         }
+        let othersSound = self.sounding?.others == true
         for x in sessions.indices {
-            updateDucked(x, duckers > 0, &effects)
-            let own = sounds(x)
-            let others = sounding - (own ? 1 : 0)
-            let othersExclusive = exclusive - (own && !sessions[x].standing.isMixable ? 1 : 0)
-            updateHints(x, others > 0 || self.sounding?.others == true, othersExclusive > 0, &effects)
+            let standing = sessions[x].standing
+            let own = standing.sounds(byState: byState)
+            let ducked = duckers > 0 && standing.canBeDucked
+            let others = othersSound || sounding - (own ? 1 : 0) > 0
+            let othersExclusive = exclusive - (own && !standing.isMixable ? 1 : 0) > 0
+            // Most sessions read as before in most events: they must cost next to nothing.
+            if standing.reads(ducked: ducked, others: others, exclusive: othersExclusive) { continue }
+            updateDucked(x, ducked, &effects)
+            updateHints(x, others, othersExclusive, &effects)
         }
         if playing?.id != nowPlaying {
             nowPlaying = playing?.id
@@ -36,22 +45,23 @@ extension Arbiter {
         tellProperties(&effects)
     }
 
-    private func sounds(_ x: Int) -> Bool {
-        guard let sounding else { return sessions[x].standing.soundsByState }
-        return sounding.sessions.contains(sessions[x].id)
+    /// Takes over what the server's streams say.
+    mutating func hear(_ sounding: Sounding?) {
+        self.sounding = sounding
+        for x in sessions.indices {
+            sessions[x].standing.isHeard = sounding?.sessions.contains(sessions[x].id) == true
+        }
     }
 
-    private mutating func updateMuted(_ x: Int, _ effects: inout Effects) {
-        let muted = (isSilentMode || isScreenLocked) && sessions[x].standing.configuration.category.obeysSilentSwitch
-        guard muted != sessions[x].standing.isMuted else { return }
+    private mutating func toggleMuted(_ x: Int, _ effects: inout Effects) {
+        let muted = !sessions[x].standing.isMuted
         sessions[x].standing.isMuted = muted
         sessions[x].standing.changes.insert(.muted)
         let effect = Effect.mutedChanged(sessions[x].id, muted)
         if muted { effects.restrict(effect) } else { effects.grant(effect) }
     }
 
-    private mutating func updateDucked(_ x: Int, _ isDucking: Bool, _ effects: inout Effects) {
-        let ducked = isDucking && sessions[x].standing.canBeDucked
+    private mutating func updateDucked(_ x: Int, _ ducked: Bool, _ effects: inout Effects) {
         guard ducked != sessions[x].standing.isDucked else { return }
         sessions[x].standing.isDucked = ducked
         sessions[x].standing.changes.insert(.ducked)

@@ -132,7 +132,7 @@ public struct Arbiter: Sendable {
         case .servicesLost: servicesLost(&effects)
         case .routeChanged(let reason, let audio): routeChanged(reason, audio, at: now, &effects)
         case .portsChanged(let audio): portsChanged(audio, &effects)
-        case .soundingChanged(let sounding): self.sounding = sounding
+        case .soundingChanged(let sounding): hear(sounding)
         case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
         case .settingsChanged(let settings): settingsChanged(settings, &effects)
         case .timePassed: expireClaims(at: now, &effects)

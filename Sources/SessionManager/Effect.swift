@@ -46,9 +46,17 @@ struct Effects {
     private(set) var list: [Effect] = []
     private var firstGrant: Int?
 
+    /// What one event usually brings fits without growing.
+    private static let usualCount = 8
+
+    private mutating func add(_ effect: Effect) {
+        if list.isEmpty { list.reserveCapacity(Effects.usualCount) }
+        list.append(effect)
+    }
+
     /// Someone loses the sound, or some of it.
     mutating func restrict(_ effect: Effect) {
-        guard let index = firstGrant else { return list.append(effect) }
+        guard let index = firstGrant else { return add(effect) }
         list.insert(effect, at: index)
         firstGrant = index + 1
     }
@@ -56,11 +64,11 @@ struct Effects {
     /// Someone gets it, or may have it again.
     mutating func grant(_ effect: Effect) {
         firstGrant = firstGrant ?? list.count
-        list.append(effect)
+        add(effect)
     }
 
     /// Everything else.
-    mutating func append(_ effect: Effect) { list.append(effect) }
+    mutating func append(_ effect: Effect) { add(effect) }
 }
 
 /// One event, and everything that came of it.

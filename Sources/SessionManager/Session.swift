@@ -124,6 +124,8 @@ struct Standing: Sendable {
     /// What was last announced of the two that only active sessions are told of.
     var toldOtherAudioPlaying = false
     var toldSilenceHint = false
+    /// Whether the server's streams say that it sounds.
+    var isHeard = false
     /// When it last became active, in the order of activations; 0: never.
     var activation: UInt64 = 0
     /// What changed in the event at hand, to be told once at its end.
@@ -144,9 +146,17 @@ struct Standing: Sendable {
     var canBeDucked: Bool {
         isActive && sessionClass == .app && configuration.category.hasOutput && !configuration.ducksOthers
     }
-    /// What the state says of whether it sounds, where no server can be asked.
-    var soundsByState: Bool { isActive && configuration.category.hasOutput && !isMuted }
+    /// Whether it sounds: by its streams, or by its state where no server can be asked.
+    func sounds(byState: Bool) -> Bool {
+        byState ? isActive && configuration.category.hasOutput && !isMuted : isHeard
+    }
     var canBeNowPlaying: Bool { sessionClass == .app && !configuration.isMixable && configuration.category.hasOutput }
+
+    /// Whether all of that is what was told already.
+    func reads(ducked: Bool, others: Bool, exclusive: Bool) -> Bool {
+        isDucked == ducked && otherAudioPlaying == others && shouldSilenceSecondaryAudio == exclusive
+            && (!isActive || toldOtherAudioPlaying == others && toldSilenceHint == exclusive)
+    }
 
     /// Whether the other one's activation interrupts this one.
     func conflicts(with other: Place) -> Bool {

@@ -8,6 +8,9 @@ import SessionBus
 /// Wiring: arguments and settings in, the daemon on the bus, an exit code out.
 @main
 enum Sessiond {
+    /// Seconds until the sound server has been read, or will not be soon.
+    private static let startUpTime = 1.0
+
     /// Where to answer from: 0 done, 1 refused, 64 wrong usage, 69 no bus.
     static func main() {
         switch Arguments.parse(Array(CommandLine.arguments.dropFirst())) {
@@ -54,7 +57,10 @@ enum Sessiond {
         daemon.start()
         let signals = watchSignals(loop, daemon, files, log)
         log.notice("sessiond \(version) serves \(BusName.service) as \(connection.uniqueName)")
+        let settling = Timer(on: loop) { Footprint.releaseStartUp() }
+        settling.arm(after: startUpTime)
         let code = loop.run()
+        settling.disarm()
         withExtendedLifetime(signals) {}
         daemon.stop()
         return code

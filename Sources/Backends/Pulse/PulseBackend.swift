@@ -219,7 +219,7 @@ public final class PulseBackend: AudioBackend {
             item: { [weak self] info in
                 let name = String(orEmpty: info.server_name)
                 self?.model.serverName =
-                    name.contains("PipeWire") ? name : name + " " + String(orEmpty: info.server_version)
+                    PulseModel.isPipeWire(name) ? name : name + " " + String(orEmpty: info.server_version)
                 self?.model.defaultSink = String(orEmpty: info.default_sink_name)
                 self?.model.defaultSource = String(orEmpty: info.default_source_name)
             }, end: ended)

@@ -1,4 +1,5 @@
 import CPulse
+import Glibc
 import PluginAPI
 
 /// Everything the server told, by its numbers; what leaves is told by names.
@@ -15,7 +16,10 @@ struct PulseModel {
     private var appearances: [String: (order: UInt64, time: UInt64)] = [:]
     private var nextOrder: UInt64 = 0
 
-    var isPipeWire: Bool { serverName.contains("PipeWire") }
+    var isPipeWire: Bool { PulseModel.isPipeWire(serverName) }
+
+    /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
+    static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
 
     var output: PulseDevice? { sinks.values.first { $0.name == defaultSink } }
     var input: PulseDevice? { sources.values.first { $0.name == defaultSource } }

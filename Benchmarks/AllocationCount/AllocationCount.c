@@ -1,0 +1,43 @@
+#include "AllocationCount.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+// glibc's own names for its allocator, which stay reachable when a program defines the usual ones itself.
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+
+static unsigned long count;
+
+unsigned long allocation_count(void) { return count; }
+
+void *malloc(size_t size) {
+    count++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size) {
+    count++;
+    return __libc_calloc(number, size);
+}
+
+void *realloc(void *block, size_t size) {
+    count++;
+    return __libc_realloc(block, size);
+}
+
+void *memalign(size_t alignment, size_t size) {
+    count++;
+    return __libc_memalign(alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+
+int posix_memalign(void **result, size_t alignment, size_t size) {
+    void *block = memalign(alignment, size);
+    if (!block) return ENOMEM;
+    *result = block;
+    return 0;
+}

@@ -1,0 +1,242 @@
+// Round trips and signals through the bus: the daemon beside a ping to it, and beside a relay that decides nothing.
+// Arguments: the addresses of a bus with an empty daemon and the relay, and of one with an empty daemon alone.
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "peers.h"
+
+enum { trips = 4001, tellings = 2001, crowds = 151, crowd = 100, multitude = 1000, per_client = 25 };
+
+typedef struct {
+    DBusConnection *connection;
+    char path[64];
+} Session;
+
+static DBusMessage *method(const char *path, const char *interface, const char *member) {
+    const char *service = strncmp(interface, "bench.", 6) ? "org.sessiond1" : "bench.Relay";
+    return check(dbus_message_new_method_call(service, path, interface, member), member);
+}
+
+static DBusMessage *ask(DBusConnection *connection, DBusMessage *call) {
+    DBusError error = DBUS_ERROR_INIT;
+    DBusMessage *reply = dbus_connection_send_with_reply_and_block(connection, call, 10000, &error);
+    if (!reply) {
+        fprintf(stderr, "%s: %s: %s\n", dbus_message_get_member(call), error.name, error.message);
+        exit(1);
+    }
+    dbus_message_unref(call);
+    return reply;
+}
+
+static double trip(DBusConnection *connection, DBusMessage *call) {
+    double start = now();
+    DBusMessage *reply = ask(connection, call);
+    double time = now() - start;
+    dbus_message_unref(reply);
+    return time;
+}
+
+static void entry(DBusMessageIter *dictionary, const char *key, const char *value, int is_array) {
+    DBusMessageIter pair, variant, array;
+    dbus_message_iter_open_container(dictionary, DBUS_TYPE_DICT_ENTRY, NULL, &pair);
+    dbus_message_iter_append_basic(&pair, DBUS_TYPE_STRING, &key);
+    dbus_message_iter_open_container(&pair, DBUS_TYPE_VARIANT, is_array ? "as" : "s", &variant);
+    if (is_array) {
+        dbus_message_iter_open_container(&variant, DBUS_TYPE_ARRAY, "s", &array);
+        dbus_message_iter_append_basic(&array, DBUS_TYPE_STRING, &value);
+        dbus_message_iter_close_container(&variant, &array);
+    } else {
+        dbus_message_iter_append_basic(&variant, DBUS_TYPE_STRING, &value);
+    }
+    dbus_message_iter_close_container(&pair, &variant);
+    dbus_message_iter_close_container(dictionary, &pair);
+}
+
+static Session create(DBusConnection *connection, const char *class, const char *option) {
+    Session session = {.connection = connection};
+    DBusMessage *call = method("/org/sessiond1", "org.sessiond1.Manager", "CreateSession");
+    const char *name = "a session to measure", *path;
+    DBusMessageIter arguments, options;
+    dbus_message_iter_init_append(call, &arguments);
+    dbus_message_iter_append_basic(&arguments, DBUS_TYPE_STRING, &name);
+    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
+    entry(&options, "category", "playback", 0);
+    entry(&options, "class", class, 0);
+    if (option) entry(&options, "options", option, 1);
+    dbus_message_iter_close_container(&arguments, &options);
+    DBusMessage *reply = ask(connection, call);
+    dbus_message_get_args(reply, NULL, DBUS_TYPE_OBJECT_PATH, &path, DBUS_TYPE_INVALID);
+    snprintf(session.path, sizeof session.path, "%s", path);
+    dbus_message_unref(reply);
+    return session;
+}
+
+/// A session on a connection of its own, which hears what is said of it, and the relay.
+static Session listener(const char *address, const char *option) {
+    Session session = create(open_bus(address), "app", option);
+    char rule[200];
+    snprintf(rule, sizeof rule, "type='signal',interface='org.sessiond1.Session',path='%s'", session.path);
+    dbus_bus_add_match(session.connection, rule, NULL);
+    dbus_bus_add_match(session.connection, "type='signal',interface='bench.Relay'", NULL);
+    dbus_connection_flush(session.connection);
+    return session;
+}
+
+static DBusMessage *with_options(const Session *session, const char *member) {
+    DBusMessage *call = method(session->path, "org.sessiond1.Session", member);
+    DBusMessageIter arguments, options;
+    dbus_message_iter_init_append(call, &arguments);
+    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
+    dbus_message_iter_close_container(&arguments, &options);
+    return call;
+}
+
+static double activate(const Session *session) { return trip(session->connection, with_options(session, "Activate")); }
+static double deactivate(const Session *session) {
+    return trip(session->connection, with_options(session, "Deactivate"));
+}
+static double ping(const Session *session) {
+    return trip(session->connection, method("/org/sessiond1", "org.freedesktop.DBus.Peer", "Ping"));
+}
+
+/// Throws away what came meanwhile.
+static void drain(const Session *sessions, int count) {
+    for (int i = 0; i < count; i++) {
+        DBusMessage *message;
+        dbus_connection_read_write(sessions[i].connection, 0);
+        while ((message = dbus_connection_pop_message(sessions[i].connection))) dbus_message_unref(message);
+    }
+}
+
+/// From sending the call until the last of the listeners has the signal; then waits for the answer.
+static double told(
+    DBusConnection *caller, DBusMessage *call, const char *member, const Session *sessions, int count, double *answered) {
+    int poll = epoll_create1(EPOLL_CLOEXEC);
+    drain(sessions, count);
+    for (int i = 0; i < count; i++) {
+        int descriptor;
+        dbus_connection_get_unix_fd(sessions[i].connection, &descriptor);
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
+        epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event);
+    }
+    DBusPendingCall *pending;
+    double start = now();
+    dbus_connection_send_with_reply(caller, call, &pending, 10000);
+    dbus_connection_flush(caller);
+    for (int left = count; left;) {
+        struct epoll_event events[16];
+        int ready = epoll_wait(poll, events, 16, 10000);
+        if (ready <= 0) {
+            fprintf(stderr, "%s: %d of %d were not told\n", member, left, count);
+            exit(1);
+        }
+        for (int i = 0; i < ready; i++) {
+            DBusConnection *connection = sessions[events[i].data.u32].connection;
+            DBusMessage *message;
+            dbus_connection_read_write(connection, 0);
+            while ((message = dbus_connection_pop_message(connection))) {
+                const char *name = dbus_message_get_member(message);
+                if (name && !strcmp(name, member)) left--;
+                dbus_message_unref(message);
+            }
+        }
+    }
+    double time = now() - start;
+    dbus_pending_call_block(pending);
+    if (answered) *answered = now() - start;
+    DBusMessage *reply = dbus_pending_call_steal_reply(pending);
+    if (dbus_message_get_type(reply) == DBUS_MESSAGE_TYPE_ERROR) {
+        fprintf(stderr, "%s: %s\n", dbus_message_get_member(call), dbus_message_get_error_name(reply));
+        exit(1);
+    }
+    dbus_message_unref(reply);
+    dbus_message_unref(call);
+    dbus_pending_call_unref(pending);
+    close(poll);
+    return time;
+}
+
+/// What the last answer left to be announced is over before the next is measured: a ping waits for it.
+static double settled(double (*call)(const Session *), const Session *session) {
+    ping(session);
+    return call(session);
+}
+
+static void round_trips(const Session *alone, const Session *among) {
+    static double times[6][trips];
+    for (int i = 0; i < trips; i++) {
+        times[0][i] = settled(ping, alone);
+        times[1][i] = settled(activate, alone);
+        times[2][i] = settled(deactivate, alone);
+        times[3][i] = settled(ping, among);
+        times[4][i] = settled(activate, among);
+        times[5][i] = settled(deactivate, among);
+    }
+    const char *names[] = {"ping", "activate", "deactivate", "ping-1000", "activate-1000", "deactivate-1000"};
+    for (int i = 0; i < 6; i++) printf("%s %.1f\n", names[i], median(times[i], trips));
+}
+
+static void one(const Session *caller, const char *address) {
+    static double ours[tellings], answers[tellings], relays[tellings];
+    Session victim = listener(address, NULL);
+    for (int i = 0; i < tellings; i++) {
+        activate(&victim);
+        ping(caller);
+        ours[i] = told(
+            caller->connection, with_options(caller, "Activate"), "InterruptionBegan", &victim, 1, &answers[i]);
+        deactivate(caller);
+        ping(caller);
+        relays[i] =
+            told(caller->connection, method("/relay", "bench.Relay", "Broadcast"), "Told", &victim, 1, NULL);
+    }
+    deactivate(&victim);
+    printf("told %.1f\n", median(ours, tellings));
+    printf("told-answer %.1f\n", median(answers, tellings));
+    printf("relay %.1f\n", median(relays, tellings));
+}
+
+static void many(const char *address) {
+    static double ours[crowds], unicasts[crowds], broadcasts[crowds];
+    Session victims[crowd];
+    for (int i = 0; i < crowd; i++) victims[i] = listener(address, "mix-with-others");
+    Session caller = create(open_bus(address), "call", NULL);
+    for (int i = 0; i < crowds; i++) {
+        for (int k = 0; k < crowd; k++) activate(&victims[k]);
+        ping(&caller);
+        ours[i] = told(
+            caller.connection, with_options(&caller, "Activate"), "InterruptionBegan", victims, crowd, NULL);
+        deactivate(&caller);
+        ping(&caller);
+        DBusMessage *call = method("/relay", "bench.Relay", "Unicast");
+        DBusMessageIter arguments, names;
+        dbus_message_iter_init_append(call, &arguments);
+        dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "s", &names);
+        for (int k = 0; k < crowd; k++) {
+            const char *name = dbus_bus_get_unique_name(victims[k].connection);
+            dbus_message_iter_append_basic(&names, DBUS_TYPE_STRING, &name);
+        }
+        dbus_message_iter_close_container(&arguments, &names);
+        unicasts[i] = told(caller.connection, call, "Told", victims, crowd, NULL);
+        ping(&caller);
+        broadcasts[i] = told(
+            caller.connection, method("/relay", "bench.Relay", "Broadcast"), "Told", victims, crowd, NULL);
+    }
+    printf("told-100 %.1f\n", median(ours, crowds));
+    printf("unicasts-100 %.1f\n", median(unicasts, crowds));
+    printf("broadcast-100 %.1f\n", median(broadcasts, crowds));
+}
+
+int main(int count, char **arguments) {
+    if (count != 3) return 64;
+    Session alone = create(open_bus(arguments[1]), "app", NULL);
+    DBusConnection *other = NULL;
+    for (int i = 1; i < multitude; i++) {
+        if (i % per_client == 1) other = open_bus(arguments[2]);
+        create(other, "app", NULL);
+    }
+    Session among = create(open_bus(arguments[2]), "app", NULL);
+    round_trips(&alone, &among);
+    one(&alone, arguments[1]);
+    many(arguments[1]);
+    return 0;
+}

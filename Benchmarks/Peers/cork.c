@@ -1,0 +1,86 @@
+// PulseAudio's module-role-cork: from a phone stream's creation until the music is asked to cork. Prints: cork, µs.
+#include <pulse/pulseaudio.h>
+
+#include "peers.h"
+
+enum { rounds = 101 };
+
+static pa_mainloop *loop;
+static double asked;
+static int released;
+
+static void wait_until(int *flag) {
+    while (!*flag)
+        if (pa_mainloop_iterate(loop, 1, NULL) < 0) exit(1);
+}
+
+static void heard(pa_stream *stream, const char *name, pa_proplist *list, void *context) {
+    (void)stream, (void)list, (void)context;
+    if (!strcmp(name, PA_STREAM_EVENT_REQUEST_CORK)) asked = now();
+    if (!strcmp(name, PA_STREAM_EVENT_REQUEST_UNCORK)) released = 1;
+}
+
+static void done(pa_stream *stream, int success, void *flag) {
+    (void)stream, (void)success;
+    *(int *)flag = 1;
+}
+
+/// Does as it is told: the module asks only corked streams to go on.
+static void cork(pa_stream *stream, int corked) {
+    int is_done = 0;
+    pa_operation_unref(check(pa_stream_cork(stream, corked, done, &is_done), "pa_stream_cork"));
+    wait_until(&is_done);
+}
+
+static void feed(pa_stream *stream, size_t size, void *context) {
+    (void)context;
+    void *data;
+    if (pa_stream_begin_write(stream, &data, &size) < 0) return;
+    memset(data, 0, size);
+    pa_stream_write(stream, data, size, NULL, 0, PA_SEEK_RELATIVE);
+}
+
+static pa_stream *play(pa_context *context, const char *role) {
+    pa_sample_spec spec = {PA_SAMPLE_S16LE, 48000, 2};
+    pa_proplist *properties = pa_proplist_new();
+    pa_proplist_sets(properties, PA_PROP_MEDIA_ROLE, role);
+    pa_stream *stream = check(pa_stream_new_with_proplist(context, role, &spec, NULL, properties), role);
+    pa_proplist_free(properties);
+    pa_stream_set_event_callback(stream, heard, NULL);
+    pa_stream_set_write_callback(stream, feed, NULL);
+    if (pa_stream_connect_playback(stream, NULL, NULL, 0, NULL, NULL) < 0) exit(1);
+    return stream;
+}
+
+static void end(pa_stream *stream) {
+    while (pa_stream_get_state(stream) == PA_STREAM_CREATING) pa_mainloop_iterate(loop, 1, NULL);
+    pa_stream_disconnect(stream);
+    pa_stream_unref(stream);
+}
+
+int main(void) {
+    loop = check(pa_mainloop_new(), "pa_mainloop_new");
+    pa_context *context = check(pa_context_new(pa_mainloop_get_api(loop), "cork"), "pa_context_new");
+    if (pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL) < 0) return 1;
+    while (pa_context_get_state(context) != PA_CONTEXT_READY) {
+        if (!PA_CONTEXT_IS_GOOD(pa_context_get_state(context))) return 1;
+        pa_mainloop_iterate(loop, 1, NULL);
+    }
+    pa_stream *music = play(context, "music");
+    while (pa_stream_get_state(music) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+    double times[rounds];
+    for (int i = 0; i < rounds; i++) {
+        asked = 0;
+        released = 0;
+        double start = now();
+        pa_stream *phone = play(context, "phone");
+        while (!asked) pa_mainloop_iterate(loop, 1, NULL);
+        times[i] = asked - start;
+        cork(music, 1);
+        end(phone);
+        wait_until(&released);
+        cork(music, 0);
+    }
+    printf("cork %.1f\n", median(times, rounds));
+    return 0;
+}

@@ -1,0 +1,44 @@
+// What the measuring programs share.
+#pragma once
+
+#include <dbus/dbus.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/// Microseconds of the monotonic clock.
+static inline double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
+}
+
+static inline int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline double median(double *values, int count) {
+    qsort(values, count, sizeof *values, ascending);
+    return values[count / 2];
+}
+
+static inline void *check(void *pointer, const char *what) {
+    if (!pointer) {
+        fprintf(stderr, "%s failed\n", what);
+        exit(1);
+    }
+    return pointer;
+}
+
+static inline DBusConnection *open_bus(const char *address) {
+    DBusError error = DBUS_ERROR_INIT;
+    DBusConnection *connection = dbus_connection_open_private(address, &error);
+    if (!connection || !dbus_bus_register(connection, &error)) {
+        fprintf(stderr, "%s: %s\n", address, error.message ? error.message : "no bus");
+        exit(1);
+    }
+    dbus_connection_set_exit_on_disconnect(connection, FALSE);
+    return connection;
+}

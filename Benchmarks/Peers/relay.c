@@ -1,0 +1,43 @@
+// A relay that decides nothing: told by a call, it tells others by a signal, then answers. Arguments: the bus's address.
+#include "peers.h"
+
+static void tell(DBusConnection *connection, const char *destination) {
+    DBusMessage *signal = dbus_message_new_signal("/relay", "bench.Relay", "Told");
+    const char *text = "default";
+    DBusMessageIter arguments;
+    if (destination) dbus_message_set_destination(signal, destination);
+    dbus_message_iter_init_append(signal, &arguments);
+    dbus_message_iter_append_basic(&arguments, DBUS_TYPE_STRING, &text);
+    dbus_connection_send(connection, signal, NULL);
+    dbus_message_unref(signal);
+}
+
+static DBusHandlerResult receive(DBusConnection *connection, DBusMessage *call, void *context) {
+    (void)context;
+    if (dbus_message_is_method_call(call, "bench.Relay", "Broadcast")) {
+        tell(connection, NULL);
+    } else if (dbus_message_is_method_call(call, "bench.Relay", "Unicast")) {
+        char **names;
+        int count;
+        if (!dbus_message_get_args(
+                call, NULL, DBUS_TYPE_ARRAY, DBUS_TYPE_STRING, &names, &count, DBUS_TYPE_INVALID))
+            return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+        for (int i = 0; i < count; i++) tell(connection, names[i]);
+        dbus_free_string_array(names);
+    } else {
+        return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+    }
+    DBusMessage *reply = dbus_message_new_method_return(call);
+    dbus_connection_send(connection, reply, NULL);
+    dbus_message_unref(reply);
+    return DBUS_HANDLER_RESULT_HANDLED;
+}
+
+int main(int count, char **arguments) {
+    if (count != 2) return 64;
+    DBusConnection *connection = open_bus(arguments[1]);
+    dbus_connection_add_filter(connection, receive, NULL, NULL);
+    if (dbus_bus_request_name(connection, "bench.Relay", 0, NULL) != DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER) return 1;
+    while (dbus_connection_read_write_dispatch(connection, -1)) {}
+    return 0;
+}
