@@ -44,7 +44,7 @@ final class Daemon {
         history = History(capacity: settings.limits.history)
     }
 
-    /// Exports the objects and connects to the audio server. The name is the caller's to claim, afterwards.
+    /// Exports the objects. The name is the caller's to claim, afterwards, and then the audio server to be found.
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
         let plugins = PluginSupervisor(loop: loop, connection: connection, log: log)
@@ -52,8 +52,10 @@ final class Daemon {
         pluginsObject = PluginsObject(plugins, on: connection.objects)
         deadline = Timer(on: loop) { [unowned self] in expireClaims() }
         audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
-        audio?.start()
     }
+
+    /// Connects to the audio server, now and whenever it comes.
+    func findAudioServer() { audio?.start() }
 
     /// Leaves the bus and the audio server as it found them.
     func stop() {

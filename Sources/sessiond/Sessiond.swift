@@ -51,6 +51,7 @@ enum Sessiond {
         }
         daemon.start()
         if let code = claimName(connection, arguments) { return code }
+        daemon.findAudioServer()
         let signals = watchSignals(loop, daemon, files, log)
         log.notice("sessiond \(version) serves \(BusName.service) as \(connection.uniqueName)")
         let code = loop.run()

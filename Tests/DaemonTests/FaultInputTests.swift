@@ -160,10 +160,26 @@ import Testing
                                 .string("fuzz-\(round)-\(index)"),
                                 .properties([("object", .objectPath("/x")), ("name", .string(blob))]),
                             ])
+                        Issue.record("a name of a megabyte was taken")
                     } catch {
-                        #expect(error.name.hasPrefix("org.sessiond1.Error."))
+                        #expect(error.name == "org.sessiond1.Error.BadParameter")
                     }
                 }
+                client.connection.close()
+            }
+            do {
+                let client = try stage.client()
+                var refusals: Set<String> = []
+                for index in 0..<300 {
+                    do throws(Failure) {
+                        _ = try client.connection.callAndWait(
+                            BusName.service, ObjectPath.root, BusName.plugins, "Register",
+                            [.string("small-\(index)"), .properties([("object", .objectPath("/x"))])])
+                    } catch {
+                        refusals.insert(error.name)
+                    }
+                }
+                #expect(refusals == ["org.sessiond1.Error.ResourceNotAvailable"])
                 client.connection.close()
             }
             #expect(

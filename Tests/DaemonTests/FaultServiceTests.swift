@@ -94,6 +94,7 @@ import Testing
                 try? FileManager.default.removeItem(atPath: path)
                 unlink(path)
                 try make()
+                #expect(stage.daemon.isRunning)
                 let before = stage.daemon.errors.count
                 stage.daemon.signal(SIGHUP)
                 if kind == "a FIFO" {
