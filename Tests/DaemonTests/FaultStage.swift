@@ -37,13 +37,13 @@ extension DaemonStage {
     var footprint: Footprint { get throws { try Footprint(of: daemon.processID) } }
 
     /// Every session as `ListSessions` has it.
-    func sessions() throws -> [[String: Value]] {
+    func listedSessions() throws -> [[String: Value]] {
         try manager("ListSessions")[0].arrayValue?.compactMap(\.asProperties) ?? []
     }
 
     /// What holds after anything: at most one non-mixable app is active, and nobody is lowered without a ducker.
     func expectInvariants(_ location: SourceLocation = #_sourceLocation) throws {
-        let sessions = try sessions()
+        let sessions = try listedSessions()
         func options(_ session: [String: Value]) -> [String] { session["Options"]?.stringsValue ?? [] }
         let active = sessions.filter { $0["State"] == .string("active") }
         let alone = active.filter { $0["Class"] == .string("app") && !options($0).contains("mix-with-others") }
@@ -108,9 +108,9 @@ extension DaemonStage {
                 let path = try client.session("Warm \(index)", options: index % 2 == 0 ? [] : ["duck-others"])
                 client.activate(path)
             }
-            _ = try sessions()
+            _ = try listedSessions()
         }
-        #expect(try eventually { try sessions().isEmpty })
+        #expect(try eventually { try listedSessions().isEmpty })
     }
 
     /// A client of its own process, to be killed or stopped.
