@@ -70,7 +70,10 @@ extension Dice {
         case "v":
             let inner = self.signature(depth: depth > 0 ? 2 : 0)
             return .variant(value(of: inner, depth: depth - 1))
-        case "a": return array(&types, depth)
+        case "a":
+            guard depth > 2, types.starts(with: Array("{sv}".utf8)), once(in: 2) else { return array(&types, depth) }
+            types.removeFirst(4)
+            return options()
         case "(":
             var fields: [Value] = []
             while let code = types.first, code != UInt8(ascii: ")") { fields.append(value(&types, depth - 1)) }
@@ -80,10 +83,33 @@ extension Dice {
         }
     }
 
+    /// A dictionary that the service may well understand: its keys, with values of their types.
+    public mutating func options() -> Value {
+        let words = Self.words.filter { !$0.isEmpty }
+        let known: [(String, (inout Dice) -> Value)] = [
+            ("category", { .string($0.pick(["playback", "ambient", "play-and-record", "solo-ambient", "record"])) }),
+            ("mode", { .string($0.pick(["default", "default", "spoken-audio", "voice-chat"])) }),
+            ("options", { .strings($0.pick([[], ["mix-with-others"], ["duck-others"], [$0.pick(words)]])) }),
+            ("class", { .string($0.pick(["app", "app", "app", "alert", "call"])) }),
+            ("desktop-entry", { .string($0.pick(words)) }),
+            ("notify-on-exit", { .bool($0.once(in: 2)) }),
+            ("notify-others", { .bool($0.once(in: 2)) }),
+            ("sample-rate", { .double($0.real()) }),
+            ("io-buffer-duration", { .double($0.real()) }),
+            ("interrupt-on-route-disconnect", { .bool($0.once(in: 2)) }),
+            ("object", { .objectPath($0.path()) }),
+        ]
+        return .properties(
+            (0..<below(3)).map { _ in
+                let (key, value) = pick(known)
+                return (key, value(&self))
+            })
+    }
+
     private mutating func array(_ types: inout ArraySlice<UInt8>, _ depth: Int) -> Value {
-        let start = types.startIndex
+        let all = types
         skip(&types)
-        let element = types[start..<types.startIndex]
+        let element = all[all.startIndex..<types.startIndex]
         let count = depth > 0 ? pick([0, 1, 1, 2, 3, below(16)]) : 0
         guard element.first == UInt8(ascii: "{") else {
             let name = String(decoding: element, as: UTF8.self)

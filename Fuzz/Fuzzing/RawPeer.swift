@@ -1,5 +1,6 @@
 import CDBus
 public import DBus
+import EventLoop
 
 /// A connection to a bus without a loop: it reads and writes when told to, and shows every message that came.
 public final class RawPeer {
@@ -34,11 +35,17 @@ public final class RawPeer {
         return serial
     }
 
-    /// The next message, waiting up to so many milliseconds for the wire; nil where none came or the bus is gone.
-    public func receive(milliseconds: Int32) -> Message? {
-        if let message = dbus_connection_pop_message(raw) { return Message(owning: message) }
-        guard dbus_connection_read_write(raw, milliseconds) != 0 else { return nil }
-        return dbus_connection_pop_message(raw).map { Message(owning: $0) }
+    /// The next message, waiting up to so many seconds for it; nil where none came or the bus is gone.
+    public func receive(timeout: Double) -> Message? {
+        let end = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
+        while true {
+            if let message = dbus_connection_pop_message(raw) { return Message(owning: message) }
+            let now = MonotonicClock.now()
+            // Also returns when something was written, or a part of a message read.
+            guard now < end, dbus_connection_read_write(raw, Int32(clamping: (end - now) / 1_000 + 1)) != 0 else {
+                return dbus_connection_pop_message(raw).map { Message(owning: $0) }
+            }
+        }
     }
 
     public var isConnected: Bool { dbus_connection_get_is_connected(raw) != 0 }

@@ -25,6 +25,10 @@ public enum NameRequest: Hashable, Sendable {
 public final class Connection {
     /// Messages handled before anybody else on the loop has a turn.
     private static let batch = 64
+    /// Bytes of messages that are kept at once before the bus has to wait.
+    private static let receivedLimit = 8 << 20
+    /// Waiting calls handled before it is looked again whether there is something to read.
+    private static let waitingBatch = 8
 
     /// The name the bus gave to this connection, such as `:1.42`.
     public let uniqueName: String
@@ -46,6 +50,7 @@ public final class Connection {
     /// What the filter was added with, to remove it by.
     var filterContext: UnsafeMutableRawPointer?
     private var dispatching = false
+    private var calls = CallQueue()
     /// Brings the loop back to messages that are read but not handled. A timer rather than deferred work: while any is
     /// deferred, the loop looks at no file descriptor.
     private var backlog: Timer?
@@ -60,6 +65,7 @@ public final class Connection {
         matches.connection = self
         names.connection = self
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
+        dbus_connection_set_max_received_size(raw, Self.receivedLimit)
         guard LoopBridge.attach(self) else {
             close()
             throw .noMemory
@@ -105,6 +111,7 @@ public final class Connection {
         }
         LoopBridge.detach(self)
         backlog = nil
+        calls.removeAll()
         dbus_connection_close(raw)
     }
 
@@ -230,12 +237,42 @@ public final class Connection {
             status = dbus_connection_dispatch(raw)
             left -= 1
         }
+        if !calls.isEmpty || status == DBUS_DISPATCH_COMPLETE { handleWaiting() }
         dispatching = false
         guard isOpen else { return }
         switch dbus_connection_get_dispatch_status(raw) {
-        case DBUS_DISPATCH_COMPLETE: break
+        case DBUS_DISPATCH_COMPLETE: if !calls.isEmpty { backlog?.arm(after: 0) }
         case DBUS_DISPATCH_DATA_REMAINS: backlog?.arm(after: 0)
         default: backlog?.arm(after: 0.1)
+        }
+    }
+
+    /// Handles calls of those who asked for more than their turn: one while there is more to read, else some.
+    private func handleWaiting() {
+        guard !calls.isEmpty else {
+            calls.startTurn()
+            return
+        }
+        let isBusy = hasBacklog || isReadable
+        if !isBusy { calls.startTurn() }
+        for _ in 0..<(isBusy ? 1 : Self.waitingBatch) {
+            guard isOpen, let call = calls.next() else { return }
+            objects.handle(call, on: self)
+        }
+    }
+
+    private var isReadable: Bool {
+        var descriptor = pollfd()
+        descriptor.events = Int16(POLLIN)
+        guard dbus_connection_get_unix_fd(raw, &descriptor.fd) != 0 else { return false }
+        return poll(&descriptor, 1, 0) > 0
+    }
+
+    private func receive(call: Message) {
+        switch calls.judge(call) {
+        case .handle: objects.handle(call, on: self)
+        case .wait: break
+        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours wait; read their answers first"))
         }
     }
 
@@ -243,7 +280,7 @@ public final class Connection {
     func receive(_ message: OpaquePointer) -> Bool {
         switch dbus_message_get_type(message) {
         case DBUS_MESSAGE_TYPE_METHOD_CALL:
-            objects.handle(Message(retaining: message), on: self)
+            receive(call: Message(retaining: message))
             return true
         case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
             pending.complete(Message(retaining: message))
@@ -276,6 +313,7 @@ public final class Connection {
         isOpen = false
         LoopBridge.detachWatches(self)
         backlog = nil
+        calls.removeAll()
         let handler = onDisconnect
         onDisconnect = nil
         for reply in pending.removeAll() { reply(.failure(.disconnected)) }

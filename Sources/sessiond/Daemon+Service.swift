@@ -66,13 +66,16 @@ extension Daemon: SessionService {
         case .alert: holder = settings.privileges.alert
         case .call: holder = settings.privileges.call
         }
-        let process = client.credentials.processID.map(Process.init)
-        let application = process?.sandboxedApplication
-        switch holder {
-        case .anyone: if application == nil { return }
-        case .only(let names):
-            if let application, names.contains(application) { return }
-            if application == nil, let executable = process?.executable, names.contains(executable) { return }
+        if let process = client.credentials.processID.map(Process.init) {
+            switch (process.confinement, holder) {
+            case (.hidden, _): break
+            case (.none, .anyone): return
+            case (.none, .only(let names)):
+                // A program may be listed by a link to it, such as /usr/bin/python3.
+                if let executable = process.executable, names.contains(where: { resolved($0) == executable }) { return }
+            case (.application, .anyone): break
+            case (.application(let application), .only(let names)): if names.contains(application) { return }
+            }
         }
         throw SessionError(
             .missingEntitlement,

@@ -33,6 +33,8 @@ final class PluginSupervisor: PluginService {
     private static let startTime = 10.0
     /// So many crashes within so many microseconds, and it is left alone for as long.
     private static let crashLimit = (count: 3, microseconds: UInt64(30_000_000))
+    /// Plugins that may be known at once, and what each may say of itself: anybody on the bus can register.
+    private static let limits = (instances: 256, texts: 64, bytes: 255)
 
     private let loop: EventLoop
     private let connection: Connection
@@ -115,6 +117,10 @@ final class PluginSupervisor: PluginService {
         guard let path = info["object"]?.objectPathValue else {
             throw .invalidArgs("'object' o, the path the plugin serves, is missing from info")
         }
+        let info = try described(info)
+        guard instances[id] != nil || instances.count < PluginSupervisor.limits.instances else {
+            throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
+        }
         let instance = instances[id] ?? Instance(id: id)
         guard instance.state != .running || instance.busName == caller || instance.busName.isEmpty else {
             throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
@@ -129,7 +135,26 @@ final class PluginSupervisor: PluginService {
             if let self, let instance { self.vanished(instance) }
         }
         answer(instance, .success((caller, path)))
-        log.info("plugin \(id) serves \(path) as \(caller)")
+        log.info("plugin \(quoted(id)) serves \(path) as \(caller)")
+    }
+
+    /// What of a registration is kept: the texts that `List` shows, none of them long.
+    private func described(_ info: [String: Value]) throws(Failure) -> [String: Value] {
+        var result: [String: Value] = [:]
+        for key in ["name", "kind", "version", "schemes", "mime-types"] {
+            guard let value = info[key] else { continue }
+            let isList = key == "schemes" || key == "mime-types"
+            guard let texts = isList ? value.stringsValue : value.stringValue.map({ [$0] }) else {
+                throw .invalidArgs("'\(key)' must have type '\(isList ? "as" : "s")', not '\(value.signature)'")
+            }
+            let limits = PluginSupervisor.limits
+            guard texts.count <= limits.texts, texts.allSatisfy({ $0.utf8.count <= limits.bytes }) else {
+                throw Failure(
+                    .badParameter("'\(key)' is longer than \(limits.texts) texts of \(limits.bytes) bytes"))
+            }
+            result[key] = value
+        }
+        return result
     }
 
     // MARK: Processes
@@ -206,6 +231,12 @@ final class PluginSupervisor: PluginService {
         instance.watch = nil
         instance.busName = ""
         if instance.state == .running { instance.state = .stopped }
+        // What never was a process of ours leaves nothing behind.
+        if instance.process == nil, instance.crashes.isEmpty, instance.waiting.isEmpty,
+            instances[instance.id] === instance
+        {
+            instances[instance.id] = nil
+        }
     }
 
     private func fail(_ instance: Instance, _ what: String) {

@@ -37,21 +37,30 @@ struct Process {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The application id a sandbox gave it; nil for a process that is in none.
-    var sandboxedApplication: String? {
+    /// Whether a sandbox holds it.
+    enum Confinement {
+        case none
+        /// The application id that the sandbox gave it.
+        case application(String)
+        /// The kernel does not let us look, which a process can bring about itself (`PR_SET_DUMPABLE`).
+        case hidden
+    }
+
+    var confinement: Confinement {
         if let info = readFile("/proc/\(id)/root/.flatpak-info", limit: 65536) {
             for line in String(decoding: info, as: UTF8.self).split(separator: "\n") where line.hasPrefix("name=") {
-                return String(line.dropFirst("name=".count))
+                return .application(String(line.dropFirst("name=".count)))
             }
-            return "flatpak"
+            return .application("flatpak")
         }
+        guard errno == ENOENT else { return .hidden }
         if let groups = readFile("/proc/\(id)/cgroup", limit: 65536) {
             for part in String(decoding: groups, as: UTF8.self).split(whereSeparator: { $0 == "/" || $0 == "\n" })
             where part.hasPrefix("snap.") {
-                return part.split(separator: ".").dropFirst().first.map(String.init) ?? "snap"
+                return .application(part.split(separator: ".").dropFirst().first.map(String.init) ?? "snap")
             }
         }
-        return nil
+        return .none
     }
 
     /// Itself, then who started it, and so on up.
@@ -63,4 +72,11 @@ struct Process {
         }
         return chain
     }
+}
+
+/// The absolute path without links in it; itself where it is none or leads nowhere.
+func resolved(_ path: String) -> String {
+    guard path.hasPrefix("/"), let real = realpath(path, nil) else { return path }
+    defer { free(real) }
+    return String(cString: real)
 }

@@ -1,0 +1,319 @@
+import DBus
+import EventLoop
+import Foundation
+import Fuzzing
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Clients that die, cheat, flood and do not listen (faults.md, A).
+@Suite struct FaultClientTests {
+    @Test(arguments: ["active", "interrupted", "ducking", "recording", "in a call"])
+    func clientKilled_itsPlaceIsFreeAtOnce(state: String) throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            let music = try stage.client()
+            let path = try music.session("Music")
+            let other = try stage.foreigner()
+            let theirs =
+                switch state {
+                case "ducking": other.create("Other", option: "duck-others")
+                case "recording": other.create("Other", category: "record")
+                case "in a call": other.create("Other", category: "play-and-record", class: "call")
+                default: other.create("Other")
+                }
+            #expect(music.activate(path) == nil)
+            #expect(other.ask("activate \(theirs)") == "ok")
+            if state == "interrupted" { #expect(music.activate(path) == nil) }
+            _ = try music.heard()
+            let begun = monotonicNow()
+            other.process.kill()
+            #expect(eventually { music.state(theirs) == "gone" })
+            print("killed while \(state): gone after \(Int((monotonicNow() - begun) * 1_000)) ms")
+            switch state {
+            case "ducking": #expect(try music.heard() == ["Music ducked 0.0"])
+            case "interrupted": #expect(try music.heard() == [])
+            // A call that ends, however it does, lets the music come back (R5).
+            case "in a call": #expect(try music.heard() == ["Music ended resume"])
+            default: #expect(try music.heard() == ["Music ended stay"])
+            }
+            #expect(music.activate(path) == nil)
+            try stage.expectInvariants()
+        }
+    }
+
+    @Test func killedBeforeTheAnswer_nobodyStaysInterrupted() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            let music = try stage.client()
+            let path = try music.session("Music")
+            music.activate(path)
+            for _ in 0..<amount(3, long: 30) {
+                let other = try stage.foreigner()
+                let theirs = other.create("Other")
+                other.tell("activate-and-die \(theirs)")
+                #expect(other.process.wait() == .signal(SIGKILL))
+                #expect(eventually { music.state(theirs) == "gone" })
+                let heard = try music.heard()
+                #expect(heard == [] || heard == ["Music began default by Other", "Music ended stay"], "\(heard)")
+                #expect(music.state(path) != "interrupted")
+                #expect(music.activate(path) == nil)
+            }
+        }
+    }
+
+    @Test func leavesAndReturnsAtOnce_theOldSessionIsNotTheirs() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            var old = ""
+            do {
+                let client = try stage.client()
+                old = try client.session("A")
+                client.activate(old)
+                client.connection.close()
+            }
+            let again = try stage.client()
+            let refusals = ["org.sessiond1.Error.NotOwner", "org.sessiond1.Error.ExpiredSession"]
+            #expect(refusals.contains(again.activate(old) ?? ""))
+            let new = try again.session("A")
+            #expect(new != old)
+            #expect(again.activate(new) == nil)
+            #expect(eventually { again.activate(old) == "org.sessiond1.Error.ExpiredSession" })
+        }
+    }
+
+    @Test func sameCallTwice_saysNothingTwice() throws {
+        let stage = try DaemonStage()
+        let (a, b) = (try stage.client(), try stage.client())
+        let (first, second) = (try a.session("A"), try b.session("B"))
+        a.activate(first)
+        for _ in 0..<2 { #expect(b.activate(second) == nil) }
+        #expect(try a.heard() == ["A began default by B"])
+        for _ in 0..<2 { #expect(b.deactivate(second, notify: true) == nil) }
+        #expect(try a.heard() == ["A ended resume"])
+        for _ in 0..<2 { #expect(a.deactivate(first) == nil) }
+        #expect(try b.heard().filter { !$0.contains("hint") } == [])
+    }
+
+    @Test func activatesInItsEndedHandler_isActive() throws {
+        let stage = try DaemonStage()
+        let (a, b) = (try stage.client(), try stage.client())
+        let (first, second) = (try a.session("A"), try b.session("B"))
+        var answers: [Bool] = []
+        let subscription = a.connection.subscribe(
+            path: first, interface: BusName.session, member: "InterruptionEnded", sender: BusName.service
+        ) { [unowned a] _ in
+            guard
+                let call = try? Message.methodCall(
+                    destination: BusName.service, path: first, interface: BusName.session, member: "Activate")
+            else { return }
+            call.append([.properties([])])
+            a.connection.call(call) { result in answers.append((try? result.get()) != nil) }
+        }
+        for round in 1...amount(20, long: 1_000) {
+            a.activate(first)
+            b.activate(second)
+            b.deactivate(second, notify: true)
+            #expect(stage.loop.iterate(timeout: 10) { answers.count == round })
+            #expect(a.state(first) == "active")
+        }
+        #expect(!answers.contains(false))
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test func twoTakeItFromEachOther_lossIsToldBeforeGain() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            let (a, b) = (try stage.client(), try stage.client())
+            let (first, second) = (try a.session("A"), try b.session("B"))
+            // Everything the service says of the two, in the order of the bus.
+            var told: [String] = []
+            let watcher = try Connection(.custom(stage.bus.address), loop: stage.loop)
+            let subscription = watcher.subscribe(sender: BusName.service) { message in
+                let who = message.path == first ? "A" : "B"
+                if message.member == "InterruptionBegan" { told.append(who + " lost") }
+                guard message.member == "PropertiesChanged", let values = try? message.arguments(),
+                    values[1].asProperties?["State"] == .string("active")
+                else { return }
+                told.append(who + " has")
+            }
+            let rounds = amount(200, long: 1_000)
+            for _ in 0..<rounds {
+                #expect(a.activate(first) == nil)
+                #expect(b.activate(second) == nil)
+            }
+            #expect(stage.loop.iterate(timeout: 20) { told.filter { $0 == "B has" }.count == rounds })
+            let expected = ["B lost", "A has", "A lost", "B has"]
+            let usual = ["A has", "A lost", "B has"] + (1..<rounds).flatMap { _ in expected }
+            #expect(told == usual)
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test func guessedSessions_areRefusedAndSlowNobody() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            let owner = try stage.client()
+            let session = try owner.session("Mine")
+            owner.activate(session)
+            let guesser = try stage.client()
+            let closed = try guesser.session("Closed")
+            guesser.call(closed, "Close")
+            let allowed = ["NotOwner", "ExpiredSession", "UnknownObject"]
+            var dice = Dice(seed: 5)
+            var answers = 0
+            var wrong: [String] = []
+            let guesses = amount(2_000, long: 100_000)
+            for index in 0..<guesses {
+                let path = [session, closed, "/org/sessiond1/session/\(dice.next() >> UInt64(dice.below(64)))"][
+                    index % 3]
+                let member = dice.pick(["Activate", "Deactivate", "Close", "SetCategory", "SetPreferences"])
+                let call = try Message.methodCall(
+                    destination: BusName.service, path: path, interface: BusName.session, member: member)
+                call.append(
+                    member == "Close"
+                        ? []
+                        : member == "SetCategory"
+                            ? [.string("ambient"), .string("default"), .strings([])] : [.properties([])])
+                guesser.connection.call(call) { result in
+                    answers += 1
+                    guard case .failure(let failure) = result, allowed.contains(where: failure.name.hasSuffix) else {
+                        wrong.append("\(path) \(member): \(result)")
+                        return
+                    }
+                }
+                if index % 50 == 49 { #expect(stage.loop.iterate(timeout: 20) { answers > index - 50 }) }
+            }
+            #expect(stage.loop.iterate(timeout: 20) { answers == guesses })
+            #expect(wrong == [])
+            #expect(owner.state(session) == "active")
+            #expect(try owner.heard() == [])
+        }
+    }
+
+    @Test func neverReads_theOthersDoNotNotice() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            let deaf = try DeafPeer(socket: stage.bus.folder.path + "/bus")
+            let rule = try Message.methodCall(
+                destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus",
+                interface: "org.freedesktop.DBus", member: "AddMatch")
+            rule.append([.string("type='signal',sender='org.sessiond1'")])
+            deaf.send(rule)
+            let (a, b) = (try stage.client(), try stage.client())
+            let (first, second) = (try a.session("A"), try b.session("B"))
+            let calls = amount(5_000, long: 50_000)
+            let before = try stage.footprint
+            for index in 0..<calls {
+                let call = try Message.methodCall(
+                    destination: BusName.service, path: ObjectPath.root, interface: BusName.manager,
+                    member: index % 2 == 0 ? "ListSessions" : "History")
+                if index % 2 == 1 { call.append([.uint32(16)]) }
+                deaf.send(call)
+            }
+            var times: [Double] = []
+            for _ in 0..<amount(300, long: 1_000) {
+                let begun = monotonicNow()
+                #expect(a.activate(first) == nil)
+                times.append(monotonicNow() - begun)
+                #expect(b.activate(second) == nil)
+            }
+            times.sort()
+            let worst = times[times.count * 99 / 100] * 1_000
+            print(
+                "beside a client that never reads: median \(times[times.count / 2] * 1_000) ms, p99 \(worst) ms, "
+                    + "the slowest, behind all of its calls, \((times.last ?? 0) * 1_000) ms")
+            let after = try stage.footprint
+            #expect(isSanitized || after.memory <= before.memory + 8_192, "\(before.memory) → \(after.memory) kB")
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test func callsInAFlood_doNotKeepTheOthersWaiting() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let path = try client.session("A")
+        for index in 0..<20 { _ = try client.session("Session \(index)") }
+        // It hears in one line what is answered to it and what happens to others.
+        let flood = try RawPeer(stage.bus.address)
+        let rule = try Message.methodCall(
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+            member: "AddMatch")
+        rule.append([.string("type='signal',sender='org.sessiond1',member='PropertiesChanged'")])
+        flood.send(rule)
+        let total = 3_000
+        for _ in 0..<total {
+            flood.send(
+                try Message.methodCall(
+                    destination: BusName.service, path: ObjectPath.root, interface: BusName.manager,
+                    member: "ListSessions"))
+        }
+        // A first answer: the flood has arrived.
+        while let message = flood.receive(timeout: 10), message.signature != "aa{sv}" {}
+        #expect(client.activate(path) == nil)
+        var (returnsBefore, returns, refusals) = (0, 1, 0)
+        while returns + refusals < total, let message = flood.receive(timeout: 20) {
+            if message.member == "PropertiesChanged" { returnsBefore = returns }
+            if message.signature == "aa{sv}" { returns += 1 }
+            if message.errorName == "org.freedesktop.DBus.Error.LimitsExceeded" { refusals += 1 }
+        }
+        print("\(total) calls at once: \(returns) answered, \(refusals) refused; activated after \(returnsBefore)")
+        #expect(returns + refusals == total)
+        #expect(returns >= 1_024)
+        #expect(returnsBefore > 0 && returnsBefore < returns / 2)
+    }
+
+    @Test func crowd_isServedAndGoesWithoutATrace() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            var crowd: [Client] = []
+            var paths: [String] = []
+            for index in 0..<amount(100, long: 1_000) {
+                let client = try stage.client()
+                paths.append(try client.session("Client \(index)"))
+                #expect(client.activate(paths[index]) == nil)
+                crowd.append(client)
+            }
+            try stage.expectInvariants()
+            #expect(try stage.listedSessions().count == crowd.count)
+            crowd = []
+            #expect(try eventually(timeout: 60) { try stage.listedSessions().isEmpty })
+        }
+    }
+
+    @Test func oneSessionTooMany_isRefused() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        for index in 1...32 { _ = try client.session("Session \(index)") }
+        #expect(throws: Failure.self) { try client.session("Session 33") }
+        #expect(try stage.listedSessions().count == 32)
+        let other = try stage.client()
+        _ = try other.session("Other")
+    }
+
+    @Test func activationsInAFlood_areAllAnswered() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            let (a, b) = (try stage.client(), try stage.client())
+            let paths = [try a.session("A"), try b.session("B")]
+            let total = amount(5_000, long: 600_000)
+            var (answers, failures) = (0, 0)
+            let begun = monotonicNow()
+            for index in 0..<total {
+                let call = try Message.methodCall(
+                    destination: BusName.service, path: paths[index % 2], interface: BusName.session,
+                    member: "Activate")
+                call.append([.properties([])])
+                [a, b][index % 2].connection.call(call, timeout: 120) { result in
+                    answers += 1
+                    if case .failure = result { failures += 1 }
+                }
+                if index % 100 == 99 { #expect(stage.loop.iterate(timeout: 60) { answers > index - 1_000 }) }
+            }
+            #expect(stage.loop.iterate(timeout: 120) { answers == total })
+            #expect(failures == 0)
+            print("\(Int(Double(total) / (monotonicNow() - begun))) activations a second, each an interruption")
+        }
+    }
+}

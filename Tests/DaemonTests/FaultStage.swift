@@ -1,0 +1,199 @@
+import DBus
+import Foundation
+import Fuzzing
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// What a process holds, as the kernel counts it.
+struct Footprint {
+    /// Kilobytes.
+    let memory: Int
+    let descriptors: Int
+    let threads: Int
+
+    init(of process: Int32) throws {
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        func number(_ key: String) -> Int {
+            let line = status.split(separator: "\n").first { $0.hasPrefix(key + ":") } ?? ""
+            return line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) } ?? 0
+        }
+        memory = number("VmRSS")
+        threads = number("Threads")
+        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count
+    }
+}
+
+/// How much is tried: short by default, as long as faults.md says where the environment asks for it.
+func amount(_ short: Int, long: Int) -> Int {
+    ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] == nil ? short : long
+}
+
+/// Sanitizers keep what is freed, so memory cannot be judged under them.
+let isSanitized = ProcessInfo.processInfo.environment["SESSIOND_SANITIZER"] != nil
+
+extension DaemonStage {
+    var footprint: Footprint { get throws { try Footprint(of: daemon.processID) } }
+
+    /// Every session as `ListSessions` has it.
+    func listedSessions() throws -> [[String: Value]] {
+        try manager("ListSessions")[0].arrayValue?.compactMap(\.asProperties) ?? []
+    }
+
+    /// What holds after anything: at most one non-mixable app is active, and nobody is lowered without a ducker.
+    func expectInvariants(_ location: SourceLocation = #_sourceLocation) throws {
+        let sessions = try listedSessions()
+        func options(_ session: [String: Value]) -> [String] { session["Options"]?.stringsValue ?? [] }
+        let active = sessions.filter { $0["State"] == .string("active") }
+        let alone = active.filter { $0["Class"] == .string("app") && !options($0).contains("mix-with-others") }
+        #expect(alone.count <= 1, "\(alone.compactMap { $0["Name"]?.stringValue })", sourceLocation: location)
+        for session in sessions where session["Ducked"] == .bool(true) {
+            let ducker = active.first { $0["path"] != session["path"] && options($0).contains("duck-others") }
+            #expect(ducker != nil, "\(session["Name"] as Any) is lowered by nobody", sourceLocation: location)
+        }
+        let paths = Set(sessions.compactMap { $0["path"]?.objectPathValue })
+        for session in sessions {
+            let isInterrupted = session["State"] == .string("interrupted")
+            #expect(
+                (session["InterruptionReason"] != .string("")) == isInterrupted, "\(session)", sourceLocation: location)
+            for other in session["WaitingFor"]?.objectPathsValue ?? [] {
+                #expect(paths.contains(other), "a wait for nobody", sourceLocation: location)
+            }
+        }
+    }
+
+    /// The daemon is the one of before, as it was before, and answers.
+    func expectUnharmed(
+        since before: Footprint, serving process: Int32, location: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(daemon.isRunning && daemon.processID == process, "\(daemon.errors)", sourceLocation: location)
+        try expectInvariants(location)
+        let client = try self.client()
+        let path = try client.session("Afterwards", options: ["mix-with-others"])
+        let begun = monotonicNow()
+        #expect(client.activate(path) == nil, sourceLocation: location)
+        let latency = (monotonicNow() - begun) * 1_000
+        #expect(client.call(path, "Close") == nil, sourceLocation: location)
+        // Those who left are noticed one after the other.
+        let isBack = try eventually {
+            let now = try footprint
+            return now.descriptors <= before.descriptors && (isSanitized || now.memory <= before.memory + 8_192)
+        }
+        let now = try footprint
+        #expect(
+            isBack,
+            "descriptors \(before.descriptors) → \(now.descriptors), memory \(before.memory) → \(now.memory) kB",
+            sourceLocation: location)
+        #expect(now.threads == before.threads, sourceLocation: location)
+        print(
+            "after it: activation \(String(format: "%.2f", latency)) ms, memory \(now.memory - before.memory) kB more, "
+                + "descriptors \(now.descriptors - before.descriptors) more")
+    }
+
+    /// Runs a fault on a daemon that has warmed up, and looks at it afterwards.
+    func surviving(location: SourceLocation = #_sourceLocation, _ fault: () throws -> Void) throws {
+        try warmUp()
+        let before = try footprint
+        let process = daemon.processID
+        try fault()
+        try expectUnharmed(since: before, serving: process, location: location)
+    }
+
+    /// What is allocated once is allocated.
+    private func warmUp() throws {
+        for _ in 0..<3 {
+            let client = try self.client()
+            for index in 0..<16 {
+                let path = try client.session("Warm \(index)", options: index % 2 == 0 ? [] : ["duck-others"])
+                client.activate(path)
+            }
+            _ = try listedSessions()
+        }
+        #expect(try eventually { try listedSessions().isEmpty })
+    }
+
+    /// A client of its own process, to be killed or stopped.
+    func foreigner(_ arguments: [String] = [], with more: [String: String] = [:]) throws -> Foreigner {
+        try Foreigner(bus.environment.merging(more) { $1 }, arguments)
+    }
+}
+
+/// A client in another language and process that does what it is told, a line at a time.
+final class Foreigner {
+    let process: Child
+    private var answers = 0
+
+    init(_ environment: [String: String], _ wrapper: [String] = []) throws {
+        let words = wrapper + ["/usr/bin/python3", "-u", "-c", Foreigner.program]
+        process = try Child(words[0], Array(words.dropFirst()), environment: environment)
+        guard process.line(where: { $0 == "ready" }) != nil else {
+            throw SupportError("the foreign client did not come up: \(process.errors)")
+        }
+    }
+
+    /// The answer: `ok`, `ok` and a result, or an error's name.
+    @discardableResult
+    func ask(_ line: String) -> String {
+        answers += 1
+        let prefix = "\(answers) "
+        process.send(line)
+        return process.line { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) } ?? "nothing"
+    }
+
+    /// Does not wait for an answer.
+    func tell(_ line: String) {
+        answers += 1
+        process.send(line)
+    }
+
+    func create(_ name: String, category: String = "playback", option: String = "-", class sessionClass: String = "app")
+        -> String
+    {
+        let answer = ask("create \(name) \(category) \(option) \(sessionClass)")
+        return answer.hasPrefix("ok ") ? String(answer.dropFirst(3)) : answer
+    }
+
+    private static let program = """
+        import ctypes, dbus, os, sys
+        bus = dbus.bus.BusConnection(os.environ['DBUS_SESSION_BUS_ADDRESS'])
+        manager = dbus.Interface(bus.get_object('org.sessiond1', '/org/sessiond1', introspect=False),
+                                 'org.sessiond1.Manager')
+        none = dbus.Dictionary({}, signature='sv')
+        libc = ctypes.CDLL(None)
+        def session(path):
+            return dbus.Interface(bus.get_object('org.sessiond1', path, introspect=False), 'org.sessiond1.Session')
+        def create(name, category, option, kind, process=None):
+            words = dbus.Array([] if option == '-' else [option], signature='s')
+            options = dbus.Dictionary({'category': category, 'class': kind, 'options': words}, signature='sv')
+            if process: options['pid'] = dbus.UInt32(int(process))
+            return manager.CreateSession(name, options)
+        print('ready')
+        count = 0
+        for line in sys.stdin:
+            count += 1
+            word, *rest = line.split()
+            try:
+                result = None
+                if word == 'create': result = create(*rest)
+                elif word == 'activate': session(rest[0]).Activate(none)
+                elif word == 'deactivate': session(rest[0]).Deactivate(none)
+                elif word == 'close': session(rest[0]).Close()
+                elif word == 'activate-and-die':
+                    session(rest[0]).Activate(none, ignore_reply=True)
+                    bus.flush()
+                    os.kill(os.getpid(), 9)
+                elif word == 'silent': manager.SetSilentMode(rest[0] == 'on')
+                elif word == 'locked': manager.SetScreenLocked(rest[0] == 'on')
+                elif word == 'foreground': manager.SetForeground(dbus.ObjectPath(rest[0]), rest[1] == 'on')
+                elif word == 'list': result = len(manager.ListSessions())
+                elif word == 'own': result = bus.request_name('org.sessiond1', 4)
+                elif word == 'open': dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Open(*rest)
+                elif word == 'chroot': os.chroot(rest[0])
+                elif word == 'hide': libc.prctl(4, 0, 0, 0, 0)
+                elif word == 'pid': result = os.getpid()
+                print(count, 'ok' if result is None else f'ok {result}')
+            except dbus.DBusException as error:
+                print(count, error.get_dbus_name())
+        """
+}
