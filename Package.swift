@@ -53,6 +53,8 @@ let package = Package(
         // Words and rules: standard library only.
         room("PluginAPI", []),
         room("SessionManager", ["PluginAPI"]),
+        // The same rules on a written scenario, and the text it is written in.
+        room("Scenario", ["SessionManager", "PluginAPI"]),
 
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
@@ -74,13 +76,13 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
+                "SessionManager", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "SessionKit", "SessionBus", "SessionManager", "DBus", "EventLoop", "PluginAPI",
+                "SessionKit", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
@@ -94,13 +96,14 @@ let package = Package(
             path: "Examples/Demo", swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
+        tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "InMemoryBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         // The real daemon, its clients and programs on private servers.
-        tests("DaemonTests", ["SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
+        tests("DaemonTests", ["Scenario", "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

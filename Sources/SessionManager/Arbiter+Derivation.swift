@@ -4,14 +4,18 @@ import PluginAPI
 ///
 /// Computed anew after every event; only what reads differently than before becomes an effect.
 extension Arbiter {
-    mutating func settle(_ effects: inout Effects) {
+    mutating func settle(at now: Instant, _ effects: inout Effects) {
         var duckers = 0
+        var ducker = 0
         var sounding = 0
         var exclusive = 0
         var playing: (activation: UInt64, id: SessionID)?
         for x in sessions.indices {
-            updateMuted(x, &effects)
-            if sessions[x].standing.isDucker { duckers += 1 }
+            updateMuted(x, at: now, &effects)
+            if sessions[x].standing.isDucker {
+                if duckers == 0 || sessions[x].standing.activation > sessions[ducker].standing.activation { ducker = x }
+                duckers += 1
+            }
             if sounds(x) {
                 sounding += 1
                 if !sessions[x].standing.isMixable { exclusive += 1 }
@@ -23,7 +27,7 @@ extension Arbiter {
             }
         }
         for x in sessions.indices {
-            updateDucked(x, duckers > 0, &effects)
+            updateDucked(x, by: duckers > 0 ? ducker : nil, at: now, &effects)
             let own = sounds(x)
             let others = sounding - (own ? 1 : 0)
             let othersExclusive = exclusive - (own && !sessions[x].standing.isMixable ? 1 : 0)
@@ -41,19 +45,25 @@ extension Arbiter {
         return sounding.sessions.contains(sessions[x].id)
     }
 
-    private mutating func updateMuted(_ x: Int, _ effects: inout Effects) {
+    private mutating func updateMuted(_ x: Int, at now: Instant, _ effects: inout Effects) {
         let muted = (isSilentMode || isScreenLocked) && sessions[x].standing.configuration.category.obeysSilentSwitch
         guard muted != sessions[x].standing.isMuted else { return }
         sessions[x].standing.isMuted = muted
+        sessions[x].muteCause = muted ? Cause(.muted, .silentSwitch, at: now) : nil
         sessions[x].standing.changes.insert(.muted)
         let effect = Effect.mutedChanged(sessions[x].id, muted)
         if muted { effects.restrict(effect) } else { effects.grant(effect) }
     }
 
-    private mutating func updateDucked(_ x: Int, _ isDucking: Bool, _ effects: inout Effects) {
-        let ducked = isDucking && sessions[x].standing.canBeDucked
+    private mutating func updateDucked(_ x: Int, by ducker: Int?, at now: Instant, _ effects: inout Effects) {
+        let ducked = ducker != nil && sessions[x].standing.canBeDucked
         guard ducked != sessions[x].standing.isDucked else { return }
         sessions[x].standing.isDucked = ducked
+        sessions[x].duckCause = nil
+        if ducked, let ducker {
+            sessions[x].duckCause = Cause(
+                .lowered, .matrix, at: now, by: sessions[ducker].id, sessions[ducker].name)
+        }
         sessions[x].standing.changes.insert(.ducked)
         let effect = Effect.duckingChanged(sessions[x].id, ducked: ducked, gain: ducked ? settings.duckGain : 0)
         if ducked { effects.restrict(effect) } else { effects.grant(effect) }
