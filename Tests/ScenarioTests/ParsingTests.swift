@@ -1,8 +1,10 @@
+import Foundation
 import Scenario
+import SessionManager
 import Testing
 
 @Suite struct ParsingTests {
-    private func error(_ text: String) -> ScenarioError? {
+    private func mistake(_ text: String) -> ScenarioError? {
         do throws(ScenarioError) {
             _ = try Scenario(text, file: "f")
             return nil
@@ -46,7 +48,7 @@ import Testing
         ("a=b", 1, 1, "begins"),
         ("wait \u{1}", 1, 6, "control"),
     ]) func mistake_isToldWithItsPlaceAndWhatToDo(text: String, line: Int, column: Int, part: String) throws {
-        let error = try #require(error(text))
+        let error = try #require(mistake(text))
         #expect(error.line == line && error.column == column, "\(error)")
         #expect(error.message.contains(part), "\(error)")
     }

@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func memory_ofARunningCore_isTheSameCore() throws {
-        for seed in 500..<560 {
+        for seed in UInt64(500)..<560 {
             var generator = SplitMix64(seed: seed)
             var shell = Shell(history: History(capacity: 8))
             for _ in 0..<150 {
