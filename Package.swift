@@ -94,6 +94,11 @@ let package = Package(
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
+        // What must survive anything: decoders by bytes, the bus by calls; Scripts/fuzz runs them for long.
+        room("Fuzzing", path: "Fuzz/Fuzzing", ["CDBus", "DBus", "SessionBus", "PluginAPI"]),
+        .executableTarget(
+            name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport"], path: "Fuzz/sessiond-fuzz",
+            swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI"]),
@@ -103,7 +108,16 @@ let package = Package(
             "PulseBackendTests", ["PulseBackend", "InMemoryBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         // The real daemon, its clients and programs on private servers.
-        tests("DaemonTests", ["Scenario", "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
+        tests(
+            "DaemonTests",
+            ["Scenario", "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing"]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// libFuzzer comes from the linker's command line, so the program is there for Scripts/fuzz alone.
+if Context.environment["SESSIOND_LIBFUZZER"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "sessiond-libfuzzer", dependencies: ["Fuzzing"], path: "Fuzz/libfuzzer", swiftSettings: strict))
+}

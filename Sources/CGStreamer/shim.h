@@ -41,8 +41,8 @@ static inline GstClockTime shim_transform_position(GstElement *element) {
 
 // Pad probes run on GStreamer's streaming threads, where no Swift code of ours runs.
 
-// Holds a pad as soon as it is between two buffers and tells so on the bus by an application message, perhaps again
-// for each thing that comes to the held pad.
+// Holds a pad at its next buffer and tells so on the bus by an application message, again for each thing that comes to
+// the held pad. At a buffer and not before: by then nothing upstream is still finding out which format to use.
 static GstPadProbeReturn shim_pad_held(GstPad *pad, GstPadProbeInfo *info, gpointer element) {
     (void)pad;
     GstStructure *structure = gst_structure_new("pad-held", "id", G_TYPE_ULONG, info->id, NULL);
@@ -58,8 +58,8 @@ static inline gulong shim_held_pad(GstMessage *message) {
     return id;
 }
 static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
-    // IDLE tells at once where nothing is under way but holds nothing that comes later; BLOCK does.
-    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_IDLE | GST_PAD_PROBE_TYPE_BLOCK_DOWNSTREAM);
+    GstPadProbeType type =
+        (GstPadProbeType)(GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
     return gst_pad_add_probe(pad, type, shim_pad_held, pipeline, NULL);
 }
 

@@ -1,6 +1,7 @@
 // Linux headers that Swift's Glibc module leaves out.
 #pragma once
 #include <sys/prctl.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 // prctl is variadic.

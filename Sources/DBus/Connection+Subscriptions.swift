@@ -4,6 +4,12 @@ public struct Credentials: Hashable, Sendable {
     public let userID: UInt32?
     /// The label of SELinux or AppArmor, without its closing NUL.
     public let securityLabel: String?
+
+    public init(processID: UInt32?, userID: UInt32?, securityLabel: String? = nil) {
+        self.processID = processID
+        self.userID = userID
+        self.securityLabel = securityLabel
+    }
 }
 
 extension Connection {

@@ -36,7 +36,8 @@ public final class Connection {
     public var onNameLost: ((String) -> Void)?
 
     let raw: OpaquePointer
-    let loop: EventLoop
+    /// Where everything here happens.
+    public let loop: EventLoop
     let pending: PendingCalls
     let matches = MatchTable()
     let names = NameTable()

@@ -5,12 +5,12 @@ import Glibc
 public final class Message {
     public enum Kind: Sendable { case methodCall, methodReturn, error, signal, other }
 
-    let raw: OpaquePointer
+    package let raw: OpaquePointer
     /// Why the message cannot be sent: a value that is no value of its type was appended.
     public private(set) var failure: Failure?
 
     /// Takes over one reference.
-    init(owning raw: OpaquePointer) { self.raw = raw }
+    package init(owning raw: OpaquePointer) { self.raw = raw }
 
     /// Takes a reference of its own.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }

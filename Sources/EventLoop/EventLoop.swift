@@ -9,7 +9,6 @@ public final class EventLoop {
     private let loop: OpaquePointer
     /// The C vtable, for a library that joins the loop by itself (`pa_context_new`). Valid while the loop lives.
     public let api: UnsafeMutablePointer<pa_mainloop_api>
-    private var signalsReady = false
     private var hasQuit = false
 
     public init() {
@@ -19,10 +18,7 @@ public final class EventLoop {
         api = pa_mainloop_get_api(loop)
     }
 
-    deinit {
-        if signalsReady { pa_signal_done() }
-        pa_mainloop_free(loop)
-    }
+    deinit { pa_mainloop_free(loop) }
 
     /// Runs until ``quit(_:)``; returns its code (`pa_mainloop_run`).
     @discardableResult
@@ -79,13 +75,9 @@ public final class EventLoop {
         }
     }
 
-    /// Calls `handler` from the loop whenever the process gets the signal. One loop in a process may watch signals.
+    /// Calls `handler` from the loop whenever the process gets the signal.
     public func watch(signal: Int32, _ handler: @escaping () -> Void) -> SignalWatch {
-        if !signalsReady {
-            pa_signal_init(api)
-            signalsReady = true
-        }
-        return SignalWatch(signal: signal, loop: self, handler)
+        SignalWatch(signal: signal, on: self, handler)
     }
 
     private final class Deferred {
@@ -97,25 +89,4 @@ public final class EventLoop {
             return handler
         }
     }
-}
-
-/// Watches one signal until dropped (`pa_signal_new`).
-public final class SignalWatch {
-    private var event: OpaquePointer?
-    private let loop: EventLoop
-    private let handler: () -> Void
-
-    fileprivate init(signal: Int32, loop: EventLoop, _ handler: @escaping () -> Void) {
-        self.loop = loop
-        self.handler = handler
-        event = pa_signal_new(
-            signal,
-            { _, _, _, context in
-                guard let context else { return }
-                let watch = Unmanaged<SignalWatch>.fromOpaque(context).takeUnretainedValue()
-                withExtendedLifetime(watch) { watch.handler() }
-            }, Unmanaged.passUnretained(self).toOpaque())
-    }
-
-    deinit { if let event { pa_signal_free(event) } }
 }

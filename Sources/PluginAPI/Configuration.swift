@@ -55,6 +55,9 @@ public struct Configuration: Sendable, Hashable {
         try self.init(category: known, mode: knownMode, options: set)
     }
 
+    /// Options that make this configuration when asked for: as read back, without what the category itself implies.
+    public var requestedOptions: Options { category == .ambient ? options.subtracting(.mixWithOthers) : options }
+
     /// Neither interrupts nor is interrupted by other app sessions.
     public var isMixable: Bool { options.contains(.mixWithOthers) }
     /// Lowers the others while active.

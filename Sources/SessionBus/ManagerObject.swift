@@ -11,7 +11,6 @@ public final class ManagerObject {
         self.service = service
         self.objects = objects
         objects.export(self, at: ObjectPath.root, interfaces: [ManagerObject.interface])
-        objects.enableObjectManager(at: ObjectPath.root)
         objects.unknownObject = { [unowned service] path in
             guard let id = ObjectPath.sessionID(path) else { return nil }
             do throws(SessionError) {

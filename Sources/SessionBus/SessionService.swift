@@ -49,7 +49,7 @@ public struct SessionRequest {
 
     private static let known = ["category", "mode", "options", "class", "desktop-entry", "pid", "notify-on-exit"]
 
-    init(_ name: String, _ options: Value) throws(Failure) {
+    package init(_ name: String, _ options: Value) throws(Failure) {
         let reader = try OptionReader(options, known: SessionRequest.known)
         self.name = name
         desktopEntry = try reader.string("desktop-entry") ?? ""

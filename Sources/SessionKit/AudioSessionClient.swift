@@ -1,11 +1,13 @@
 public import DBus
+import EventLoop
 public import PluginAPI
 public import SessionBus
 
 /// A session as a program on its own loop holds it: created when the daemon is there, created again when it returns.
 ///
-/// Everything happens on the connection's loop. What is asked for while the daemon is away is remembered and asked
-/// for again when it is back: the category always, the activation where the session was active.
+/// Everything happens on the connection's loop. A daemon that restarts knows its sessions: the one here goes on as it
+/// was, what was asked for meanwhile is asked for again, and what could not be told is told. A daemon that comes back
+/// without its memory gets the session anew: the category always, the activation where the session was active.
 public final class AudioSessionClient {
     /// What a session is told, and what befalls the daemon.
     public enum Event: Sendable, Hashable {
@@ -68,6 +70,8 @@ public final class AudioSessionClient {
     /// Decibels, 0 when not lowered.
     public private(set) var duckGain = 0.0
     public private(set) var isMuted = false
+    /// How long a daemon may be away before it counts as lost, in seconds.
+    private static let patience = 3.0
     /// How to lower itself, as the daemon is configured.
     public private(set) var ducking = DuckingDescription(gain: -12, attack: 0.08, release: 0.4, hold: 0.25)
     /// Nil while there is no session at the daemon.
@@ -81,6 +85,10 @@ public final class AudioSessionClient {
     /// Whether it wants the sound back when the daemon returns.
     private var wasActive = false
     private var waiting: [Reply] = []
+    /// What was asked of a daemon that went before it answered: asked again when it is back.
+    private var retries: [(again: () -> Void, give: (Failure) -> Void)] = []
+    private var lostTimer: Timer?
+    private var isLost = false
     private var subscriptions: [Subscription] = []
 
     public init(_ description: Description, on connection: Connection, _ onEvent: @escaping (Event) -> Void) {
@@ -101,11 +109,9 @@ public final class AudioSessionClient {
 
     /// Asks for the sound. Fails with the daemon's refusal, or the bus's word that there is no daemon.
     public func activate(_ reply: @escaping Reply) {
-        withProxy(reply) { [unowned self] proxy in
-            proxy.activate { [weak self] result in
-                if case .success = result { self?.settle(.active) }
-                reply(result)
-            }
+        ask({ $0.activate($1) }) { [weak self] result in
+            if case .success = result { self?.settle(.active) }
+            reply(result)
         }
     }
 
@@ -113,11 +119,9 @@ public final class AudioSessionClient {
     public func deactivate(notifyOthers: Bool, _ reply: @escaping Reply = { _ in }) {
         wasActive = false
         guard proxy != nil else { return reply(.success(())) }
-        withProxy(reply) { [unowned self] proxy in
-            proxy.deactivate(notifyOthers: notifyOthers) { [weak self] result in
-                if case .success = result { self?.settle(.inactive) }
-                reply(result)
-            }
+        ask({ $0.deactivate(notifyOthers: notifyOthers, $1) }) { [weak self] result in
+            if case .success = result { self?.settle(.inactive) }
+            reply(result)
         }
     }
 
@@ -125,28 +129,26 @@ public final class AudioSessionClient {
     public func setCategory(
         _ category: Category, mode: Mode = .default, options: Options = [], _ reply: @escaping Reply
     ) {
-        withProxy(reply) { proxy in
-            proxy.setCategory(category, mode: mode, options: options) { [weak self] result in
-                if case .success = result {
-                    self?.description.category = category
-                    self?.description.mode = mode
-                    self?.description.options = options
-                }
-                reply(result)
+        ask({ $0.setCategory(category, mode: mode, options: options, $1) }) { [weak self] result in
+            if case .success = result {
+                self?.description.category = category
+                self?.description.mode = mode
+                self?.description.options = options
             }
+            reply(result)
         }
     }
 
     public func setPreferences(_ preferences: Preferences, _ reply: @escaping Reply) {
-        withProxy(reply) { $0.setPreferences(preferences, reply) }
+        ask({ $0.setPreferences(preferences, $1) }, reply)
     }
 
     public func setPreferredInput(uid: String, _ reply: @escaping Reply) {
-        withProxy(reply) { $0.setPreferredInput(uid: uid, reply) }
+        ask({ $0.setPreferredInput(uid: uid, $1) }, reply)
     }
 
     public func overrideOutput(_ override: OutputOverride, _ reply: @escaping Reply) {
-        withProxy(reply) { $0.overrideOutput(override, reply) }
+        ask({ $0.overrideOutput(override, $1) }, reply)
     }
 
     /// Every property of the session, by its name on the bus.
@@ -181,6 +183,7 @@ public final class AudioSessionClient {
             readDucking()
             readMuted()
             onEvent(.registered(path: path))
+            askAgain()
             if wasActive { activate { [weak self] in self?.reactivated($0) } }
             for reply in replies { reply(.success(())) }
         }
@@ -198,14 +201,99 @@ public final class AudioSessionClient {
         guard let values = try? message.arguments(), values.count == 3, let owner = values[2].stringValue else {
             return
         }
-        if proxy != nil || !owner.isEmpty {
-            let hadSession = proxy != nil
-            proxy = nil
-            state = .inactive
-            release()
-            if hadSession { onEvent(.daemonLost) }
+        if owner.isEmpty {
+            expectReturn()
+        } else {
+            lostTimer = nil
+            if proxy == nil { register() } else { rejoin() }
         }
-        if !owner.isEmpty { register() }
+    }
+
+    /// Finds the session at a daemon that has just come: as it is, or not at all.
+    private func rejoin() {
+        proxy?.properties { [weak self] result in
+            guard let self else { return }
+            if case .success(let fields) = result, fields["Owner"]?.stringValue == connection.uniqueName {
+                isLost = false
+                catchUp(fields)
+                readDucking()
+                askAgain()
+            } else {
+                let wasActive = wasActive
+                if !isLost { lose() }
+                self.wasActive = wasActive
+                isLost = false
+                proxy = nil
+                register()
+            }
+        }
+    }
+
+    /// Hears what the daemon did not get to tell.
+    private func catchUp(_ fields: [String: Value]) {
+        let now = fields["State"]?.stringValue.flatMap(SessionState.init(rawValue:)) ?? .inactive
+        switch (state, now) {
+        case (.active, .interrupted), (.inactive, .interrupted):
+            let reason = fields["InterruptionReason"]?.stringValue.flatMap(InterruptionReason.init(rawValue:))
+            heard(.interruptionBegan(reason: reason ?? .default, by: ObjectPath.none, byName: "", sequence: 0))
+        case (.interrupted, .inactive): heard(.interruptionEnded(shouldResume: false, microseconds: 0, sequence: 0))
+        case (.active, .inactive), (.inactive, .active), (.interrupted, .active): settle(now)
+        case (.active, .active), (.inactive, .inactive), (.interrupted, .interrupted): break
+        }
+        let ducked = fields["Ducked"]?.boolValue ?? false
+        if ducked != isDucked {
+            heard(.duckingChanged(isDucked: ducked, gain: fields["DuckGain"]?.doubleValue ?? 0))
+        }
+        let muted = fields["Muted"]?.boolValue ?? false
+        if muted != isMuted { heard(.mutedChanged(muted)) }
+    }
+
+    /// It has been away for too long: nobody arbitrates, and what was asked of it fails.
+    private func lose() {
+        lostTimer = nil
+        isLost = true
+        let wanted = wasActive
+        settle(.inactive)
+        wasActive = wanted
+        release()
+        onEvent(.daemonLost)
+        let pending = retries
+        retries = []
+        for retry in pending { retry.give(.noReply("sessiond has gone; start it again")) }
+    }
+
+    private func askAgain() {
+        let pending = retries
+        retries = []
+        for retry in pending { retry.again() }
+    }
+
+    /// Asks the daemon; where it goes before it answers, asks the next one. Everything asked here may be asked twice.
+    private func ask(
+        _ request: @escaping (SessionProxy, @escaping Reply) -> Void, _ reply: @escaping Reply
+    ) {
+        withProxy(reply) { [weak self] proxy in
+            request(proxy) { result in
+                guard let self, case .failure(let failure) = result, self.isAbsence(failure) else {
+                    return reply(result)
+                }
+                self.retries.append(
+                    (again: { [weak self] in self?.ask(request, reply) }, give: { reply(.failure($0)) }))
+                if self.lostTimer == nil { self.expectReturn() }
+            }
+        }
+    }
+
+    /// Whether the daemon went before it could answer, as opposed to an answer.
+    private func isAbsence(_ failure: Failure) -> Bool {
+        !isLost
+            && [Failure.Name.noReply, Failure.Name.serviceUnknown, Failure.Name.nameHasNoOwner].contains(failure.name)
+    }
+
+    private func expectReturn() {
+        let timer = Timer(on: connection.loop) { [unowned self] in lose() }
+        timer.arm(after: AudioSessionClient.patience)
+        lostTimer = timer
     }
 
     private func release() {

@@ -51,6 +51,9 @@ public final class PlayerPlugin: Plugin {
     private lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
     private let loop: EventLoop
 
+    /// Longer than any file system's or server's.
+    private static let uriLimit = 16_384
+
     /// How long the sound is kept when the item that played is replaced, in seconds.
     ///
     /// The next one plays at once as a rule; others should not be woken for the moment between.
@@ -105,6 +108,9 @@ public final class PlayerPlugin: Plugin {
         guard category.playerMay.prepare else {
             throw Failure(
                 SessionError(.incompatibleCategory, "nothing is played in category '\(category.rawValue)'"))
+        }
+        guard uri.utf8.count <= PlayerPlugin.uriLimit else {
+            throw Failure(.badParameter("the URI is longer than \(PlayerPlugin.uriLimit) bytes"))
         }
         changing {
             order(sound: false)
@@ -259,7 +265,12 @@ public final class PlayerPlugin: Plugin {
         case .servicesReset: isServerAway = false
         // Nobody arbitrates, and nobody would end the interruption.
         case .daemonLost: interruption = nil
-        case .registered, .refused: break
+        // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
+        case .refused:
+            guard session.path != nil else { break }
+            order(sound: false)
+            engine.pause()
+        case .registered: break
         }
     }
 

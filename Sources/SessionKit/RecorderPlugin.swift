@@ -30,6 +30,8 @@ public final class RecorderPlugin: Plugin {
     private var wantsSound = false
     /// There is a file that recording would go to.
     private var isPrepared = false
+    /// The daemon was asked where the chosen input is.
+    private var isPreparing = false
     /// Where a recording of a given length ends, in seconds of the take.
     private var limit: Double?
     private var changeDepth = 0
@@ -89,10 +91,15 @@ public final class RecorderPlugin: Plugin {
             engine.device = nil
             return reply(make(path, settings))
         }
+        isPreparing = true
         session.setPreferredInput(uid: input) { [weak self] result in
-            guard case .success = result else { return reply(result) }
+            guard case .success = result else {
+                self?.isPreparing = false
+                return reply(result)
+            }
             self?.session.properties { [weak self] result in
                 guard let self else { return }
+                isPreparing = false
                 if case .success(let fields) = result { engine.device = source(fields["CurrentRoute"]?.route) }
                 reply(make(path, settings))
             }
@@ -106,6 +113,9 @@ public final class RecorderPlugin: Plugin {
             try checkHasInput(.cannotStartRecording)
             if let seconds, !(seconds > 0 && seconds < 1e9) {
                 throw .badParameter("record for \(seconds) s: give more than 0")
+            }
+            guard isPrepared || isPreparing else {
+                throw SessionError(.cannotStartRecording, "no recording is prepared: give a file first")
             }
         } catch {
             return reply(.failure(Failure(error)))
@@ -247,7 +257,13 @@ public final class RecorderPlugin: Plugin {
         // Nobody arbitrates, and nobody would end the interruption.
         case .daemonLost: interruption = nil
         case .registered: if !input.isEmpty { session.setPreferredInput(uid: input) { _ in } }
-        case .servicesLost, .servicesReset, .refused: break
+        // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
+        case .refused:
+            guard session.path != nil else { break }
+            order(sound: false)
+            engine.pause()
+        // The engine says what became of the take.
+        case .servicesLost, .servicesReset: break
         }
     }
 

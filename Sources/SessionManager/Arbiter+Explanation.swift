@@ -63,6 +63,7 @@ extension Arbiter {
         let text =
             switch session.cause.kind {
             case .tookBack: "it took the sound back while it was interrupted"
+            case .restored: "it was active when the daemon was restarted"
             case .cameBack: "it came back after its interruption"
             default: "it activated itself"
             }
@@ -75,6 +76,7 @@ extension Arbiter {
             let text =
                 switch cause.kind {
                 case .deactivated: "it deactivated itself"
+                case .restored: "it was not active when the daemon was restarted"
                 case .gaveUp: "it gave up its claim to come back"
                 case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"
                 default: "it has not been active yet"
@@ -88,7 +90,10 @@ extension Arbiter {
             if let left = cause.by, left != ended.by { text += " since \(label(left, cause.byName)) left" }
         }
         let advice = reasonNotToResume(session.ended, at: cause.since)
-        text += advice == nil ? "; it is asked to resume" : "; it is not asked to resume: \(advice ?? "")"
+        text +=
+            cause.kind == .restored
+            ? " since before the daemon was restarted"
+            : advice == nil ? "; it is asked to resume" : "; it is not asked to resume: \(advice ?? "")"
         chain.append(
             Explanation(
                 "claim", cause.rule, since: cause.since, of: session.id, by: cause.by.flatMap { self.session($0)?.id },
@@ -108,6 +113,7 @@ extension Arbiter {
         switch spoiler.kind {
         case .vanished: return "\(who) vanished without notify-on-exit"
         case .closed: return "\(who) was closed without notify-on-exit"
+        case .restored: return "somebody left without recommending it before the daemon was restarted"
         case .ranOut: return "\(who) did not come back in time"
         case .dissolved:
             return spoiler.by == nil

@@ -18,6 +18,8 @@ public struct Cause: Sendable, Hashable {
         case ranOut = "ran-out"
         // Beside the state.
         case lowered, muted, refused
+        /// Known from before a restart; why it came about then is not.
+        case restored
         /// A wait that no longer makes sense, as the two no longer conflict.
         case dissolved
         /// Gone from the bus, or closed.

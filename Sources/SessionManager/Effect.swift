@@ -26,6 +26,21 @@ public enum Effect: Sendable, Hashable {
     case managerPropertiesChanged(ManagerProperties)
 }
 
+extension Effect {
+    /// The session it is about; nil for what concerns nobody in particular.
+    public var session: SessionID? {
+        switch self {
+        case .created(let id), .activated(let id), .deactivated(let id), .closed(let id),
+            .interruptionBegan(let id, _), .interruptionEnded(let id, _, _, _, _), .claimDropped(let id, _),
+            .duckingChanged(let id, _, _), .mutedChanged(let id, _), .silenceSecondaryAudioHint(let id, _),
+            .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
+            id
+        case .routeChanged(let id, _, _, _): id
+        case .servicesLost, .servicesReset, .managerPropertiesChanged: nil
+        }
+    }
+}
+
 /// The effects of one event as they are found: restrictions come before the first grant, wherever they were found.
 struct Effects {
     private(set) var list: [Effect] = []

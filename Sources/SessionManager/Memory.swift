@@ -162,18 +162,11 @@ extension Session {
         standing.toldOtherAudioPlaying = member.toldOtherAudioPlaying
         standing.toldSilenceHint = member.toldSilenceHint
         if let stretch = member.stretch {
-            var interruption = Interruption(
+            interruption = Interruption(
                 reason: stretch.reason, by: stretch.by, byName: stretch.byName, since: stretch.since,
-                rule: stretch.rule, order: stretch.order, microphoneMuted: stretch.isMicrophoneMuted)
-            if stretch.isSpoiled { interruption.spoiler = Cause(.deactivated, .resume, at: stretch.since) }
-            self.interruption = interruption
-            cause = Cause(.interrupted, stretch.rule, at: stretch.since, by: stretch.by, stretch.byName)
-        } else if member.state == .active {
-            cause = Cause(.activated, member.new.sessionClass == .app ? .matrix : .classes, at: member.since)
-        } else if member.claimExpires != nil {
-            cause = Cause(.released, .resume, at: member.since)
-        } else if member.activation > 0 {
-            cause = Cause(.deactivated, .resume, at: member.since)
+                rule: stretch.rule, order: stretch.order, microphoneMuted: stretch.isMicrophoneMuted,
+                recommendsResume: !stretch.isSpoiled)
         }
+        recallCause()
     }
 }

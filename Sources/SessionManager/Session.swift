@@ -37,14 +37,29 @@ public struct Interruption: Sendable, Hashable {
     public let since: Instant
     public let rule: Rule
     /// Interruptions in the order they were told.
-    let order: UInt64
+    public let order: UInt64
     /// Held by the muted microphone, whoever else is waited for.
-    var microphoneMuted: Bool
+    public internal(set) var microphoneMuted: Bool
     /// Who left, or no longer conflicts, without recommending to resume, first of all; nil: everyone recommended (R8).
     public internal(set) var spoiler: Cause?
 
     /// Whether everyone who has left so far recommended to resume (R8).
     public var recommendsResume: Bool { spoiler == nil }
+
+    /// Where it does not recommend to resume, who spoiled it is not known any more.
+    public init(
+        reason: InterruptionReason, by: SessionID?, byName: String, since: Instant, rule: Rule, order: UInt64,
+        microphoneMuted: Bool = false, recommendsResume: Bool = true
+    ) {
+        self.reason = reason
+        self.by = by
+        self.byName = byName
+        self.since = since
+        self.rule = rule
+        self.order = order
+        self.microphoneMuted = microphoneMuted
+        spoiler = recommendsResume ? nil : Cause(.restored, .resume, at: since)
+    }
 
     /// A disconnected route never comes back by itself.
     var endsByItself: Bool { reason != .routeDisconnected }

@@ -65,7 +65,8 @@ struct WallClock {
         let then = parts(wall - Int(age))
         let clock = [then.tm_hour, then.tm_min, then.tm_sec].map { Wording.two(Int($0)) }.joined(separator: ":")
         guard then.tm_yday != now.tm_yday || then.tm_year != now.tm_year else { return clock }
-        return "\(Int(then.tm_year) + 1900)-\(Wording.two(Int(then.tm_mon) + 1))-\(Wording.two(Int(then.tm_mday))) \(clock)"
+        return
+            "\(Int(then.tm_year) + 1900)-\(Wording.two(Int(then.tm_mon) + 1))-\(Wording.two(Int(then.tm_mday))) \(clock)"
     }
 
     private func parts(_ time: time_t) -> tm {

@@ -13,6 +13,7 @@ class FrontEnd {
     private var signals: [SignalWatch] = []
     private var ticker: Timer?
     private var isDrawing = false
+    private var noteTime: Timer?
 
     /// Seconds between two looks at position and levels, while somebody looks at them.
     private static let interval = 0.1
@@ -33,6 +34,10 @@ class FrontEnd {
         service.connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus is gone")) }
         if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
         ticker = Timer(on: loop) { [unowned self] in tick() }
+        noteTime = Timer(on: loop) { [unowned self] in
+            line.note = ""
+            draw()
+        }
         signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in
             loop.watch(signal: number) { [unowned self] in interrupted(by: number) }
         }
@@ -97,6 +102,13 @@ class FrontEnd {
     }
 
     func draw() { if isDrawing { line.draw() } }
+
+    /// Says something in the line for a moment.
+    func note(_ text: String) {
+        line.note = text
+        noteTime?.arm(after: 1.5)
+        draw()
+    }
 
     private func finishScreen() {
         guard isDrawing else { return }

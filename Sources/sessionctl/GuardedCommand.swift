@@ -32,6 +32,8 @@ final class GuardedCommand {
     private var phase = Phase.waiting
     private var outcome: Result<Int32, Complaint>?
     private var isTakingBack = false
+    /// Whether somebody stopped the process before it became the command.
+    private var isHeldByOthers = false
     /// Whether the daemon that would have told the interruption's end is gone.
     private var isLost = false
 
@@ -86,6 +88,7 @@ final class GuardedCommand {
         terminal.lend()
         _ = write(gate, "\n", 1)
         closeGate()
+        if isHeldByOthers { suspend() }
     }
 
     private func closeGate() {
@@ -135,7 +138,8 @@ final class GuardedCommand {
         switch phase {
         case .stopping: phase = .stopped
         case .running: suspend()
-        case .waiting, .stopped, .suspended, .ended: break
+        case .waiting: isHeldByOthers = true
+        case .stopped, .suspended, .ended: break
         }
     }
 
@@ -155,7 +159,8 @@ final class GuardedCommand {
         switch phase {
         case .stopped, .suspended: takeBack()
         // `running`: our own doing. `stopping`: from before.
-        case .waiting, .running, .stopping, .ended: break
+        case .waiting: isHeldByOthers = false
+        case .running, .stopping, .ended: break
         }
     }
 

@@ -49,7 +49,9 @@ struct HeardSignal {
         switch (member, arguments.count) {
         case ("InterfacesAdded", 2):
             guard let session = addedSession else { return [] }
-            return [Line(subject: session.name.escaped, text: "created: \(Wording.kind(session)), pid \(session.processID)")]
+            return [
+                Line(subject: session.name.escaped, text: "created: \(Wording.kind(session)), pid \(session.processID)")
+            ]
         case ("InterfacesRemoved", 2):
             return [Line(subject: names[arguments[0].objectPathValue ?? ""], text: "closed", style: .dim)]
         case ("PropertiesChanged", 3):

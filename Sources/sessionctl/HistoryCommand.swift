@@ -15,7 +15,9 @@ struct HistoryCommand: ParsableCommand {
     @OptionGroup var bus: BusOptions
 
     func validate() throws {
-        if export, output.json { throw ValidationError("--export writes a scenario, which is no JSON; use one of both") }
+        if export, output.json {
+            throw ValidationError("--export writes a scenario, which is no JSON; use one of both")
+        }
     }
 
     func run() throws {

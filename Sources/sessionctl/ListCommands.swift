@@ -62,10 +62,10 @@ struct ShowCommand: ParsableCommand {
             let names = paths.map { path in sessions.first { $0.path == path }?.name.escaped ?? path }
             return names.isEmpty ? "–" : names.joined(separator: ", ")
         }
-        if let number = value.doubleValue { 
+        if let number = value.doubleValue {
             let unit = unit(of: key)
             return Wording.tenths(number * unit.scale) + unit.name
-         }
+        }
         if key == "CurrentRoute", let route = value.route {
             return "out: \(Wording.ports(route.outputs)), in: \(Wording.ports(route.inputs))"
         }

@@ -45,8 +45,8 @@ enum Output {
         }
     }
 
-    /// Ends the program from where everything still lives: libpulse (16.1) aborts in `pa_signal_done` where a signal
-    /// watch was dropped before its loop.
+    /// Ends the program from where everything it listens with still lives: what nobody names any more may be released
+    /// long before the end.
     static func end<Kept>(_ code: Int32, keeping kept: Kept) -> Never {
         withExtendedLifetime(kept) { exit(code) }
     }

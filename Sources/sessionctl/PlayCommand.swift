@@ -202,7 +202,7 @@ final class Playback: FrontEnd {
     private func turn(_ change: Double) {
         volume = min(1, max(0, ((volume + change) * 20).rounded() / 20))
         plugin.set("Volume", .double(volume))
-        say(Terminal.standard.styled("volume \(Int((volume * 100).rounded())) %", .dim))
+        note("volume \(Int((volume * 100).rounded())) %")
     }
 
     private func skip() {

@@ -107,7 +107,9 @@ final class PluginProcess {
     // MARK: Talking
 
     /// Calls a method of its object; answers from the loop.
-    func call(_ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }) {
+    func call(
+        _ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }
+    ) {
         service.connection.call(busName, kind.path, kind.interface, member, arguments, reply)
     }
 

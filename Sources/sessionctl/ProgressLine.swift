@@ -11,6 +11,8 @@ struct ProgressLine {
     var duration: Double?
     /// What is said instead of the levels.
     var remark = ""
+    /// What is said instead of the levels for a moment, such as the volume that was just set.
+    var note = ""
     /// Average and peak of each channel, in dBFS.
     var levels: [(average: Double, peak: Double)] = []
 
@@ -38,8 +40,7 @@ struct ProgressLine {
 
     private func text(_ terminal: Terminal, width: Int) -> String {
         let clock = Wording.clock(position) + (duration.map { " / " + Wording.clock($0) } ?? "")
-        let loudness = remark.isEmpty ? meters : ""
-        let end = remark.isEmpty ? loudness : remark
+        let end = !remark.isEmpty ? remark : note.isEmpty ? meters : note
         // What is said first is cut last.
         var room = width - state.columns - clock.columns - 4
         let tail = end.columns + 2 <= room / 2 ? end : end.truncated(to: max(0, room / 2))

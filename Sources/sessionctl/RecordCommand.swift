@@ -1,8 +1,6 @@
 import ArgumentParser
 import DBus
 import EventLoop
-import Glibc
-import PluginAPI
 import SessionKit
 
 /// `sessionctl record`.
@@ -114,6 +112,8 @@ final class Recording: FrontEnd {
         plugin.get("Position") { [weak self] value in
             guard let self else { return }
             learn(value)
+            line.remark = "finishing the file"
+            draw()
             plugin.call("Stop")
             closingTime?.arm(after: Self.closing)
         }
@@ -137,6 +137,7 @@ final class Recording: FrontEnd {
 
     override func changed(_ properties: [String: Value]) {
         guard let state = properties["State"]?.stringValue else { return }
+        guard !isStopping else { return }
         line.state = state.escaped
         line.style = state == "recording" ? .bad : .warning
         line.remark = state == "recording" ? "" : " "
@@ -145,7 +146,7 @@ final class Recording: FrontEnd {
             if !isInteractive { say(hasBegun ? "recording on" : "recording \(path.escaped)") }
             hasBegun = true
             beginDrawing(Self.help)
-        case "paused": if hasBegun, !isStopping, !isInteractive { say("paused") }
+        case "paused": if hasBegun, !isInteractive { say("paused") }
         case "interrupted":
             plugin.interrupters { [weak self] names in
                 guard let self, line.state == "interrupted" else { return }
@@ -162,7 +163,8 @@ final class Recording: FrontEnd {
 
     override func pressed(_ key: Keyboard.Key) {
         switch key {
-        case .space: if line.state == "recording" || line.state == "interrupted" { plugin.call("Pause") } else { record() }
+        case .space:
+            if line.state == "recording" || line.state == "interrupted" { plugin.call("Pause") } else { record() }
         case .letter("q"): stop()
         case .letter, .left, .right, .up, .down: break
         }

@@ -8,7 +8,8 @@ import SessionManager
 /// `sessionctl simulate`.
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "simulate", abstract: "Carry out a written scenario with the daemon's own rules, without a daemon.",
+        commandName: "simulate",
+        abstract: "Carry out a written scenario with the daemon's own rules, without a daemon.",
         discussion: """
             Prints what comes of every step, and exits 1 where something written as expected did not come. \
             sessionctl-scenario(5) says how scenarios are written; 'sessionctl history --export' writes one.
@@ -21,7 +22,9 @@ struct SimulateCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        if export, output.json { throw ValidationError("--export writes a scenario, which is no JSON; use one of both") }
+        if export, output.json {
+            throw ValidationError("--export writes a scenario, which is no JSON; use one of both")
+        }
     }
 
     func run() throws {
@@ -33,7 +36,8 @@ struct SimulateCommand: ParsableCommand {
             throw Complaint(code: 64, message: error.description.escaped)
         }
         if export, !scenario.isExact {
-            throw Complaint(code: 64, message: "\(scenario.file.escaped): only a scenario that is 'exact' can be exported")
+            throw Complaint(
+                code: 64, message: "\(scenario.file.escaped): only a scenario that is 'exact' can be exported")
         }
         var run = Run(scenario)
         if export {

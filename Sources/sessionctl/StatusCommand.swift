@@ -44,6 +44,7 @@ final class StatusWatch {
     private var signals: [SignalWatch] = []
     private var closed: IOWatch?
     private var settle: Timer?
+    private var clock: Timer?
     private var usesScreen: Bool { terminal.canRedraw && !isJSON }
 
     /// Several changes that come together are drawn once, in seconds: faster than an eye, slower than a burst.
@@ -64,6 +65,8 @@ final class StatusWatch {
         }
         let loop = service.loop
         settle = Timer(on: loop) { [unowned self] in read() }
+        // The daemon is not asked: only the ages on the screen go on.
+        clock = Timer(on: loop) { [unowned self] in draw() }
         signals = [SIGINT, SIGTERM, SIGHUP].map { number in
             loop.watch(signal: number) { [unowned loop] in loop.quit(128 + number) }
         }
@@ -110,6 +113,7 @@ final class StatusWatch {
 
     private func draw(isAnew: Bool = false) {
         guard usesScreen else { return drawPlain() }
+        clock?.arm(after: 1)
         let size = terminal.size ?? (80, 24)
         var lines = ["sessiond is not running; waiting for it"]
         if let snapshot {
@@ -126,11 +130,11 @@ final class StatusWatch {
         if let snapshot {
             text =
                 isJSON
-                ? snapshot.json : StatusView(snapshot, terminal).lines(width: nil, rows: nil).joined(separator: "\n") + "\n"
+                ? snapshot.json
+                : StatusView(snapshot, terminal).lines(width: nil, rows: nil).joined(separator: "\n") + "\n"
         } else {
             text = isJSON ? "null" : "sessiond is not running; waiting for it\n"
         }
-        // Ages change by themselves, which is no news; JSON has none.
         guard !isJSON || text != shown else { return }
         shown = text
         Output.line(text)

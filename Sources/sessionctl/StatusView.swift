@@ -1,4 +1,5 @@
 import DBus
+import EventLoop
 import PluginAPI
 import SessionBus
 
@@ -7,8 +8,11 @@ struct StatusView {
     let snapshot: Snapshot
     let terminal: Terminal
     private let names: Names
+    /// What ages are counted to, in microseconds of the daemon's clock.
+    private let now: UInt64
 
     init(_ snapshot: Snapshot, _ terminal: Terminal) {
+        now = MonotonicClock.now()
         self.snapshot = snapshot
         self.terminal = terminal
         names = Names(snapshot)
@@ -84,7 +88,7 @@ struct StatusView {
         return ""
     }
 
-    private func age(_ time: UInt64) -> String { Wording.age(time, snapshot.time) }
+    private func age(_ time: UInt64) -> String { Wording.age(time, now) }
 
     private var plugins: Table? {
         guard let plugins = snapshot.plugins, !plugins.isEmpty else { return nil }
@@ -198,7 +202,11 @@ struct StatusView {
             case .inactive: return names[path] + " (may come back)"
             }
         }
-        if waits == [by] { text += ", waits for it" } else if !waits.isEmpty { text += ", waits for " + Wording.list(waits) }
+        if waits == [by] {
+            text += ", waits for it"
+        } else if !waits.isEmpty {
+            text += ", waits for " + Wording.list(waits)
+        }
         return text
     }
 

@@ -17,7 +17,8 @@ struct Table {
     private static let gap = 2
     /// What the last column keeps while others can still be made narrower.
     private static let lastMinimum = 28
-    private static let minimum = 8
+    /// What no column is cut below: as long as `interrupted`.
+    private static let minimum = 11
 
     init(indent: Int = 0) { self.indent = indent }
 

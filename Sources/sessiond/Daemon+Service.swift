@@ -40,11 +40,11 @@ extension Daemon: SessionService {
                     configuration: request.configuration, notifiesOnExit: request.notifiesOnExit)))
         guard let id = decision.created else { preconditionFailure("a create that is not refused creates") }
         client.sessionCount += 1
-        let object = SessionObject(id, self, on: connection.objects)
-        records[id] = Record(
-            object: object, client: client, processID: processID, desktopEntry: request.desktopEntry)
-        object.export()
-        audio?.sessionCreated(id, process: processID)
+        add(
+            Record(
+                object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
+                desktopEntry: request.desktopEntry), id)
+        save(decision)
         return id
     }
 

@@ -31,6 +31,8 @@ final class Daemon {
     var audio: AudioServer?
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
+    /// Nil where nothing can be kept for a restart.
+    var state: StateFile?
     private var announcements: [Effect] = []
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
@@ -44,19 +46,25 @@ final class Daemon {
         history = History(capacity: settings.limits.history)
     }
 
-    /// Exports the objects and connects to the audio server. The name is the caller's to claim, afterwards.
+    /// Exports the objects, goes on where the last daemon was, and connects to the audio server. The name is ours by
+    /// now, and nothing is dispatched before the loop runs, so nobody sees less than everything.
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
+        deadline = Timer(on: loop) { [unowned self] in expireClaims() }
+        restore()
+        // Sessions from before a restart were announced then.
+        connection.objects.enableObjectManager(at: ObjectPath.root)
         let plugins = PluginSupervisor(loop: loop, connection: connection, log: log)
         self.plugins = plugins
         pluginsObject = PluginsObject(plugins, on: connection.objects)
-        deadline = Timer(on: loop) { [unowned self] in expireClaims() }
         audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
+        for (id, record) in records { audio?.sessionCreated(id, process: record.processID) }
         audio?.start()
     }
 
     /// Leaves the bus and the audio server as it found them.
     func stop() {
+        CrashPoint.pass("exiting")
         plugins?.stop()
         audio = nil
         connection.close()
@@ -90,24 +98,45 @@ final class Daemon {
         // A claim that ran out before this event happened must be over before it is judged.
         if history.wantsCheckpoint { history.keep(arbiter) }
         if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
-            carryOut(arbiter.handle(.timePassed, at: now))
+            execute(arbiter.handle(.timePassed, at: now))
         }
         let decision = arbiter.handle(event, at: now)
-        carryOut(decision)
+        execute(decision)
         if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
         return decision
     }
 
     private func expireClaims() { submit(.timePassed) }
 
-    private func carryOut(_ decision: Decision) {
+    private func execute(_ decision: Decision) {
         history.append(decision)
+        // A new session is written down when it has its owner.
+        if decision.created == nil { save(decision) }
         if decision.isNoteworthy {
             let subject = decision.session.map { " of session \($0)" } ?? ""
             let outcome = decision.refusal.map { "refused: \($0.message)" } ?? "\(decision.effects.count) effects"
             log.debug("\(decision.sequence): \(decision.event.name)\(subject): \(outcome)")
         }
-        for effect in decision.effects { carryOut(effect, of: decision) }
+        var told = 0
+        for effect in decision.effects {
+            if state != nil, Notice(effect) != nil {
+                told += 1
+                if told > 1 { state?.noteTold(told) }
+                CrashPoint.pass("told-noted")
+                carryOut(effect, of: decision)
+                CrashPoint.pass("told")
+            } else {
+                carryOut(effect, of: decision)
+            }
+        }
+        CrashPoint.pass("before-reply")
+    }
+
+    /// Puts a session on the bus.
+    func add(_ record: Record, _ id: SessionID) {
+        records[id] = record
+        record.object.export()
+        audio?.sessionCreated(id, process: record.processID)
     }
 
     private func carryOut(_ effect: Effect, of decision: Decision) {
@@ -146,6 +175,7 @@ final class Daemon {
 
     /// Tells which properties of the caller's own session, and of the manager, read differently since the last time.
     func announce() {
+        CrashPoint.pass("replied")
         guard !announcements.isEmpty else { return }
         let due = announcements
         announcements.removeAll(keepingCapacity: true)
@@ -189,7 +219,9 @@ extension Daemon {
                 case .failure(let failure): waiting.forEach { $0(.failure(failure)) }
                 case .success(let credentials):
                     lastClient += 1
-                    let client = Client(id: ClientID(lastClient), name: name, credentials: credentials)
+                    let client = Client(
+                        id: ClientID(lastClient), name: name, credentials: credentials,
+                        startTime: credentials.processID.flatMap { Process(id: $0).startTime } ?? 0)
                     client.watch = watch
                     clients[name] = client
                     waiting.forEach { $0(.success(client)) }
@@ -197,6 +229,13 @@ extension Daemon {
                 }
             }
         }
+    }
+
+    /// A client from before a restart keeps its number.
+    func reserve(_ id: ClientID) { lastClient = max(lastClient, id.number) }
+
+    func watch(_ client: Client) {
+        client.watch = connection.watchName(client.name) { [unowned self] in vanished(client.name) }
     }
 
     private func vanished(_ name: String) {

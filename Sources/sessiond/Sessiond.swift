@@ -49,8 +49,9 @@ enum Sessiond {
             log.notice("\(name) was taken over by another sessiond")
             loop.quit(0)
         }
-        daemon.start()
         if let code = claimName(connection, arguments) { return code }
+        CrashPoint.pass("name-taken")
+        daemon.start()
         let signals = watchSignals(loop, daemon, files, log)
         log.notice("sessiond \(version) serves \(BusName.service) as \(connection.uniqueName)")
         let code = loop.run()

@@ -14,7 +14,9 @@ final class DaemonStage {
     private let environment: [String: String]
     private let arguments: [String]
 
-    init(pulse: PrivatePulse? = nil, arguments: [String] = [], settings: String? = nil) throws {
+    init(
+        pulse: PrivatePulse? = nil, arguments: [String] = [], settings: String? = nil, crash: String? = nil
+    ) throws {
         bus = try PrivateBus()
         var environment = bus.environment
         environment["PULSE_SERVER"] = "unix:\(bus.folder.path)/absent"
@@ -26,7 +28,10 @@ final class DaemonStage {
         self.environment = environment
         self.arguments = arguments
         observer = try Connection(.custom(bus.address), loop: loop)
-        daemon = try Child(try builtProduct(named: "sessiond"), arguments, environment: environment)
+        // Where a debug build is to die; not when it is started again.
+        let armed = environment.merging(crash.map { ["SESSIOND_CRASH": $0] } ?? [:]) { $1 }
+        daemon = try Child(try builtProduct(named: "sessiond"), arguments, environment: armed)
+        if crash != nil { return }
         guard eventually({ isServing || !daemon.isRunning }), isServing else {
             throw SupportError("sessiond did not come up: \(daemon.errors)")
         }
@@ -54,6 +59,24 @@ final class DaemonStage {
         return values[0].unwrapped
     }
 
+    /// The folder of the state files.
+    var stateFolder: String { bus.folder.path + "/sessiond" }
+
+    /// Starts the daemon again, once the one before has ended.
+    func restart() throws {
+        _ = daemon.wait()
+        daemon = try start()
+        guard eventually({ isServing || !daemon.isRunning }), isServing else {
+            throw SupportError("sessiond did not come up again: \(daemon.errors)")
+        }
+    }
+
+    /// Every session as the bus shows it, by path: what must outlive a daemon.
+    func sessions() throws -> [String: [String: Value]] {
+        let listed = try manager("ListSessions")[0].arrayValue?.compactMap(\.asProperties) ?? []
+        return Dictionary(uniqueKeysWithValues: listed.map { ($0["path"]?.objectPathValue ?? "", $0) })
+    }
+
     /// Another daemon beside this one, or instead of it once that ended.
     func start(_ more: [String] = []) throws -> Child {
         try Child(try builtProduct(named: "sessiond"), arguments + more, environment: environment)
@@ -75,7 +98,7 @@ final class Client {
     /// Creates a session and hears its signals.
     func session(
         _ name: String, category: String = "playback", mode: String = "default", options: [String] = [],
-        class sessionClass: String = "app", more: [(String, Value)] = []
+        class sessionClass: String = "app", more: [(String, Value)] = [], hears: Bool = true
     ) throws -> String {
         let values = try connection.callAndWait(
             BusName.service, ObjectPath.root, BusName.manager, "CreateSession",
@@ -88,13 +111,18 @@ final class Client {
                     ] + more),
             ], timeout: 5)
         let path = values[0].objectPathValue ?? ""
+        if hears { hear(name, path) }
+        return path
+    }
+
+    /// Hears that session's signals from now on.
+    func hear(_ name: String, _ path: String) {
         subscriptions.append(
             connection.subscribe(path: path, interface: BusName.session, sender: BusName.service) {
                 [weak self] message in
                 guard let values = try? message.arguments() else { return }
                 self?.events.append(Client.describe(name, message.member ?? "", values))
             })
-        return path
     }
 
     /// Nil where it was done, the error's name where not.
@@ -122,7 +150,7 @@ final class Client {
     func heard() throws -> [String] {
         _ = try connection.callAndWait(
             BusName.service, ObjectPath.root, "org.freedesktop.DBus.Peer", "Ping", [], timeout: 5)
-        stage.loop.iterate(timeout: 0.02) { false }
+        stage.loop.iterate(timeout: 0.004) { false }
         defer { events = [] }
         return events
     }

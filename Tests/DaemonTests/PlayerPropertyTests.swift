@@ -21,6 +21,9 @@ import Testing
         #expect(metadata["xesam:title"] == .string("440-30.0.wav"))
         #expect(try music.get("Duration") == .double(30))
         #expect(try music.get("Channels") == .uint32(1))
+        #expect(music.changes(of: "Duration").last == .double(30))
+        #expect(music.changes(of: "Channels").last == .uint32(1))
+        #expect(music.changes(of: "Uri") == [.string(uri)])
 
         #expect(music.call("PlayPause", mpris: true) == nil)
         #expect(try music.get("PlaybackStatus", mpris: true) == .string("Paused"))
@@ -64,6 +67,7 @@ import Testing
             #expect(music.call("SeekTo", [.double(value)]) == bad)
             #expect(music.call("PlayAt", [.double(value)]) == bad)
         }
+        #expect(music.call("Load", [.string("file:///" + String(repeating: "x", count: 1_000_000))]) == bad)
         #expect(music.set("Volume", .string("loud")) == "org.freedesktop.DBus.Error.InvalidArgs")
         #expect(music.set("State", .string("playing")) == "org.freedesktop.DBus.Error.PropertyReadOnly")
         #expect(try music.get("Volume") == .double(1))

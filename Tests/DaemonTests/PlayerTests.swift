@@ -154,6 +154,26 @@ private let loud = -25.0
         #expect(music.signals == ["Finished true", "Finished true"])
     }
 
+    @Test func nextItemLoadedAndPlayed_othersAreNotWokenBetween() throws {
+        let stage = try PlayerStage()
+        let client = try stage.daemon.client()
+        let other = try client.session("other")
+        client.activate(other)
+        let music = try playing(stage)
+        #expect(music.call("Load", [.string(try stage.sine(1_000, seconds: 60))]) == nil)
+        #expect(music.call("Play") == nil)
+        #expect(stage.ear.waitUntil(1_000, above: loud))
+        #expect(try client.heard().filter { $0.contains("ended") } == [])
+        #expect(music.call("Load", [.string(try stage.sine(440, seconds: 60))]) == nil)
+        var heard: [String] = []
+        #expect(
+            eventually {
+                heard += (try? client.heard()) ?? []
+                return heard.contains("other ended resume")
+            }, "loaded and not played, it gives the sound back")
+        #expect(music.signals == [])
+    }
+
     @Test func nothingPlayable_loadAnswersAndFailedSaysWhy() throws {
         let stage = try PlayerStage()
         let music = try stage.player()

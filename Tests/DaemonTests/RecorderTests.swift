@@ -91,8 +91,19 @@ import Testing
         let recorder = try recording(studio)
         try studio.stage.pulse.unloadModule(module)
         #expect(recorder.comes(to: "paused"))
-        #expect(try seconds(studio.file) > 0.2)
+        #expect(try eventually { try seconds(studio.file) > 0.2 })
         #expect(recorder.signals == [])
+    }
+
+    @Test func soundServerGoes_takeFailsAndTheFilePlays() throws {
+        let studio = try Studio()
+        let recorder = try recording(studio)
+        studio.stage.pulse.kill()
+        #expect(eventually { recorder.signals.count == 1 })
+        #expect(recorder.signals.first?.hasPrefix("Failed ") == true)
+        #expect(recorder.state == "failed")
+        #expect(try seconds(studio.file) > 0.2)
+        #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
     }
 
     @Test func terminatedWhileRecording_theFileIsWhole() throws {

@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import GStreamerBackend
 import PluginAPI
@@ -174,10 +175,12 @@ import Testing
         #expect(stage.hears(440, above: -7))
         #expect(player.meters().isEmpty)
         player.meteringEnabled = true
-        #expect(stage.until { (player.meters().first?.peak ?? -160) > -10 })
-        let level = try #require(player.meters().first)
+        #expect(
+            stage.until {
+                guard let level = player.meters().first else { return false }
+                return abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5
+            }, "\(player.meters())")
         #expect(player.meters().count == 2)
-        #expect(abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5)
         player.meteringEnabled = false
         #expect(player.meters().isEmpty)
         player.pan = -1
@@ -238,18 +241,28 @@ import Testing
         #expect(player.meters().isEmpty)
     }
 
-    @Test func fiftyLoads_leaveNoDescriptorsBehind() throws {
-        let path = try file([(440, 0.5)])
-        func turn() throws {
-            player.load(uri: Media.uri(path))
-            try player.play()
-            stage.until { player.position > 0.02 }
-            player.unload()
+    @Test func fiftyLoads_leaveNoDescriptorsBehind() async throws {
+        let uri = Media.uri(try file([(440, 0.5)]))
+        let server = stage.pulse.serverString
+        // In a process of its own: the other tests open files meanwhile.
+        await #expect(processExitsWith: .success) { [uri = uri as String, server = server as String] in
+            let loop = EventLoop()
+            let tick = Ticker(on: loop)
+            let player = GStreamerPlayer(loop: loop, identity: StreamIdentity(clientName: "loads", server: server))
+            var failures = 0
+            player.onFailed = { _ in failures += 1 }
+            func turn() throws {
+                player.load(uri: uri)
+                try player.play()
+                loop.iterate(timeout: 10) { player.position > 0.02 || failures > 0 }
+                player.unload()
+            }
+            try turn()
+            let before = Media.descriptors
+            for _ in 0..<50 { try turn() }
+            tick.stop()
+            #expect(failures == 0)
+            #expect(Media.descriptors <= before)
         }
-        try turn()
-        let before = Media.descriptors
-        for _ in 0..<50 { try turn() }
-        #expect(Media.descriptors <= before + 2)
-        #expect(stage.failures.isEmpty)
     }
 }

@@ -10,12 +10,14 @@ import Testing
     /// Its player gives the 1 kHz that is recorded from the sink's monitor.
     let stage: Stage
     let recorder: GStreamerRecorder
-    let told = Told()
+    let told: Told
 
     final class Told {
         var finished: [Bool] = []
         var failures: [String] = []
         var states: [RecorderState] = []
+        /// Since when the tone must be there.
+        let began = monotonicNow()
     }
 
     init() throws {
@@ -24,14 +26,16 @@ import Testing
         recorder = GStreamerRecorder(
             loop: stage.loop, identity: StreamIdentity(clientName: "test recorder", server: stage.pulse.serverString))
         recorder.device = "speaker.monitor"
-        recorder.onFinished = { [told] in told.finished.append($0) }
-        recorder.onFailed = { [told] in told.failures.append($0) }
-        recorder.onStateChanged = { [told] in told.states.append($0) }
         let tone = folder.path + "/tone.wav"
-        try Media.wave(tone, [(1_000, 120)])
+        try Media.wave(tone, [(1_000, 1)])
+        stage.player.loops = -1
         stage.player.load(uri: Media.uri(tone))
         try stage.player.play()
         #expect(stage.hears(1_000, above: -8))
+        told = Told()
+        recorder.onFinished = { [told] in told.finished.append($0) }
+        recorder.onFailed = { [told] in told.failures.append($0) }
+        recorder.onStateChanged = { [told] in told.states.append($0) }
     }
 
     private func record(_ name: String, _ settings: RecordingSettings = RecordingSettings()) throws -> String {
@@ -63,7 +67,10 @@ import Testing
             let level = Media.level(of: 1_000, in: samples[start..<start + window], rate: rate)
             if level < -9 || level > -4 { quiet += 1 }
         }
-        #expect(quiet <= gaps, "windows without the tone")
+        // On a busy machine the server itself skips: what the ear did not hear either is not the recorder's loss.
+        let trace = stage.ear.trace(1_000, window: 0.02, since: told.began)
+        let unheard = trace.filter { $0.level < -9 || $0.level > -4 }.count
+        #expect(quiet <= gaps + 2 * unheard, "windows without the tone, \(unheard) of them unheard")
         return (rate, channels)
     }
 
@@ -147,10 +154,11 @@ import Testing
         #expect(recorder.meters().isEmpty)
         recorder.meteringEnabled = true
         #expect(
-            stage.until { (recorder.meters().first?.peak ?? -160) > -7 },
-            "\(recorder.meters()) \(told.failures) \(recorder.position)")
-        let level = try #require(recorder.meters().first)
-        #expect(abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5)
+            stage.until {
+                guard let level = recorder.meters().first else { return false }
+                return abs(level.peak + 6) < 0.5 && abs(level.average + 9) < 0.5
+            }, "\(recorder.meters())")
+        #expect(recorder.meters().count == 2)
         recorder.meteringEnabled = false
         stage.pass(0.3)
         #expect(recorder.meters().isEmpty)

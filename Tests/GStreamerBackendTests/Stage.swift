@@ -14,6 +14,7 @@ final class Stage {
     let player: GStreamerPlayer
     var finished: [Bool] = []
     var failures: [String] = []
+    var losses: [String] = []
     var states: [PlayerState] = []
     var seeks: [Double] = []
     var tags: MediaTags?
@@ -24,6 +25,7 @@ final class Stage {
         player = GStreamerPlayer(
             loop: loop, identity: StreamIdentity(clientName: "test player", server: pulse.serverString))
         player.onFinished = { [unowned self] in finished.append($0) }
+        player.onServicesLost = { [unowned self] in losses.append($0) }
         player.onFailed = { [unowned self] in failures.append($0) }
         player.onStateChanged = { [unowned self] in states.append($0) }
         player.onSeeked = { [unowned self] in seeks.append($0) }

@@ -211,7 +211,7 @@ public final class GStreamerPlayer: PlayerEngine {
 
     private func loseServices(_ message: String, at lost: Item) {
         watchdog.disarm()
-        let place = lost.position
+        let place = lost.lastPosition
         kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
         lost.close()
         item = nil

@@ -67,6 +67,12 @@ final class GainRamp {
         if head != GstClockTime.max, head >= end { set(target) }
     }
 
+    /// Where the element's last buffer ended, on the item's time; nil before the first.
+    var head: GstClockTime? {
+        let head = shim_transform_position(element)
+        return head == GstClockTime.max ? nil : head
+    }
+
     var isMoving: Bool { curve != nil }
 
     private func value(at time: GstClockTime) -> Double {

@@ -3,7 +3,7 @@ import EventLoop
 
 /// The stretch between two elements, where filters are put in and taken out while the sound goes on.
 ///
-/// The pad before it is held between two buffers; GStreamer tells on the bus when it is, and the loop relinks then.
+/// The pad before it is held at a buffer; GStreamer tells on the bus when it is, and the loop relinks then.
 /// A filter that is not wanted costs nothing.
 final class Splice {
     enum Filter: Int, CaseIterable {
@@ -26,17 +26,20 @@ final class Splice {
     /// Made before the pad is held, because loading a plugin takes longer than the sink can wait.
     private var made: [Filter: UnsafeMutablePointer<GstElement>] = [:]
     private var hold: gulong = 0
+    private let loop: EventLoop
+    private lazy var again = Timer(on: loop) { [weak self] in self?.relinkIfHeld() }
+    private var looks = 0
     /// Called on the loop when the wanted filters are in their places.
     var onChanged: (() -> Void)?
 
     /// What shall be there. Takes effect at once where nothing flows yet, else between two buffers.
     private(set) var wanted: Set<Filter> = []
 
-    init?(in pipeline: Pipeline, from head: String, to tail: String) {
+    init?(in pipeline: Pipeline, from head: String, to tail: String, on loop: EventLoop) {
         guard let from = pipeline.child(head), let to = pipeline.child(tail),
             let pad = gst_element_get_static_pad(from, "src")
         else { return nil }
-        (self.pipeline, self.head, self.tail, self.pad) = (pipeline, from, to, pad)
+        (self.pipeline, self.head, self.tail, self.pad, self.loop) = (pipeline, from, to, pad, loop)
     }
 
     deinit {
@@ -61,10 +64,22 @@ final class Splice {
     func take(_ message: UnsafeMutablePointer<GstMessage>) {
         // One from an earlier hold must not make us cut into what flows now.
         guard hold != 0, shim_held_pad(message) == hold else { return }
-        relink()
-        let held = hold
-        hold = 0
-        gst_pad_remove_probe(pad, held)
+        looks = 0
+        relinkIfHeld()
+    }
+
+    private func relinkIfHeld() {
+        guard hold != 0 else { return }
+        if gst_pad_is_blocking(pad) != 0 {
+            relink()
+            let held = hold
+            hold = 0
+            gst_pad_remove_probe(pad, held)
+        } else if looks < 50 {
+            // Told a moment before it stands still, or a seek set it free meanwhile: then it will be told again.
+            looks += 1
+            again.arm(after: 0.001)
+        }
     }
 
     private func relink() {

@@ -28,12 +28,14 @@ final class Take {
     private var meter = Meter()
     private var headerTimer: Timer?
     private var isPaused = false
+    /// The file's samples when the paused source was last looked after.
+    private var bytesSeen = -1
 
     /// Two seconds wait for a busy disk before samples are lost.
     private static let bufferTime = 2_000_000
     private static let latencyTime = 10_000
-    /// How much of a WAV a kill can make invisible to a strict reader.
-    private static let headerInterval = 0.25
+    /// Well within what a growing WAV's header promises.
+    private static let headerInterval = Double(WaveFile.promisedSeconds) / 4
 
     /// Creates or empties the file.
     init(
@@ -61,7 +63,8 @@ final class Take {
             throw SessionError(.cannotStartRecording, "GStreamer cannot record: \(error.message)")
         }
         guard let source = pipeline.child("device"), let file = pipeline.child("file"),
-            let samples = pipeline.child("samples"), let splice = Splice(in: pipeline, from: "head", to: "tail"),
+            let samples = pipeline.child("samples"),
+            let splice = Splice(in: pipeline, from: "head", to: "tail", on: loop),
             let pad = gst_element_get_static_pad(samples, "src")
         else {
             Glibc.close(descriptor)
@@ -97,7 +100,7 @@ final class Take {
         onEvent = nil
         headerTimer?.disarm()
         pipeline.close()
-        wave?.update()
+        wave?.settle()
     }
 
     /// Connects to the source, which does not run yet.
@@ -108,6 +111,7 @@ final class Take {
     }
 
     func record() {
+        wave?.promiseMore()
         // Only the source was paused: what follows it had to finish what was under way.
         if isPaused {
             gst_element_set_state(source, GST_STATE_PLAYING)
@@ -122,9 +126,9 @@ final class Take {
         isPaused = true
         gst_element_set_state(source, GST_STATE_PAUSED)
         meter.clear()
-        wave?.update()
-        // And once more when the last buffer is written.
-        headerTimer?.arm(after: 0.05)
+        // The header becomes exact when the last buffer is written.
+        bytesSeen = -1
+        headerTimer?.arm(after: 0.02)
     }
 
     /// Tells `ended` when the file is whole.
@@ -164,8 +168,18 @@ final class Take {
     }
 
     private func keepHeader() {
-        wave?.update()
-        if !isPaused { headerTimer?.arm(after: Take.headerInterval) }
+        guard isPaused else {
+            wave?.promiseMore()
+            headerTimer?.arm(after: Take.headerInterval)
+            return
+        }
+        let bytes = wave?.bytes ?? 0
+        if bytes == bytesSeen, bytes >= shim_tally_bytes(tally) {
+            wave?.settle()
+        } else {
+            bytesSeen = bytes
+            headerTimer?.arm(after: 0.1)
+        }
     }
 
     private func received(_ message: UnsafeMutablePointer<GstMessage>) {

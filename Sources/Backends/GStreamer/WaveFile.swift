@@ -2,30 +2,49 @@ import Glibc
 
 /// A WAV file's header, kept true while somebody else appends samples to the file.
 ///
-/// The sizes in it follow the file's: rewritten often enough, the file plays at any moment, also after a kill.
+/// While the file grows, its header promises some seconds more than there are: readers stop at the end of the file, so
+/// it plays whole at any moment, also after a kill. One that promised less would be ruined for readers that look for
+/// further chunks behind the samples, as GStreamer's own does.
 struct WaveFile: ~Copyable {
     private let descriptor: Int32
     private let headerSize: Int
     private let frame: Int
+    private let promise: Int
+    /// Seconds promised ahead; to be renewed well before they are over.
+    static let promisedSeconds = 10
 
     /// Writes a header for no samples at the beginning of an empty file, whose descriptor it takes over.
     init(taking descriptor: Int32, _ encoding: Encoding) {
         self.descriptor = descriptor
         frame = encoding.bytesPerFrame
+        promise = encoding.bytesPerSecond * WaveFile.promisedSeconds
         let header = WaveFile.header(encoding)
         headerSize = header.count
         _ = pwrite(descriptor, header, header.count, 0)
+        promiseMore()
     }
 
     deinit { close(descriptor) }
 
-    /// Makes the sizes in the header those of the file (whole frames only). In place, so a full disk does not matter.
-    func update() {
+    /// Bytes of samples in the file.
+    var bytes: Int {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return }
-        let data = max(0, Int(status.st_size) - headerSize) / frame * frame
-        var riffSize = UInt32(clamping: data + headerSize - 8).littleEndian
-        var dataSize = UInt32(clamping: data).littleEndian
+        return fstat(descriptor, &status) == 0 ? max(0, Int(status.st_size) - headerSize) : 0
+    }
+
+    /// Promises samples beyond the end of now. In place, so a full disk does not matter.
+    func promiseMore() { write(bytes / frame * frame + promise) }
+
+    /// Says what is there, and takes away a last frame that is not whole; for a file that does not grow.
+    func settle() {
+        let whole = bytes / frame * frame
+        if whole != bytes { _ = ftruncate(descriptor, off_t(headerSize + whole)) }
+        write(whole)
+    }
+
+    private func write(_ size: Int) {
+        var riffSize = UInt32(clamping: size + headerSize - 8).littleEndian
+        var dataSize = UInt32(clamping: size).littleEndian
         _ = pwrite(descriptor, &dataSize, 4, off_t(headerSize - 4))
         _ = pwrite(descriptor, &riffSize, 4, 4)
     }

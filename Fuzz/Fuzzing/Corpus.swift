@@ -1,0 +1,10 @@
+public import Foundation
+
+/// The inputs to start from, in the order of their names: the files of the decoder's folder.
+public func corpus(of decoder: Decoder, in folder: URL) throws -> [[UInt8]] {
+    try FileManager.default.contentsOfDirectory(
+        at: folder.appendingPathComponent(decoder.rawValue), includingPropertiesForKeys: nil
+    )
+    .sorted { $0.lastPathComponent < $1.lastPathComponent }
+    .map { [UInt8](try Data(contentsOf: $0)) }
+}

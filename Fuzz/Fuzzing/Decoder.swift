@@ -1,0 +1,127 @@
+import CDBus
+import DBus
+import PluginAPI
+import SessionBus
+
+/// Everything here that turns foreign bytes into words. Each takes any bytes and must neither trap nor break its word.
+public enum Decoder: String, CaseIterable, Sendable {
+    /// The bytes are a D-Bus message; what of them is one is read, written and read again.
+    case message
+    /// The bytes choose a dictionary of options; it is marshalled, read back and understood or refused.
+    case options
+    /// The bytes are a settings file.
+    case settings
+    /// The bytes are a plugin's manifest.
+    case manifest
+
+    /// Traps where a promise is broken; refusing the bytes is never one.
+    public func decode(_ bytes: [UInt8]) {
+        switch self {
+        case .message: Self.message(bytes)
+        case .options: Self.options(bytes)
+        case .settings: Self.settings(bytes)
+        case .manifest: Self.manifest(bytes)
+        }
+    }
+
+    private static func message(_ bytes: [UInt8]) {
+        guard let message = demarshal(bytes) else { return }
+        guard let values = try? message.arguments() else { return }
+        understand(values)
+        guard let copy = carrier(values) else { preconditionFailure("what was read cannot be written") }
+        precondition(same(try? copy.arguments(), values), "what was written reads differently")
+    }
+
+    private static func options(_ bytes: [UInt8]) {
+        var dice = Dice(bytes[...])
+        let values = [dice.value(of: "s"), dice.value(of: "a{sv}", depth: 5)]
+        guard let message = carrier(values), let sent = marshal(message), let received = demarshal(sent) else { return }
+        guard let read = try? received.arguments() else { preconditionFailure("our own message is refused") }
+        precondition(read.map(\.signature) == ["s", "a{sv}"])
+        precondition(same(read, values), "a value changed on its way")
+        understand(read)
+    }
+
+    /// As the exported objects do with what a caller sent.
+    private static func understand(_ values: [Value]) {
+        for value in values {
+            _ = value.route
+            _ = value.ports
+            _ = value.unwrapped.asProperties?.mapValues(\.port)
+            _ = ObjectPath.sessionID(value.objectPathValue ?? "")
+        }
+        guard let options = values.last else { return }
+        let name = values.first?.stringValue ?? ""
+        if let request = try? SessionRequest(name, options) {
+            precondition(request.name == name)
+            precondition(
+                (try? Configuration(
+                    category: request.configuration.category.rawValue, mode: request.configuration.mode.rawValue,
+                    options: [])) != nil || request.configuration.mode != .default)
+        }
+        if let reader = try? OptionReader(options, known: ["notify-others", "sample-rate"]) {
+            _ = try? reader.bool("notify-others")
+            _ = try? reader.double("sample-rate")
+            _ = try? reader.strings("notify-others")
+        }
+    }
+
+    private static func settings(_ bytes: [UInt8]) {
+        if let file = try? KeyFile(bytes: bytes, file: "fuzz") {
+            precondition(Set(file.sections.map(\.name)).count == file.sections.count, "a section came twice")
+        }
+        var settings = Settings()
+        do throws(KeyFileError) {
+            try settings.merge(bytes: bytes, file: "fuzz")
+        } catch {
+            precondition(settings == Settings(), "a refused file changed something")
+            precondition(error.description.hasPrefix("fuzz:"), "an error without its place")
+            return
+        }
+        precondition(settings.interruption.grace.isFinite && settings.interruption.grace >= 0)
+        precondition((-96...0).contains(settings.ducking.gain))
+        precondition((1...65_536).contains(settings.limits.sessions))
+    }
+
+    private static func manifest(_ bytes: [UInt8]) {
+        guard let manifest = try? PluginManifest(bytes: bytes, file: "fuzz.plugin") else { return }
+        precondition(!manifest.id.isEmpty && manifest.id.utf8.count <= 128)
+        precondition(!manifest.exec.isEmpty && !manifest.exec[0].isEmpty, "a plugin without a program")
+        _ = manifest.opens(scheme: "file", mimeType: "audio/ogg")
+    }
+
+    // MARK: Messages
+
+    private static func demarshal(_ bytes: [UInt8]) -> Message? {
+        guard let count = Int32(exactly: bytes.count) else { return nil }
+        let raw = bytes.withUnsafeBytes { buffer in
+            dbus_message_demarshal(buffer.bindMemory(to: CChar.self).baseAddress, count, nil)
+        }
+        return raw.map { Message(owning: $0) }
+    }
+
+    private static func marshal(_ message: Message) -> [UInt8]? {
+        var pointer: UnsafeMutablePointer<CChar>?
+        var count: Int32 = 0
+        dbus_message_set_serial(message.raw, 1)
+        guard dbus_message_marshal(message.raw, &pointer, &count) != 0, let pointer else { return nil }
+        defer { dbus_free(pointer) }
+        return UnsafeRawBufferPointer(start: pointer, count: Int(count)).map { $0 }
+    }
+
+    private static func carrier(_ values: [Value]) -> Message? {
+        guard
+            let message = try? Message.methodCall(
+                destination: "org.sessiond1", path: "/org/sessiond1", interface: "org.sessiond1.Manager",
+                member: "CreateSession")
+        else { return nil }
+        message.append(values)
+        return message.failure == nil ? message : nil
+    }
+
+    /// Equal, where a NaN equals itself.
+    private static func same(_ left: [Value]?, _ right: [Value]) -> Bool {
+        guard let left else { return false }
+        return left == right || left.map { "\($0)" } == right.map { "\($0)" }
+    }
+}

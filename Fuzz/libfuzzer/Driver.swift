@@ -1,0 +1,30 @@
+import Fuzzing
+import Glibc
+
+// libFuzzer's own main cannot be used: the package's programs have theirs. Built by Scripts/fuzz decoders alone.
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ count: UnsafeMutablePointer<Int32>,
+    _ words: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32
+) -> Int32
+
+/// The decoder is named by SESSIOND_DECODER; the arguments are libFuzzer's.
+@main
+enum Driver {
+    private static let decoder = getenv("SESSIOND_DECODER").flatMap { Decoder(rawValue: String(cString: $0)) }
+
+    static func main() {
+        guard decoder != nil else {
+            fputs("SESSIOND_DECODER must be one of \(Decoder.allCases.map(\.rawValue))\n", stderr)
+            exit(64)
+        }
+        var count = CommandLine.argc
+        var words = CommandLine.unsafeArgv
+        exit(
+            runDriver(&count, &words) { bytes, count in
+                Driver.decoder?.decode(Array(UnsafeBufferPointer(start: bytes, count: count)))
+                return 0
+            })
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Fuzzing
+import TestSupport
+
+// sessiond-fuzz bus --calls N --seed N: a daemon of its own on a private bus, and every member it has.
+// sessiond-fuzz decoders --seconds N --seed N --corpus FOLDER: mutated corpora, for where libFuzzer does not link.
+
+func option(_ name: String, _ fallback: String) -> String {
+    let words = CommandLine.arguments
+    guard let index = words.firstIndex(of: name), index + 1 < words.count else { return fallback }
+    return words[index + 1]
+}
+
+func number<Number: LosslessStringConvertible>(_ name: String, _ fallback: Number) -> Number {
+    guard let value = Number(option(name, "\(fallback)")) else {
+        FileHandle.standardError.write(Data("sessiond-fuzz: \(name) needs a number\n".utf8))
+        exit(64)
+    }
+    return value
+}
+
+let seed = number("--seed", UInt64.random(in: 1...UInt64(UInt32.max)))
+
+switch CommandLine.arguments.dropFirst().first {
+case "bus":
+    print("seed \(seed)")
+    let bus = try PrivateBus()
+    var environment = bus.environment
+    environment["PULSE_SERVER"] = "unix:\(bus.folder.path)/absent"
+    environment["XDG_RUNTIME_DIR"] = bus.folder.path
+    environment["XDG_DATA_HOME"] = bus.folder.path
+    environment["XDG_DATA_DIRS"] = bus.folder.path
+    let daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
+    guard daemon.line(where: { $0.contains("serves") }) != nil else {
+        print("sessiond did not come up: \(daemon.errors)")
+        exit(69)
+    }
+    let fuzzer = try BusFuzzer(bus: bus.address, service: "org.sessiond1", root: "/org/sessiond1", seed: seed)
+    let begun = monotonicNow()
+    let report = try fuzzer.run(calls: number("--calls", 1_000_000))
+    print(
+        "\(report.calls) calls of \(report.members) members in \(Int(monotonicNow() - begun)) s: "
+            + "\(report.returns) returned, \(report.errors.values.reduce(0, +)) refused")
+    for (name, count) in report.errors.sorted(by: { $0.value > $1.value }) { print("  \(count)  \(name)") }
+    for complaint in report.complaints { print("WRONG: \(complaint)") }
+    if !daemon.isRunning { print("WRONG: the daemon ended: \(daemon.errors.suffix(20).joined(separator: "\n"))") }
+    exit(report.complaints.isEmpty && daemon.isRunning ? 0 : 1)
+case "decoders":
+    print("seed \(seed)")
+    let folder = URL(fileURLWithPath: option("--corpus", "Fuzz/Corpus"))
+    let seconds = number("--seconds", 60.0) / Double(Decoder.allCases.count)
+    for decoder in Decoder.allCases {
+        var mutator = Mutator(seed: seed, corpus: try corpus(of: decoder, in: folder))
+        let end = monotonicNow() + seconds
+        var count = 0
+        while monotonicNow() < end {
+            decoder.decode(mutator.next())
+            count += 1
+        }
+        print("\(decoder.rawValue): \(count) inputs")
+    }
+default:
+    FileHandle.standardError.write(
+        Data("usage: sessiond-fuzz bus|decoders [--calls N] [--seconds N] [--seed N]\n".utf8))
+    exit(64)
+}

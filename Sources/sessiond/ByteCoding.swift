@@ -1,0 +1,88 @@
+/// Writes values one after the other, little-endian, strings with their length: the state file's alphabet.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func integer<T: FixedWidthInteger>(_ value: T) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func bool(_ value: Bool) { bytes.append(value ? 1 : 0) }
+    mutating func double(_ value: Double) { integer(value.bitPattern) }
+
+    mutating func string(_ value: String) {
+        integer(UInt32(clamping: value.utf8.count))
+        bytes.append(contentsOf: value.utf8)
+    }
+
+    mutating func optional<T>(_ value: T?, _ write: (inout ByteWriter, T) -> Void) {
+        bool(value != nil)
+        if let value { write(&self, value) }
+    }
+
+    mutating func array<T>(_ values: [T], _ write: (inout ByteWriter, T) -> Void) {
+        integer(UInt32(clamping: values.count))
+        for value in values { write(&self, value) }
+    }
+}
+
+/// What was to be read is not there, or is not what was to be read.
+struct ByteError: Error {}
+
+/// Reads what ``ByteWriter`` wrote. Never reads past the end, and never reserves more than there is.
+struct ByteReader {
+    private let bytes: ArraySlice<UInt8>
+    private var position: Int
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
+
+    var isAtEnd: Bool { position == bytes.endIndex }
+
+    mutating func integer<T: FixedWidthInteger>(_: T.Type = T.self) throws(ByteError) -> T {
+        var value: T = 0
+        let slice = try take(MemoryLayout<T>.size)
+        withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: slice) }
+        return T(littleEndian: value)
+    }
+
+    mutating func bool() throws(ByteError) -> Bool {
+        switch try integer(UInt8.self) {
+        case 0: return false
+        case 1: return true
+        default: throw ByteError()
+        }
+    }
+
+    mutating func double() throws(ByteError) -> Double { Double(bitPattern: try integer()) }
+
+    mutating func string() throws(ByteError) -> String {
+        let slice = try take(Int(try integer(UInt32.self)))
+        guard let text = String(validating: slice, as: UTF8.self) else { throw ByteError() }
+        return text
+    }
+
+    /// A word of a closed list, by its raw value.
+    mutating func word<Word: RawRepresentable<String>>(_: Word.Type = Word.self) throws(ByteError) -> Word {
+        guard let word = Word(rawValue: try string()) else { throw ByteError() }
+        return word
+    }
+
+    mutating func optional<T>(_ read: (inout ByteReader) throws(ByteError) -> T) throws(ByteError) -> T? {
+        try bool() ? try read(&self) : nil
+    }
+
+    mutating func array<T>(_ read: (inout ByteReader) throws(ByteError) -> T) throws(ByteError) -> [T] {
+        let count = try integer(UInt32.self)
+        var values: [T] = []
+        for _ in 0..<count { values.append(try read(&self)) }
+        return values
+    }
+
+    mutating func take(_ count: Int) throws(ByteError) -> ArraySlice<UInt8> {
+        guard count >= 0, bytes.endIndex - position >= count else { throw ByteError() }
+        defer { position += count }
+        return bytes[position..<position + count]
+    }
+}

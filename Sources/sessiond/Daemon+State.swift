@@ -1,0 +1,125 @@
+import DBus
+import Logging
+import PluginAPI
+import SessionBus
+import SessionManager
+
+/// Surviving a restart (behaviour §8): what is written down of each event, and how a new daemon goes on from it.
+extension Daemon {
+    /// Writes down what the decision changed, before anybody is told of it.
+    func save(_ decision: Decision) {
+        guard let state, decision.isNoteworthy else { return }
+        CrashPoint.pass("before-state")
+        var ids = Set(decision.effects.compactMap(\.session))
+        if let id = decision.session ?? decision.created { ids.insert(id) }
+        if case .microphoneMuted = decision.event { ids.formUnion(arbiter.sessions.map(\.id)) }
+        var closed: [SessionID] = []
+        for case .closed(let id) in decision.effects { closed.append(id) }
+        state.append(
+            StateRecord(
+                manager: arbiter.savedManager, changed: ids.sorted().compactMap(savedEntry), closed: closed,
+                told: decision.effects.compactMap(Notice.init)))
+        CrashPoint.pass("state-written")
+        if state.isLong { state.replace(with: snapshot) }
+    }
+
+    /// Goes on where the last daemon on this bus was. Before anything is dispatched, once the name is ours.
+    func restore() {
+        guard let bus = try? call("GetId").first?.stringValue, let state = StateFile(bus: bus, log: log) else { return }
+        self.state = state
+        let contents = state.read()
+        var entries: [SessionID: StateRecord.Entry] = [:]
+        for (record, _) in contents.records {
+            for entry in record.changed { entries[entry.session.id] = entry }
+            for id in record.closed { entries[id] = nil }
+        }
+        guard let last = contents.records.last else { return state.replace(with: snapshot) }
+        do throws(SavedStateError) {
+            arbiter = try Arbiter(
+                restoring: last.record.manager, entries.values.map(\.session), settings: Arbiter.Settings(settings))
+        } catch {
+            log.warning("the saved state is not believed: \(error)")
+            return state.replace(with: snapshot)
+        }
+        for (_, entry) in entries.sorted(by: { $0.key < $1.key }) { revive(entry) }
+        if !entries.isEmpty { log.notice("\(entries.count) sessions go on from before the restart") }
+        CrashPoint.pass("restored")
+        tellRest(last.record.told, from: last.told, sequence: last.record.manager.sequence, state)
+        // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
+        let present = Set((try? call("ListNames").first?.stringsValue) ?? [])
+        let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
+        for client in gone { submit(.clientVanished(client.id)) }
+        for client in clients.values { confirm(client) }
+        submit(.timePassed)
+        state.replace(with: snapshot)
+    }
+
+    private var snapshot: StateRecord {
+        StateRecord(
+            manager: arbiter.savedManager, changed: arbiter.sessions.compactMap { savedEntry($0.id) }, closed: [],
+            told: [])
+    }
+
+    private func savedEntry(_ id: SessionID) -> StateRecord.Entry? {
+        guard let session = arbiter.savedSession(id), let record = records[id] else { return nil }
+        return StateRecord.Entry(
+            session: session, owner: record.client.name, ownerProcess: record.client.credentials.processID ?? 0,
+            ownerUser: record.client.credentials.userID ?? .max, ownerStart: record.client.startTime,
+            processID: record.processID, desktopEntry: record.desktopEntry)
+    }
+
+    private func revive(_ entry: StateRecord.Entry) {
+        let client =
+            clients[entry.owner]
+            ?? Client(
+                id: entry.session.new.client, name: entry.owner,
+                credentials: Credentials(processID: entry.ownerProcess, userID: entry.ownerUser),
+                startTime: entry.ownerStart)
+        if clients[entry.owner] == nil {
+            clients[entry.owner] = client
+            reserve(client.id)
+        }
+        client.sessionCount += 1
+        add(
+            Record(
+                object: SessionObject(entry.session.id, self, on: connection.objects), client: client,
+                processID: entry.processID, desktopEntry: entry.desktopEntry), entry.session.id)
+    }
+
+    /// Watches a client again, and makes sure that it is the one that was written down.
+    private func confirm(_ client: Client) {
+        watch(client)
+        connection.credentials(of: client.name) { [weak self, weak client] result in
+            guard let self, let client, self.clients[client.name] === client else { return }
+            guard case .success(let credentials) = result else { return }
+            let start = credentials.processID.flatMap { Process(id: $0).startTime } ?? 0
+            guard credentials.processID == client.credentials.processID, start == client.startTime else {
+                self.log.warning("\(client.name) is not who it was before the restart")
+                return self.submit(.clientVanished(client.id))
+            }
+            client.credentials = credentials
+        }
+    }
+
+    /// Tells what the last daemon decided and did not get to tell.
+    private func tellRest(_ notices: [Notice], from told: Int, sequence: UInt64, _ state: StateFile) {
+        guard told < notices.count else { return }
+        for index in told..<notices.count {
+            state.noteTold(index + 1)
+            switch notices[index] {
+            case .began(let id, let reason, let by, let byName):
+                records[id]?.object.interruptionBegan(reason, by: by, byName: byName, sequence: sequence)
+            case .ended(let id, let shouldResume, let microseconds, let reason):
+                records[id]?.object.interruptionEnded(
+                    shouldResume: shouldResume, microseconds: microseconds, reason: reason, sequence: sequence)
+            case .ducking(let id, let isDucked, let gain): records[id]?.object.duckingChanged(isDucked, gain: gain)
+            case .hint(let id, let begin): records[id]?.object.silenceSecondaryAudioHint(begin: begin)
+            }
+        }
+    }
+
+    private func call(_ member: String) throws -> [Value] {
+        try connection.callAndWait(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, [], timeout: 5)
+    }
+}

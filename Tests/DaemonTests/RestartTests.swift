@@ -1,0 +1,223 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// The daemon killed at any moment and started again (behaviour §8).
+@Suite struct RestartTests {
+    /// Three clients and what they do, one step after the other; a step that a dying daemon did not answer is done again.
+    private struct History {
+        let stage: DaemonStage
+        let clients: [Client]
+        var paths: [String]
+        private(set) var told: [[String]] = [[], [], []]
+        /// How often the daemon died.
+        private(set) var deaths = 0
+
+        init(_ stage: DaemonStage) throws {
+            self.stage = stage
+            clients = [try stage.client(), try stage.client(), try stage.client()]
+            paths = []
+        }
+
+        static let names = ["Music", "Message", "Phone"]
+
+        mutating func create() throws {
+            for (index, name) in History.names.enumerated() {
+                let isPhone = index == 2
+                var path: String?
+                while path == nil {
+                    path = try? clients[index].session(
+                        name, category: isPhone ? "play-and-record" : "playback", class: isPhone ? "call" : "app",
+                        hears: false)
+                    if path == nil { try revive() }
+                }
+                paths.append(path ?? "")
+                clients[index].hear(name, paths[index])
+            }
+        }
+
+        mutating func run(_ steps: [(client: Int, member: String, notify: Bool)]) throws {
+            for step in steps {
+                let arguments: [Value] = [
+                    .properties(step.member == "Deactivate" ? [("notify-others", .bool(step.notify))] : [])
+                ]
+                while clients[step.client].call(paths[step.client], step.member, arguments) != nil { try revive() }
+                try listen()
+            }
+        }
+
+        private mutating func revive() throws {
+            guard stage.daemon.wait(timeout: 5) == .signal(SIGKILL) else {
+                throw SupportError("refused, or dead by itself: \(stage.daemon.errors)")
+            }
+            deaths += 1
+            try stage.restart()
+        }
+
+        mutating func listen() throws {
+            for index in clients.indices {
+                while true {
+                    if let events = try? clients[index].heard() {
+                        told[index] += events
+                        break
+                    }
+                    try revive()
+                }
+            }
+        }
+    }
+
+    private static let steps: [(client: Int, member: String, notify: Bool)] = [
+        (0, "Activate", false), (1, "Activate", false), (2, "Activate", false), (1, "Deactivate", true),
+        (2, "Deactivate", false), (0, "Activate", false), (1, "Activate", false), (0, "Activate", false),
+        (2, "Activate", false),
+    ]
+
+    private static let points: [(name: String, count: Int)] =
+        [("name-taken", 1), ("restored", 1), ("state-rename", 1)]
+        + ["before-state", "state-written", "told-noted", "told", "before-reply", "replied"].flatMap { name in
+            [1, 2, 3, 4, 5, 7, 9, 12].map { (name, $0) }
+        }
+
+    @Test func killedAtEveryStep_goesOnAsIfNothingHappened() throws {
+        var calm = try History(try DaemonStage())
+        try calm.create()
+        try calm.run(RestartTests.steps)
+        let expected = try calm.stage.sessions()
+
+        for point in RestartTests.points {
+            let label = "\(point.name):\(point.count)"
+            let stage = try DaemonStage(crash: label)
+            if !eventually({ stage.isServing || !stage.daemon.isRunning }) || !stage.daemon.isRunning {
+                try stage.restart()
+            }
+            var history = try History(stage)
+            try history.create()
+            try history.run(RestartTests.steps)
+            let sessions = try stage.sessions()
+            // A session whose creation was written down and not answered stays, inactive, with its owner.
+            let others = sessions.filter { !history.paths.contains($0.key) }
+            #expect(
+                others.count <= history.deaths && others.allSatisfy { $0.value["State"] == .string("inactive") },
+                "\(label)")
+            for (index, path) in history.paths.enumerated() {
+                let (seen, wanted) = (sessions[path] ?? [:], expected[calm.paths[index]] ?? [:])
+                for key in ["State", "Category", "Ducked", "InterruptionReason", "Class", "Foreground"] {
+                    #expect(seen[key] == wanted[key], "\(label): \(key) of \(History.names[index])")
+                }
+                let waiting = { (fields: [String: Value], paths: [String]) in
+                    (fields["WaitingFor"]?.objectPathsValue ?? []).map { paths.firstIndex(of: $0) }
+                }
+                #expect(waiting(seen, history.paths) == waiting(wanted, calm.paths), "\(label)")
+                let (told, calmly) = (history.told[index], calm.told[index])
+                // Between noting and sending one message may be lost; none is ever told twice.
+                if history.deaths > 0, ["state-written", "told-noted"].contains(point.name) {
+                    #expect(isSubsequence(told, of: calmly) && told.count >= calmly.count - 1, "\(label): \(told)")
+                } else {
+                    #expect(told == calmly, "\(label): \(History.names[index])")
+                }
+            }
+        }
+    }
+
+    @Test func ownersThatWentMeanwhile_haveVanished() throws {
+        let stage = try DaemonStage()
+        let music = try stage.client()
+        let path = try music.session("Music")
+        var phone: Client? = try stage.client()
+        let call = try #require(try phone?.session("Phone", category: "play-and-record", class: "call"))
+        music.activate(path)
+        phone?.activate(call)
+        #expect(try music.heard() == ["Music began default by Phone"])
+        stage.daemon.kill()
+        phone?.connection.close()
+        phone = nil
+        try stage.restart()
+        // A call that vanished has ended, which recommends to resume (R5, R11).
+        #expect(try music.heard() == ["Music ended resume"])
+        #expect(music.state(call) == "gone")
+        #expect(music.call(call, "Close") == "org.sessiond1.Error.ExpiredSession")
+        let next = try music.session("Next")
+        #expect(next != path && next != call, "numbers are not used again")
+    }
+
+    @Test func everythingElse_isAsItWas() throws {
+        let stage = try DaemonStage(settings: "[interruption]\ngrace = 60\n")
+        let (a, b, c) = (try stage.client(), try stage.client(), try stage.client())
+        let first = try a.session("A", category: "solo-ambient")
+        let second = try b.session("B", category: "playback", mode: "spoken-audio")
+        let third = try c.session(
+            "C", category: "ambient", options: ["duck-others"],
+            more: [("desktop-entry", .string("org.example.C")), ("notify-on-exit", .bool(true))])
+        a.activate(first)
+        b.activate(second)
+        c.activate(third)
+        try stage.manager("SetSilentMode", [.bool(true)])
+        try stage.manager("SetForeground", [.objectPath(first), .bool(false)])
+        a.call(first, "SetPreferences", [.properties([("io-buffer-duration", .double(0.02))])])
+        let before = try stage.sessions()
+        let sequence = try stage.property("Sequence").uint64Value ?? 0
+        for client in [a, b, c] { _ = try client.heard() }
+        for _ in 0..<3 {
+            stage.daemon.kill()
+            try stage.restart()
+            #expect(try stage.sessions() == before)
+        }
+        for client in [a, b, c] { #expect(try client.heard() == []) }
+        #expect(try stage.property("SilentMode") == .bool(true))
+        #expect(try stage.property("Sequence").uint64Value ?? 0 >= sequence)
+        c.connection.close()
+        #expect(eventually { b.state(third) == "gone" })
+        #expect(try b.heard().contains("B ducked 0.0"))
+    }
+
+    @Test(arguments: ["empty", "short", "garbage", "version", "huge", "link", "folder"])
+    func spoiltState_costsOneWarning(kind: String) throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let path = try client.session("A")
+        client.activate(path)
+        stage.daemon.kill()
+        let files = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder)
+        #expect(files.count == 1)
+        let file = stage.stateFolder + "/" + (files.first ?? "")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+        let manager = FileManager.default
+        switch kind {
+        case "empty": try Data().write(to: URL(fileURLWithPath: file))
+        case "short": try bytes.dropLast(3).write(to: URL(fileURLWithPath: file))
+        case "garbage":
+            try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }).write(to: URL(fileURLWithPath: file))
+        case "version":
+            try (Data("sessiond state 9\n".utf8) + bytes.dropFirst(17)).write(to: URL(fileURLWithPath: file))
+        case "huge":
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: file))
+            try handle.truncate(atOffset: 1 << 30)
+        case "link":
+            try manager.moveItem(atPath: file, toPath: file + ".real")
+            try manager.createSymbolicLink(atPath: file, withDestinationPath: file + ".real")
+        default:
+            try manager.removeItem(atPath: stage.stateFolder)
+            try Data().write(to: URL(fileURLWithPath: stage.stateFolder))
+        }
+        try stage.restart()
+        let warnings = { stage.daemon.isRunning ? stage.daemon.errors.filter { $0.contains("state-") } : [] }
+        #expect(eventually { !warnings().isEmpty } && warnings().count == 1)
+        // It serves, and a state that ends early counts up to there.
+        if kind != "short" { #expect(client.state(path) == "gone") }
+        let next = try client.session("B")
+        #expect(client.activate(next) == nil)
+    }
+
+    private func isSubsequence(_ part: [String], of whole: [String]) -> Bool {
+        var rest = whole[...]
+        for event in part {
+            guard let index = rest.firstIndex(of: event) else { return false }
+            rest = rest[(index + 1)...]
+        }
+        return true
+    }
+}

@@ -1,0 +1,93 @@
+import DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// `sessionctl play` and `record`, with the real programs on a real sound server.
+@Suite(.serialized) struct SessionctlMediaTests {
+    let pulse: PrivatePulse
+    let stage: SessionctlStage
+
+    init() throws {
+        pulse = try PrivatePulse(sinks: ["speaker"])
+        stage = try SessionctlStage(pulse: pulse)
+        guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
+    }
+
+    private func file(_ name: String) -> String { stage.daemon.bus.folder.path + "/" + name }
+
+    /// A file of that many seconds at 8 kHz, mono, 16 bits.
+    private func tone(_ name: String, seconds: Double) throws -> String {
+        let frames = Int(seconds * 8000)
+        var bytes = Data("RIFF".utf8)
+        func append<Number: FixedWidthInteger>(_ number: Number) {
+            withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        append(UInt32(36 + frames * 2))
+        bytes.append(Data("WAVEfmt ".utf8))
+        append(UInt32(16))
+        append(UInt16(1))
+        append(UInt16(1))
+        append(UInt32(8000))
+        append(UInt32(16000))
+        append(UInt16(2))
+        append(UInt16(16))
+        bytes.append(Data("data".utf8))
+        append(UInt32(frames * 2))
+        for frame in 0..<frames { append(Int16(8000 * sin(Double(frame) * 440 * 2 * .pi / 8000))) }
+        try bytes.write(to: URL(fileURLWithPath: file(name)))
+        return file(name)
+    }
+
+    @Test func filesArePlayed_eachIsNamedAndAllEnd() throws {
+        let outcome = try stage.run(
+            ["play", tone("one.wav", seconds: 0.3), tone("two.wav", seconds: 0.2)], timeout: 60)
+        #expect(outcome.code == 0)
+        #expect(outcome.output.filter { $0.hasPrefix("playing ") }.count == 2)
+        #expect(outcome.text.contains("one") && outcome.text.contains("two"))
+        #expect(!outcome.text.contains("\u{1B}"))
+    }
+
+    @Test func oneIsNoSound_theOthersArePlayedAndTheCodeTells() throws {
+        let outcome = try stage.run(["play", file("absent.wav"), tone("one.wav", seconds: 0.2)], timeout: 60)
+        #expect(outcome.code == 1)
+        #expect(outcome.complaint.contains("absent.wav"))
+        #expect(outcome.output.contains { $0.contains("one") })
+    }
+
+    @Test func callComes_playSaysWhoInterrupts() throws {
+        let child = try stage.start(["play", "--name", "Tune", tone("long.wav", seconds: 30)])
+        #expect(child.line { $0.hasPrefix("playing ") } != nil)
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(child.line { $0 == "interrupted by Phone" } != nil)
+        client.deactivate(phone, notify: true)
+        #expect(child.line { $0 == "playing on" } != nil)
+        child.signal(SIGINT)
+        #expect(child.wait() == .code(130))
+        #expect(try eventually { try stage.session("Tune") == nil })
+    }
+
+    @Test func takeHasALength_fileIsThereAndSaid() throws {
+        let outcome = try stage.run(["record", "--duration", "0.5", file("take.wav")], timeout: 60)
+        #expect(outcome.code == 0)
+        #expect(outcome.output.last?.contains("take.wav  0.5 s") == true)
+        let size = try FileManager.default.attributesOfItem(atPath: file("take.wav"))[.size] as? Int
+        #expect(size ?? 0 > 20_000)
+    }
+
+    @Test func recordingIsInterrupted_fileIsMadeWhole() throws {
+        let child = try stage.start(["record", file("take.flac")])
+        #expect(child.line { $0.hasPrefix("recording ") } != nil)
+        child.signal(SIGINT)
+        #expect(child.wait(timeout: 30) == .code(0))
+        #expect(child.text.contains("take.flac  "))
+    }
+
+    @Test func folderIsMissing_recordingIsRefused() throws {
+        let outcome = try stage.run(["record", file("nowhere/take.wav")], timeout: 60)
+        #expect(outcome.code == 1)
+        #expect(!outcome.complaint.isEmpty)
+    }
+}

@@ -1,0 +1,116 @@
+import DBus
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct SessionctlRunTests {
+    @Test func commandEnds_itsCodeIsPassedOn() throws {
+        let stage = try SessionctlStage()
+        #expect(try stage.run(["run", "--", "sh", "-c", "echo heard; exit 7"]).output == ["heard"])
+        #expect(try stage.run(["run", "--", "sh", "-c", "exit 7"]).code == 7)
+        #expect(try stage.run(["run", "--", "sh", "-c", "kill -KILL $$"]).code == 137)
+        #expect(try stage.run(["run", "--", "no-such-command"]).code == 127)
+        #expect(try stage.run(["run", "--", "/etc/passwd"]).code == 126)
+    }
+
+    @Test func commandRuns_itIsASessionOfItsProcessWhileItDoes() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded(
+            "Notes", ["--category", "ambient", "--option", "duck-others"], ["sleep", "60"])
+        let session = try #require(try stage.session("Notes"))
+        #expect(session["Category"]?.stringValue == "ambient")
+        #expect(session["Options"]?.stringsValue?.contains("duck-others") == true)
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+        #expect(kill(process, 0) != 0)
+        #expect(try eventually { try stage.session("Notes") == nil })
+    }
+
+    @Test func activationIsRefused_commandNeverRuns() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        let outcome = try stage.run(["run", "--category", "record", "--", "echo", "BAD"])
+        #expect(outcome.code == 1)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.complaint.contains("InsufficientPriority: "))
+        #expect(try stage.run(["run", "--mode", "voice-chat", "--", "echo", "BAD"]).complaint.contains("BadParameter"))
+    }
+
+    @Test func callComesAndGoes_commandStopsAndGoesOn() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        #expect(child.line { $0.contains("interrupted by Phone") } != nil)
+        client.deactivate(phone, notify: true)
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        #expect(try stage.session("Music")?["State"]?.stringValue == "active")
+        child.signal(SIGINT)
+        #expect(child.wait() == .code(130))
+    }
+
+    @Test func interruptionEndsWithoutResume_personContinues() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        let client = try stage.daemon.client()
+        let other = try client.session("Other")
+        client.activate(other)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        client.deactivate(other)
+        #expect(child.line { $0.contains("kill -CONT \(process)") } != nil)
+        #expect(SessionctlStage.isStopped(process))
+        kill(process, SIGCONT)
+        #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        // It is killed when nobody holds it.
+        withExtendedLifetime(child) {}
+    }
+
+    @Test func personContinuesDuringACall_staysStopped() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded("Take", ["--category", "record"], ["sleep", "60"])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        kill(process, SIGCONT)
+        #expect(child.line { $0.contains("stays stopped: InsufficientPriority") } != nil)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        // Ended while stopped: it is woken to hear of it.
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+    }
+
+    @Test func commandIsPausedByHand_itsSoundIsGivenBack() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        let before = try client.session("Before")
+        client.activate(before)
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        kill(process, SIGSTOP)
+        #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "inactive" })
+        #expect(try eventually { try client.heard().contains("Before ended resume") })
+        kill(process, SIGCONT)
+        #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        // It is killed when nobody holds it.
+        withExtendedLifetime(child) {}
+    }
+
+    @Test func daemonIsStartedAnew_sessionIsThereAgain() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        stage.daemon.daemon.kill()
+        let next = try stage.daemon.start()
+        #expect(
+            try eventually { try stage.daemon.isServing && stage.session("Music")?["State"]?.stringValue == "active" })
+        #expect(!SessionctlStage.isStopped(process))
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+        next.kill()
+    }
+}

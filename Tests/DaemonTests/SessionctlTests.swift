@@ -1,0 +1,233 @@
+import DBus
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct SessionctlTests {
+    // MARK: Reading
+
+    @Test func musicIsInterruptedByACall_statusSaysWhoWaitsForWhom() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(music)
+        client.activate(phone)
+        let lines = try stage.run(["status"]).output
+        #expect(lines.contains { $0.hasPrefix("active") && $0.contains("Phone") && $0.contains("call") })
+        #expect(lines.contains { $0.hasPrefix("interrupted") && $0.contains("interrupted by Phone, waits for it") })
+        #expect(lines.contains { $0.contains("no audio server") })
+        // Aligned: the names start where the heading says.
+        let heading = try #require(lines.first { $0.hasPrefix("STATE") })
+        let column = try #require(heading.range(of: "SESSION")).lowerBound.utf16Offset(in: heading)
+        for name in ["Phone", "Music"] {
+            let line = try #require(lines.first { $0.contains(" \(name) ") && !$0.hasPrefix("Now") })
+            #expect(String(line.dropFirst(column)).hasPrefix(name))
+        }
+        #expect(!lines.joined().contains("\u{1B}"))
+
+        let json = try stage.json(["status"])
+        #expect(json["ServerConnected"] as? Bool == false)
+        let sessions = try #require(json["Sessions"] as? [[String: Any]])
+        #expect(sessions.map { $0["Name"] as? String } == ["Music", "Phone"])
+        #expect(sessions[0]["State"] as? String == "interrupted")
+        #expect(sessions[0]["WaitingFor"] as? [String] == [phone])
+
+        let explained = try stage.run(["explain", "mus"]).text
+        #expect(explained.contains("'Music' was interrupted by 'Phone'"))
+        #expect(try stage.json(["explain", "Music"])["causes"] as? [Any] != nil)
+
+        #expect(try stage.run(["list"]).output.count == 3)
+        #expect((try stage.json(["list"])["Sessions"] as? [Any])?.count == 2)
+        let shown = try stage.run(["show", music]).output
+        #expect(shown.contains { $0.hasPrefix("WaitingFor") && $0.hasSuffix("Phone") })
+        #expect(try stage.json(["show", "1"])["Name"] as? String == "Music")
+
+        let history = try stage.run(["history"]).output
+        #expect(history.contains { $0.contains("Phone") && $0.contains("activated: Music interrupted") })
+        let past = try #require(try stage.json(["history", "--max", "2"])["History"] as? [[String: Any]])
+        #expect(past.count == 2)
+        #expect(past.last?["event"] as? String == "activate")
+    }
+
+    @Test func navigationLowersMusic_statusSaysByHowMuchAndByWhom() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        let prompt = try client.session("Nav", options: ["duck-others"])
+        client.activate(music)
+        client.activate(prompt)
+        let text = try stage.run(["status"]).text
+        #expect(text.contains("lowered 12 dB by Nav"))
+        #expect(text.contains("Now playing    Music"))
+    }
+
+    @Test func namesThatWouldActOnTheTerminal_areWrittenOut() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        _ = try client.session("Evil\u{1B}[31m\u{202E}\n")
+        for command in [["status"], ["list"], ["show", "Evil"], ["explain", "1"], ["history"], ["list", "--json"]] {
+            let outcome = try stage.run(command)
+            #expect(outcome.code == 0)
+            for scalar in outcome.text.unicodeScalars where scalar != "\n" {
+                #expect(![.control, .format].contains(scalar.properties.generalCategory))
+            }
+        }
+        #expect(try stage.run(["list"]).text.contains("Evil\\u{1B}[31m\\u{202E}\\n"))
+        let listed = try #require(try stage.json(["list"])["Sessions"] as? [[String: Any]])
+        #expect(listed[0]["Name"] as? String == "Evil\u{1B}[31m\u{202E}\n")
+    }
+
+    @Test func coloursAreForced_unlessNobodyWantsColours() throws {
+        let stage = try SessionctlStage()
+        #expect(try stage.run(["status"], more: ["CLICOLOR_FORCE": "1"]).text.contains("\u{1B}["))
+        #expect(!(try stage.run(["status"], more: ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"]).text.contains("\u{1B}")))
+    }
+
+    @Test func nameMayBeSeveral_candidatesAreListed() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        _ = try client.session("Radio one")
+        _ = try client.session("Radio two")
+        let outcome = try stage.run(["explain", "radio"])
+        #expect(outcome.code == 1)
+        #expect(outcome.complaint.contains("Radio one") && outcome.complaint.contains("Radio two"))
+        #expect(try stage.run(["show", "RADIO TWO"]).code == 0)
+        #expect(try stage.run(["show", "nobody"]).code == 1)
+    }
+
+    @Test func eventsHappen_monitorWritesThemAsTheyDo() throws {
+        let stage = try SessionctlStage()
+        let human = try stage.start(["monitor"])
+        let machine = try stage.start(["monitor", "--json"])
+        // There is no telling from outside when it listens: said again until it is heard.
+        #expect(
+            try eventually {
+                try stage.daemon.manager("SetSilentMode", [.bool(true)])
+                try stage.daemon.manager("SetSilentMode", [.bool(false)])
+                return human.text.contains("silent switch") && machine.text.contains("SilentMode")
+            })
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(human.line { $0.contains("Music  ") && $0.hasSuffix("interrupted by Phone") } != nil)
+        #expect(human.line { $0.contains("Phone") && $0.contains("created: call, play-and-record") } != nil)
+        let line = try #require(machine.line { $0.contains("\"InterruptionBegan\"") })
+        let event = try SessionctlStage.object(line)
+        #expect(event["path"] as? String == music)
+        #expect((event["arguments"] as? [String: Any])?["reason"] as? String == "default")
+        stage.daemon.daemon.kill()
+        #expect(human.line { $0.contains("sessiond") && $0.contains("has gone") } != nil)
+        human.signal(SIGINT)
+        #expect(human.wait() == .code(130))
+    }
+
+    @Test func sessionIsCreated_watchedStatusFollows() throws {
+        let stage = try SessionctlStage()
+        let watch = try stage.start(["status", "--watch", "--json"])
+        #expect(watch.line { $0.contains("\"Sessions\":[]") } != nil)
+        let client = try stage.daemon.client()
+        _ = try client.session("Music")
+        #expect(watch.line { $0.contains("\"Music\"") } != nil)
+        watch.signal(SIGINT)
+        #expect(watch.wait() == .code(130))
+    }
+
+    // MARK: Setting
+
+    @Test func silentSwitch_isTurned() throws {
+        let stage = try SessionctlStage()
+        #expect(try stage.run(["silent", "on"]).code == 0)
+        #expect(try stage.daemon.property("SilentMode").boolValue == true)
+        #expect(try stage.run(["status"]).text.contains("Silent switch  on"))
+        #expect(try stage.run(["silent", "off"]).code == 0)
+        #expect(try stage.daemon.property("SilentMode").boolValue == false)
+    }
+
+    @Test func routesOfAServer_areListed() throws {
+        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let lines = try stage.run(["route"]).output
+        #expect(lines.contains { $0.hasPrefix("* out") && $0.hasSuffix("speaker") })
+        let json = try stage.json(["route", "list"])
+        #expect((json["AvailableOutputs"] as? [[String: Any]])?.first?["uid"] as? String == "speaker")
+        let outputs = (json["CurrentRoute"] as? [String: Any])?["outputs"] as? [[String: Any]]
+        #expect(outputs?.count == 1)
+        #expect(try stage.run(["status"]).output.contains { $0.hasPrefix("Output") && !$0.contains("none") })
+    }
+
+    @Test func routeOfSomebodyElse_isRefusedByName() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        _ = try client.session("Call", category: "play-and-record")
+        for command in [["route", "override", "call", "speaker"], ["route", "input", "call", ""]] {
+            let outcome = try stage.run(command)
+            #expect(outcome.code == 1)
+            #expect(outcome.complaint.contains("NotOwner: "))
+        }
+    }
+
+    @Test func plugins_areListedOrSaidToBeMissing() throws {
+        let stage = try SessionctlStage()
+        let outcome = try stage.run(["plugins"])
+        #expect(outcome.code == 0 ? !outcome.text.isEmpty : outcome.complaint.contains("no plugins"))
+    }
+
+    // MARK: Ends
+
+    @Test func noDaemon_everyCommandExits69() throws {
+        let bus = try PrivateBus()
+        let environment = try SessionctlStage.environment(on: bus)
+        for command in [
+            ["status"], ["status", "--watch"], ["list"], ["show", "1"], ["explain", "1"], ["history"], ["monitor"],
+            ["silent", "on"], ["route"], ["plugins"], ["run", "--", "echo", "BAD"], ["play", "/dev/null"],
+        ] {
+            let child = try Child(try builtProduct(named: "sessionctl"), command, environment: environment)
+            let outcome = try SessionctlStage.outcome(of: child, command)
+            #expect(outcome.code == 69 || command[0] == "play" && outcome.code == 1, "\(command): \(outcome)")
+            #expect(!outcome.text.contains("BAD"))
+            if outcome.code == 69 { #expect(outcome.complaint.contains("start it with"), "\(command): \(outcome)") }
+        }
+    }
+
+    @Test func noBus_exits69() throws {
+        let child = try Child(
+            try builtProduct(named: "sessionctl"), ["status"],
+            environment: ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere/bus"])
+        #expect(child.wait() == .code(69))
+    }
+
+    @Test func daemonIsStopped_nothingWaitsForEver() throws {
+        let stage = try SessionctlStage()
+        stage.daemon.daemon.suspend()
+        defer { stage.daemon.daemon.resume() }
+        for command in [["status"], ["run", "--", "echo", "BAD"]] {
+            let outcome = try stage.run(command, timeout: 60)
+            #expect(outcome.code == 69)
+            #expect(outcome.output.isEmpty)
+        }
+    }
+
+    @Test func wrongUsage_exits64() throws {
+        let stage = try SessionctlStage()
+        for command in [
+            ["bogus"], ["silent"], ["silent", "maybe"], ["show"], ["run"], ["run", "--category", "loud", "--", "true"],
+            ["run", "--option", "nothing", "--", "true"], ["play"], ["route", "override", "1", "lamp"],
+            ["history", "--max", "-1"], ["record", "x.wav", "--duration", "0"],
+        ] {
+            #expect(try stage.run(command).code == 64, "\(command)")
+        }
+    }
+
+    @Test func readerGoesAway_endsQuietly() throws {
+        let stage = try SessionctlStage()
+        let program = try builtProduct(named: "sessionctl")
+        let shell = try Child(
+            "/bin/sh", ["-c", "{ \(program) monitor; echo \"ended $?\" >&2; } | true"], environment: stage.environment)
+        #expect(shell.wait(timeout: 20) == .code(0))
+        #expect(shell.errors == ["ended 0"])
+    }
+}
