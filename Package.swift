@@ -53,6 +53,8 @@ let package = Package(
         // Words and rules: standard library only.
         room("PluginAPI", []),
         room("SessionManager", ["PluginAPI"]),
+        // The same rules on a written scenario, and the text it is written in.
+        room("Scenario", ["SessionManager", "PluginAPI"]),
 
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
@@ -74,13 +76,13 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
+                "SessionManager", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "SessionKit", "SessionBus", "SessionManager", "DBus", "EventLoop", "PluginAPI",
+                "SessionKit", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
@@ -106,6 +108,7 @@ let package = Package(
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
+        tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
@@ -116,7 +119,7 @@ let package = Package(
             "DaemonTests",
             [
                 "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
-                "SessionManager", "ReferenceModel",
+                "SessionManager", "Scenario", "ReferenceModel",
             ]),
     ],
     swiftLanguageModes: [.v6]

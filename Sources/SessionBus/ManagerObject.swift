@@ -96,6 +96,9 @@ public final class ManagerObject {
                 .init("History", "u") { object, call in
                     call.reply([.array(of: "a{sv}", object.service.history(call.arguments[0].uint32Value ?? 0))])
                 },
+                .init("ExportHistory", "") { object, call in
+                    call.reply([.string(object.service.exportHistory())])
+                },
                 .init("Explain", "o") { object, call in
                     do throws(SessionError) {
                         call.reply([.array(of: "a{sv}", try object.service.explain(call.sessionArgument()))])

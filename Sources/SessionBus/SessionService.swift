@@ -15,6 +15,8 @@ public protocol SessionService: AnyObject {
     func setForeground(_ id: SessionID, _ foreground: Bool, caller: String) throws(SessionError)
     /// Each an a{sv}, newest last.
     func history(_ count: UInt32) -> [Value]
+    /// A scenario that carries the newest decisions out again.
+    func exportHistory() -> String
     /// Each an a{sv}.
     func explain(_ id: SessionID) throws(SessionError) -> [Value]
     var manager: ManagerDescription { get }

@@ -22,11 +22,21 @@ extension Arbiter {
     mutating func activate(_ x: Int, at now: Instant, _ effects: inout Effects) throws(SessionError) {
         guard !sessions[x].standing.isActive else { return }
         let victims = try judge(x, as: sessions[x].standing.configuration)
-        interrupt(victims, by: x, at: now, &effects)
+        let cause = activation(of: x, at: now)
+        ruling = cause.rule
+        interrupt(victims, by: x, at: now, rule: cause.rule == .comesBack ? .matrix : cause.rule, &effects)
         dropClaim(x, .active, at: now)
-        sessions[x].refusal = nil
+        sessions[x].cause = cause
         effects.grant(.activated(sessions[x].id))
         claimPrecedence(x)
+    }
+
+    private func activation(of x: Int, at now: Instant) -> Cause {
+        let session = sessions[x]
+        if session.sessionClass != .app { return Cause(.activated, .classes, at: now) }
+        if session.state == .interrupted { return Cause(.tookBack, .takesBack, at: now) }
+        if session.claimExpires != nil { return Cause(.cameBack, .comesBack, at: now) }
+        return Cause(.activated, .matrix, at: now)
     }
 
     mutating func setCategory(
@@ -58,21 +68,27 @@ extension Arbiter {
 
     /// Gives up the sound or the claim to it, and releases who waited for it.
     mutating func deactivate(
-        _ x: Int, recommends: Bool, at now: Instant, rule: Rule, _ effects: inout Effects
+        _ x: Int, recommends: Bool, at now: Instant, _ effects: inout Effects
     ) {
         guard sessions[x].standing.holdsClaim else { return }
-        let wasActive = sessions[x].standing.isActive
+        let before = sessions[x].standing.state
+        let isPrivileged = sessions[x].standing.sessionClass != .app
         dropClaim(x, .inactive, at: now)
-        if wasActive {
+        let rule: Rule
+        switch before {
+        case .active:
+            rule = isPrivileged ? .callEnded : .resume
+            sessions[x].cause = Cause(.deactivated, .resume, at: now)
             effects.append(.deactivated(sessions[x].id))
-        } else {
-            effects.append(.claimDropped(sessions[x].id, rule: rule))
+        case .interrupted, .inactive:
+            rule = before == .interrupted ? .leftWhileWaiting : .givesUp
+            sessions[x].cause = Cause(.gaveUp, .givesUp, at: now)
+            ruling = .givesUp
+            effects.append(.claimDropped(sessions[x].id, rule: .givesUp))
         }
         // A call or an alert that leaves has ended, whatever it says (R5).
-        let resume = recommends || sessions[x].standing.sessionClass != .app
-        leave(
-            [sessions[x].id], recommends: { _ in resume }, at: now, rule: wasActive ? rule : .leftWhileWaiting, &effects
-        )
+        let leaver = Leaver(sessions[x], recommends: recommends || isPrivileged)
+        leave([leaver], .deactivated, at: now, rule: rule, &effects)
     }
 
     /// Closes sessions, as if each had deactivated; nobody is told "ended" for a session that goes with them.
@@ -81,12 +97,10 @@ extension Arbiter {
         let gone = indices.map { sessions[$0] }
         for index in indices.reversed() { sessions.remove(at: index) }
         for session in gone { effects.append(.closed(session.id)) }
-        let claims = gone.filter(\.holdsClaim)
-        leave(
-            claims.map(\.id),
-            recommends: { id in
-                claims.contains { $0.id == id && ($0.notifiesOnExit || $0.sessionClass != .app) }
-            }, at: now, rule: rule, &effects)
+        let leavers = gone.filter(\.holdsClaim).map { session in
+            Leaver(session, recommends: session.notifiesOnExit || session.sessionClass != .app)
+        }
+        leave(leavers, rule == .vanished ? .vanished : .closed, at: now, rule: rule, &effects)
     }
 
     mutating func setForeground(_ x: Int, _ foreground: Bool) {
@@ -96,7 +110,7 @@ extension Arbiter {
     }
 
     /// Whether `x` may be active as `configuration`, and whom that interrupts, most recently active first.
-    private func judge(_ x: Int, as configuration: Configuration) throws(SessionError) -> [Int] {
+    private mutating func judge(_ x: Int, as configuration: Configuration) throws(SessionError) -> [Int] {
         try judgeBackground(sessions[x], configuration)
         let place = Place(sessions[x].standing.sessionClass, configuration)
         var victims: [Int] = []
@@ -133,8 +147,9 @@ extension Arbiter {
         }
     }
 
-    private func refusal(by other: Int, _ why: String) -> SessionError {
+    private mutating func refusal(by other: Int, _ why: String) -> SessionError {
         let session = sessions[other]
+        refuser = session.id
         return SessionError(
             .insufficientPriority,
             "\(quoted(session.name)) (\(session.sessionClass.rawValue)) \(why); try again when it has ended")
@@ -157,9 +172,8 @@ extension Arbiter {
     }
 
     private mutating func interrupt(
-        _ victims: [Int], by x: Int, at now: Instant, rule: Rule? = nil, _ effects: inout Effects
+        _ victims: [Int], by x: Int, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
-        let rule = rule ?? (sessions[x].standing.sessionClass == .app ? .matrix : .classes)
         for victim in victims {
             begin(victim, .default, by: sessions[x].id, sessions[x].name, at: now, rule: rule, &effects)
         }

@@ -20,28 +20,34 @@ extension Arbiter {
             microphoneMuted: reason == .builtInMicMuted)
         sessions[x].interruption = interruption
         setState(x, .interrupted, at: now)
+        sessions[x].cause = Cause(.interrupted, rule, at: now, by: by, name)
         sessions[x].standing.changes.insert(.interruptionReason)
         effects.restrict(.interruptionBegan(sessions[x].id, interruption))
     }
 
     /// Someone who was waited for has left: nobody waits for it any longer, and whose wait is over is told.
     mutating func leave(
-        _ gone: [SessionID], recommends: (SessionID) -> Bool, at now: Instant, rule: Rule, _ effects: inout Effects
+        _ gone: [Leaver], _ kind: Cause.Kind, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
         guard !gone.isEmpty else { return }
         var released: [Int] = []
         // Only who is interrupted waits.
         for x in sessions.indices where sessions[x].standing.state == .interrupted {
-            guard sessions[x].waitingFor.contains(where: gone.contains) else { continue }
-            let isRecommended = sessions[x].waitingFor.allSatisfy { !gone.contains($0) || recommends($0) }
-            stopWaiting(x, for: gone, recommends: isRecommended)
-            if isOver(x) { released.append(x) }
+            var hasLeft = false
+            for leaver in gone where sessions[x].waitingFor.contains(leaver.id) {
+                hasLeft = true
+                stopWaiting(
+                    x, for: leaver.id,
+                    leaver.recommends ? nil : Cause(kind, rule, at: now, by: leaver.id, leaver.name))
+            }
+            if hasLeft, isOver(x) { released.append(x) }
         }
-        end(released, at: now, rule: rule, &effects)
+        // Who waited for several that went together was released by any of them; the last is as true as the first.
+        end(released, by: gone.last, at: now, rule: rule, &effects)
     }
 
     /// A wait between two that no longer conflict is over, and recommends nothing (§1).
-    mutating func dissolveWaits(at now: Instant, _ effects: inout Effects) {
+    mutating func dissolveWaits(at now: Instant, rule: Rule = .category, _ effects: inout Effects) {
         var released: [Int] = []
         for x in sessions.indices where sessions[x].standing.state == .interrupted {
             let isFreed = sessions[x].interruption?.microphoneMuted == true && !obeysMutedMicrophone(x)
@@ -51,22 +57,26 @@ extension Arbiter {
             }
             guard isFreed || !dissolved.isEmpty else { continue }
             if isFreed { sessions[x].interruption?.microphoneMuted = false }
-            stopWaiting(x, for: dissolved, recommends: false)
+            for id in dissolved {
+                stopWaiting(x, for: id, Cause(.dissolved, rule, at: now, by: id, session(id)?.name ?? ""))
+            }
+            if dissolved.isEmpty { spoil(x, Cause(.dissolved, rule, at: now)) }
             if isOver(x) { released.append(x) }
         }
-        end(released, at: now, rule: .category, &effects)
+        end(released, by: nil, at: now, rule: rule, &effects)
     }
 
     /// R6: claims nobody took up in time.
     mutating func expireClaims(at now: Instant, _ effects: inout Effects) {
-        var expired: [SessionID] = []
+        var expired: [Leaver] = []
         for x in sessions.indices {
             guard let expiry = sessions[x].standing.claimExpires, expiry <= now else { continue }
             sessions[x].standing.claimExpires = nil
-            expired.append(sessions[x].id)
+            sessions[x].cause = Cause(.ranOut, .grace, at: now)
+            expired.append(Leaver(sessions[x], recommends: false))
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
         }
-        leave(expired, recommends: { _ in false }, at: now, rule: .grace, &effects)
+        leave(expired, .ranOut, at: now, rule: .grace, &effects)
     }
 
     /// No longer interrupted, nor waiting, nor within a grace time: in that state instead.
@@ -74,6 +84,7 @@ extension Arbiter {
         if sessions[x].interruption != nil { sessions[x].standing.changes.insert(.interruptionReason) }
         if !sessions[x].waitingFor.isEmpty { sessions[x].standing.changes.insert(.waitingFor) }
         sessions[x].interruption = nil
+        sessions[x].ended = nil
         sessions[x].waitingFor = []
         sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
@@ -86,13 +97,13 @@ extension Arbiter {
         var released: [Int] = []
         for x in sessions.indices {
             if muted, sessions[x].standing.isActive, obeysMutedMicrophone(x) {
-                begin(x, .builtInMicMuted, by: nil, "", at: now, rule: .route, &effects)
+                begin(x, .builtInMicMuted, by: nil, "", at: now, rule: .microphone, &effects)
             } else if !muted, sessions[x].interruption?.microphoneMuted == true {
                 sessions[x].interruption?.microphoneMuted = false
                 if isOver(x) { released.append(x) }
             }
         }
-        end(released, at: now, rule: .route, &effects)
+        end(released, by: nil, at: now, rule: .microphone, &effects)
     }
 
     private func obeysMutedMicrophone(_ x: Int) -> Bool {
@@ -102,7 +113,9 @@ extension Arbiter {
     }
 
     /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
-    private mutating func end(_ released: [Int], at now: Instant, rule: Rule, _ effects: inout Effects) {
+    private mutating func end(
+        _ released: [Int], by leaver: Leaver?, at now: Instant, rule: Rule, _ effects: inout Effects
+    ) {
         var released = released
         if released.count > 1 {
             released.sort { sessions[$0].interruption?.order ?? 0 > sessions[$1].interruption?.order ?? 0 }
@@ -112,6 +125,8 @@ extension Arbiter {
             let duration = now.since(interruption.since)
             let isFresh = settings.maxAge <= 0 || now <= interruption.since.advanced(bySeconds: settings.maxAge)
             sessions[x].interruption = nil
+            sessions[x].ended = interruption
+            sessions[x].cause = Cause(.released, rule, at: now, by: leaver?.id, leaver?.name ?? "")
             sessions[x].standing.claimExpires = now.advanced(bySeconds: settings.grace)
             setState(x, .inactive, at: now)
             sessions[x].standing.changes.insert(.interruptionReason)
@@ -127,12 +142,27 @@ extension Arbiter {
         return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
     }
 
-    /// R8: the AND over everyone it waited for.
-    private mutating func stopWaiting(_ x: Int, for gone: [SessionID], recommends: Bool) {
-        if !gone.isEmpty {
-            sessions[x].waitingFor.removeAll { gone.contains($0) }
-            sessions[x].standing.changes.insert(.waitingFor)
-        }
-        if !recommends { sessions[x].interruption?.recommendsResume = false }
+    /// R8: the AND over everyone it waited for; who spoils it says why.
+    private mutating func stopWaiting(_ x: Int, for gone: SessionID, _ spoiler: Cause?) {
+        sessions[x].waitingFor.removeAll { $0 == gone }
+        sessions[x].standing.changes.insert(.waitingFor)
+        if let spoiler { spoil(x, spoiler) }
+    }
+
+    private mutating func spoil(_ x: Int, _ spoiler: Cause) {
+        if sessions[x].interruption?.spoiler == nil { sessions[x].interruption?.spoiler = spoiler }
+    }
+}
+
+/// One that others may have waited for, and that is in nobody's way any longer.
+struct Leaver {
+    let id: SessionID
+    let name: String
+    let recommends: Bool
+
+    init(_ session: Session, recommends: Bool) {
+        id = session.id
+        name = session.name
+        self.recommends = recommends
     }
 }

@@ -4,8 +4,9 @@ import PluginAPI
 ///
 /// Computed anew after every event; only what reads differently than before becomes an effect.
 extension Arbiter {
-    mutating func settle(_ effects: inout Effects) {
+    mutating func settle(at now: Instant, _ effects: inout Effects) {
         var duckers = 0
+        var ducker = 0
         var sounding = 0
         var exclusive = 0
         var playing: (activation: UInt64, id: SessionID)?
@@ -14,10 +15,13 @@ extension Arbiter {
         for x in sessions.indices {
             if (mutes && sessions[x].standing.configuration.category.obeysSilentSwitch) != sessions[x].standing.isMuted
             {
-                toggleMuted(x, &effects)
+                toggleMuted(x, at: now, &effects)
             }
             let standing = sessions[x].standing
-            if standing.isDucker { duckers += 1 }
+            if standing.isDucker {
+                if duckers == 0 || standing.activation > sessions[ducker].standing.activation { ducker = x }
+                duckers += 1
+            }
             if standing.sounds(byState: byState) {
                 sounding += 1
                 if !standing.isMixable { exclusive += 1 }
@@ -35,7 +39,7 @@ extension Arbiter {
             let othersExclusive = exclusive - (own && !standing.isMixable ? 1 : 0) > 0
             // Most sessions read as before in most events: they must cost next to nothing.
             if standing.reads(ducked: ducked, others: others, exclusive: othersExclusive) { continue }
-            updateDucked(x, ducked, &effects)
+            updateDucked(x, by: ducked ? ducker : nil, at: now, &effects)
             updateHints(x, others, othersExclusive, &effects)
         }
         if playing?.id != nowPlaying {
@@ -53,17 +57,24 @@ extension Arbiter {
         }
     }
 
-    private mutating func toggleMuted(_ x: Int, _ effects: inout Effects) {
+    private mutating func toggleMuted(_ x: Int, at now: Instant, _ effects: inout Effects) {
         let muted = !sessions[x].standing.isMuted
         sessions[x].standing.isMuted = muted
+        sessions[x].muteCause = muted ? Cause(.muted, .silentSwitch, at: now) : nil
         sessions[x].standing.changes.insert(.muted)
         let effect = Effect.mutedChanged(sessions[x].id, muted)
         if muted { effects.restrict(effect) } else { effects.grant(effect) }
     }
 
-    private mutating func updateDucked(_ x: Int, _ ducked: Bool, _ effects: inout Effects) {
+    private mutating func updateDucked(_ x: Int, by ducker: Int?, at now: Instant, _ effects: inout Effects) {
+        let ducked = ducker != nil
         guard ducked != sessions[x].standing.isDucked else { return }
         sessions[x].standing.isDucked = ducked
+        sessions[x].duckCause = nil
+        if ducked, let ducker {
+            sessions[x].duckCause = Cause(
+                .lowered, .matrix, at: now, by: sessions[ducker].id, sessions[ducker].name)
+        }
         sessions[x].standing.changes.insert(.ducked)
         let effect = Effect.duckingChanged(sessions[x].id, ducked: ducked, gain: ducked ? settings.duckGain : 0)
         if ducked { effects.restrict(effect) } else { effects.grant(effect) }

@@ -3,89 +3,230 @@ public import PluginAPI
 /// One reason why a session is as it is.
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
-    /// One word for programs: `active`, `interrupted`, `waits-for`, `ducked`, `muted`, `refused`, `claim`, `inactive`.
+    /// One word for programs: `active`, `interrupted`, `waits-for`, `will-not-resume`, `claim`, `inactive`, `ducked`,
+    /// `muted`, `refused`.
     public let cause: String
     public let since: Instant
-    /// A sentence for people.
+    /// A sentence for people, without the time and without the name of the session asked about.
     public let text: String
+    /// Whom this one reason is about.
+    public let session: SessionID
+    /// Who caused it; nil: nobody else did, or it has gone.
+    public let by: SessionID?
+    /// When it ends by itself; nil: never.
+    public let until: Instant?
+    /// Of a refusal.
+    public let error: SessionError.Code?
+
+    init(
+        _ cause: String, _ rule: Rule, since: Instant, of session: SessionID, by: SessionID? = nil,
+        until: Instant? = nil, error: SessionError.Code? = nil, _ text: String
+    ) {
+        self.rule = rule
+        self.cause = cause
+        self.since = since
+        self.text = text
+        self.session = session
+        self.by = by
+        self.until = until
+        self.error = error
+    }
 }
 
+/// Told from what was recorded with each transition; nothing is inferred from the present alone.
 extension Arbiter {
     /// The chain of causes, from what is true of the session now back to who started it; empty where it is not there.
-    public func explain(_ id: SessionID) -> [Explanation] {
+    ///
+    /// `now` tells whether an interruption has lasted too long already; nil: leaves that open.
+    public func explain(_ id: SessionID, at now: Instant? = nil) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
         var seen: Set<SessionID> = [id]
         switch session.state {
-        case .active:
-            chain.append(
-                Explanation(rule: .matrix, cause: "active", since: session.since, text: "\(label(session)) is active"))
+        case .active: explainActive(session, &chain)
         case .inactive: explainInactive(session, &chain)
-        case .interrupted: explainInterrupted(session, &chain, &seen)
+        case .interrupted: explainInterrupted(session, isSubject: true, at: now, &chain, &seen)
         }
-        if session.isDucked {
-            let names = sessions.filter(\.standing.isDucker).map(label).joined(separator: ", ")
+        explainOutput(session, &chain)
+        if let refused = session.refused {
             chain.append(
                 Explanation(
-                    rule: .matrix, cause: "ducked", since: session.since,
-                    text: "lowered by \(-settings.duckGain) dB while \(names) plays"))
-        }
-        if session.isMuted {
-            let switches = [(isSilentMode, "the silent switch is on"), (isScreenLocked, "the screen is locked")]
-            let why = switches.filter(\.0).map(\.1).joined(separator: " and ")
-            chain.append(
-                Explanation(
-                    rule: .silentSwitch, cause: "muted", since: session.since,
-                    text: "muted: \(why), and '\(session.configuration.category.rawValue)' obeys it"))
-        }
-        if let refusal = session.refusal {
-            chain.append(
-                Explanation(
-                    rule: .matrix, cause: "refused", since: session.since,
-                    text: "its last request was refused: \(refusal.message)"))
+                    "refused", refused.cause.rule, since: refused.cause.since, of: id,
+                    by: refused.cause.by.flatMap { self.session($0)?.id }, error: refused.error.code,
+                    "its last \(refused.request.rawValue) was refused with \(refused.error.code.rawValue): "
+                        + refused.error.message))
         }
         return chain
     }
 
+    private func explainActive(_ session: Session, _ chain: inout [Explanation]) {
+        let text =
+            switch session.cause.kind {
+            case .tookBack: "it took the sound back while it was interrupted"
+            case .restored: "it was active when the daemon was restarted"
+            case .cameBack: "it came back after its interruption"
+            default: "it activated itself"
+            }
+        chain.append(Explanation("active", session.cause.rule, since: session.cause.since, of: session.id, text))
+    }
+
     private func explainInactive(_ session: Session, _ chain: inout [Explanation]) {
-        if session.claimExpires != nil {
-            chain.append(
-                Explanation(
-                    rule: .grace, cause: "claim", since: session.since,
-                    text: "its interruption has ended; it may come back within \(settings.grace) s"))
-        } else {
-            chain.append(
-                Explanation(
-                    rule: .matrix, cause: "inactive", since: session.since, text: "\(label(session)) is not active"))
+        let cause = session.cause
+        guard let expiry = session.claimExpires else {
+            let text =
+                switch cause.kind {
+                case .deactivated: "it deactivated itself"
+                case .restored: "it was not active when the daemon was restarted"
+                case .gaveUp: "it gave up its claim to come back"
+                case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"
+                default: "it has not been active yet"
+                }
+            return chain.append(Explanation("inactive", cause.rule, since: cause.since, of: session.id, text))
+        }
+        var text = "its interruption is over"
+        if let ended = session.ended {
+            let who = ended.by == nil ? why(ended) : "by \(label(ended.by, ended.byName))"
+            text = "its interruption (\(who)) is over"
+            if let left = cause.by, left != ended.by { text += " since \(label(left, cause.byName)) left" }
+        }
+        let advice = reasonNotToResume(session.ended, at: cause.since)
+        text +=
+            cause.kind == .restored
+            ? " since before the daemon was restarted"
+            : advice == nil ? "; it is asked to resume" : "; it is not asked to resume: \(advice ?? "")"
+        chain.append(
+            Explanation(
+                "claim", cause.rule, since: cause.since, of: session.id, by: cause.by.flatMap { self.session($0)?.id },
+                until: expiry, text + "; it may come back within \(seconds(settings.grace))"))
+    }
+
+    /// Why an interruption that is over at that time should not be resumed from; nil: it should.
+    private func reasonNotToResume(_ interruption: Interruption?, at time: Instant) -> String? {
+        guard let interruption else { return "nobody said so" }
+        if let spoiler = interruption.spoiler { return describe(spoiler) }
+        guard settings.maxAge > 0, time > interruption.since.advanced(bySeconds: settings.maxAge) else { return nil }
+        return "it lasted longer than \(seconds(settings.maxAge)) (max-age)"
+    }
+
+    private func describe(_ spoiler: Cause) -> String {
+        let who = label(spoiler.by, spoiler.byName)
+        switch spoiler.kind {
+        case .vanished: return "\(who) vanished without notify-on-exit"
+        case .closed: return "\(who) was closed without notify-on-exit"
+        case .restored: return "somebody left without recommending it before the daemon was restarted"
+        case .ranOut: return "\(who) did not come back in time"
+        case .dissolved:
+            return spoiler.by == nil
+                ? "what interrupts it was changed meanwhile" : "it and \(who) no longer exclude each other"
+        default: return "\(who) left without notify-others"
         }
     }
 
-    private func explainInterrupted(_ session: Session, _ chain: inout [Explanation], _ seen: inout Set<SessionID>) {
+    private func explainInterrupted(
+        _ session: Session, isSubject: Bool, at now: Instant?, _ chain: inout [Explanation],
+        _ seen: inout Set<SessionID>
+    ) {
         guard let interruption = session.interruption else { return }
-        let why =
-            switch interruption.reason {
-            case .default: "interrupted by \(quoted(interruption.byName))"
-            case .appWasSuspended: "interrupted: its program was suspended"
-            case .builtInMicMuted: "interrupted: the microphone is muted"
-            case .routeDisconnected: "paused: the output it played on was disconnected"
+        let by = interruption.by.flatMap { self.session($0)?.id }
+        let isWaitedFor = by.map(session.waitingFor.contains) ?? false
+        var text = isSubject ? "" : "\(label(session)) was "
+        text += interruption.reason == .default ? "interrupted by \(label(interruption.by, interruption.byName))" : ""
+        if interruption.reason != .default { text += why(interruption) }
+        if interruption.reason == .default, !isWaitedFor { text += ", which has left" }
+        if isSubject {
+            text += "; " + outlook(interruption, session, at: now)
+            let others = session.waitingFor.filter { $0 != by || !isWaitedFor }
+            if !others.isEmpty {
+                text += "; waits \(isWaitedFor ? "also " : "")for "
+                text += others.map { label($0, "") }.joined(separator: ", ")
             }
+        }
         chain.append(
-            Explanation(
-                rule: interruption.rule, cause: "interrupted", since: interruption.since,
-                text: "\(label(session)) was \(why)"))
-        for id in session.waitingFor where seen.insert(id).inserted {
-            guard let other = self.session(id) else { continue }
-            let state = other.claimExpires == nil ? other.state.rawValue : "may come back"
+            Explanation("interrupted", interruption.rule, since: interruption.since, of: session.id, by: by, text))
+        if let spoiler = interruption.spoiler, interruption.endsByItself {
             chain.append(
                 Explanation(
-                    rule: .resume, cause: "waits-for", since: other.since,
-                    text: "\(label(session)) waits for \(label(other)), which is \(state)"))
-            if other.state == .interrupted { explainInterrupted(other, &chain, &seen) }
+                    "will-not-resume", spoiler.rule, since: spoiler.since, of: session.id,
+                    by: spoiler.by.flatMap { self.session($0)?.id },
+                    "\(isSubject ? "it" : label(session)) will not be asked to resume: \(describe(spoiler))"))
+        }
+        for id in session.waitingFor where seen.insert(id).inserted {
+            guard let other = self.session(id) else { continue }
+            let state = other.claimExpires == nil ? other.state.rawValue : "free to come back"
+            chain.append(
+                Explanation(
+                    "waits-for", id == interruption.by ? interruption.rule : .waitsToo, since: other.cause.since,
+                    of: session.id, by: id, until: other.claimExpires,
+                    "\(isSubject ? "it" : label(session)) waits for \(label(other)), which is \(state)"))
+            if other.state == .interrupted {
+                explainInterrupted(other, isSubject: false, at: now, &chain, &seen)
+            }
+        }
+    }
+
+    /// Whether it will be asked to resume, and what that depends on.
+    private func outlook(_ interruption: Interruption, _ session: Session, at now: Instant?) -> String {
+        guard interruption.endsByItself else { return "it stays so until it is played again" }
+        if let reason = reasonNotToResume(interruption, at: now ?? interruption.since) {
+            return "will not be offered to resume: \(reason)"
+        }
+        // An app must say so itself when it leaves; calls and alerts need not.
+        let apps = session.waitingFor.compactMap(self.session).filter { $0.sessionClass == .app }.map(label)
+        var text = session.waitingFor.count > 1 ? "will be offered to resume when they end" : ""
+        if text.isEmpty { text = "will be offered to resume when it ends" }
+        if interruption.microphoneMuted { text = "will be offered to resume when it is unmuted" }
+        if !apps.isEmpty { text += ", if \(apps.joined(separator: ", ")) then says so (notify-others)" }
+        if settings.maxAge > 0 { text += " and it lasts no longer than \(seconds(settings.maxAge))" }
+        return text
+    }
+
+    private func explainOutput(_ session: Session, _ chain: inout [Explanation]) {
+        if let cause = session.duckCause {
+            let duckers = sessions.filter(\.standing.isDucker).map(label).joined(separator: ", ")
+            chain.append(
+                Explanation(
+                    "ducked", cause.rule, since: cause.since, of: session.id,
+                    by: cause.by.flatMap { self.session($0)?.id },
+                    "lowered by \(number(-settings.duckGain)) dB while \(duckers) plays"
+                        + (duckers.isEmpty || cause.by.flatMap { self.session($0) }?.standing.isDucker == true
+                            ? "" : "; \(label(cause.by, cause.byName)) lowered it first")))
+        }
+        if let cause = session.muteCause {
+            let switches = [(isSilentMode, "the silent switch is on"), (isScreenLocked, "the screen is locked")]
+            let why = switches.filter(\.0).map(\.1).joined(separator: " and ")
+            chain.append(
+                Explanation(
+                    "muted", cause.rule, since: cause.since, of: session.id,
+                    "muted: \(why), and '\(session.configuration.category.rawValue)' obeys it"))
+        }
+    }
+
+    private func why(_ interruption: Interruption) -> String {
+        switch interruption.reason {
+        case .default: "by \(label(interruption.by, interruption.byName))"
+        case .appWasSuspended: "paused: its program was suspended"
+        case .builtInMicMuted: "paused: the microphone is muted"
+        case .routeDisconnected: "paused: the output it played on was disconnected"
         }
     }
 
     private func label(_ session: Session) -> String {
         session.sessionClass == .app
-            ? quoted(session.name) : "\(quoted(session.name)) (\(session.sessionClass.rawValue))"
+            ? plain(session.name) : "\(plain(session.name)) (\(session.sessionClass.rawValue))"
+    }
+
+    /// That session, or what it was called.
+    private func label(_ id: SessionID?, _ name: String) -> String {
+        if let session = id.flatMap({ session($0) }) { return label(session) }
+        return name.isEmpty ? "somebody" : plain(name)
+    }
+
+    /// Without anything that a terminal would act on.
+    private func plain(_ name: String) -> String { String(quoted(name).dropFirst().dropLast()) }
+
+    private func seconds(_ value: Double) -> String { number(value) + " s" }
+
+    private func number(_ value: Double) -> String {
+        value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 }

@@ -43,6 +43,10 @@ public struct Arbiter: Sendable {
     var clock: UInt64 = 0
     var sounding: Sounding?
     var isMicrophoneMuted = false
+    /// The rule that decides the event at hand, where it is not the usual one of such events.
+    var ruling: Rule?
+    /// Who stood in the way of the event at hand.
+    var refuser: SessionID?
     var changes: ManagerProperties = []
 
     public init(settings: Settings = Settings()) { self.settings = settings }
@@ -54,16 +58,21 @@ public struct Arbiter: Sendable {
         var refusal: SessionError?
         do throws(SessionError) {
             try apply(event, at: now, &effects)
-            settle(&effects)
+            settle(at: now, &effects)
         } catch {
             refusal = error
-            if let id = event.session, let index = index(of: id) { sessions[index].refusal = error }
+            ruling = error.code.rule
+        }
+        note(refusal, of: event, at: now)
+        defer {
+            ruling = nil
+            refuser = nil
         }
         if !effects.list.isEmpty || refusal != nil { sequence += 1 }
         return Decision(
             sequence: sequence, time: now, event: event, effects: effects.list, refusal: refusal,
             session: event.session,
-            name: subject?.name ?? "")
+            name: subject?.name ?? "", rule: ruling ?? event.rule)
     }
 
     /// When ``Event/timePassed`` is due next; nil: never.
@@ -117,7 +126,7 @@ public struct Arbiter: Sendable {
             try setCategory(require(id), configuration, at: now, &effects)
         case .activate(let id): try activate(require(id), at: now, &effects)
         case .deactivate(let id, let notify):
-            deactivate(try require(id), recommends: notify, at: now, rule: .resume, &effects)
+            deactivate(try require(id), recommends: notify, at: now, &effects)
         case .overrideOutput(let id, let override): try overrideOutput(require(id), override, &effects)
         case .setPreferredInput(let id, let uid): try setPreferredInput(require(id), uid, &effects)
         case .setPreferences(let id, let preferences):
@@ -136,6 +145,19 @@ public struct Arbiter: Sendable {
         case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
         case .settingsChanged(let settings): settingsChanged(settings, &effects)
         case .timePassed: expireClaims(at: now, &effects)
+        }
+    }
+
+    /// Keeps the last refusal of a session's request until such a request succeeds.
+    private mutating func note(_ refusal: SessionError?, of event: Event, at now: Instant) {
+        guard let id = event.session, let x = index(of: id), let request = event.request else { return }
+        if let refusal {
+            let cause = Cause(
+                .refused, refusal.code.rule, at: now, by: refuser,
+                refuser.flatMap { session($0)?.name } ?? "")
+            sessions[x].refused = RefusedRequest(request: request, error: refusal, cause: cause)
+        } else if sessions[x].refused?.request == request {
+            sessions[x].refused = nil
         }
     }
 

@@ -83,6 +83,8 @@ public struct Decision: Sendable {
     /// What it was about, as known before it was closed.
     public let session: SessionID?
     public let name: String
+    /// The rule by which the event did what it did, or was refused.
+    public let rule: Rule
 
     /// Whether it changed or refused anything.
     public var isNoteworthy: Bool { !effects.isEmpty || refusal != nil }

@@ -100,7 +100,7 @@ extension Arbiter {
         for session in saved.sorted(by: { $0.id < $1.id }) { sessions.append(Session(restoring: session)) }
         try checkRestored()
         var told = Effects()
-        settle(&told)
+        settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &told)
     }
 
     private func checkRestored() throws(SavedStateError) {
@@ -145,5 +145,12 @@ extension Session {
         standing.override = saved.override
         standing.claimExpires = saved.claimExpires
         standing.activation = saved.activation
+        recallCause()
+    }
+
+    /// As much of the state's cause as the state itself tells.
+    mutating func recallCause() {
+        cause = Cause(
+            .restored, interruption?.rule ?? .services, at: since, by: interruption?.by, interruption?.byName ?? "")
     }
 }

@@ -40,9 +40,13 @@ public struct Interruption: Sendable, Hashable {
     public let order: UInt64
     /// Held by the muted microphone, whoever else is waited for.
     public internal(set) var microphoneMuted: Bool
-    /// Whether everyone who has left so far recommended to resume (R8).
-    public internal(set) var recommendsResume: Bool
+    /// Who left, or no longer conflicts, without recommending to resume, first of all; nil: everyone recommended (R8).
+    public internal(set) var spoiler: Cause?
 
+    /// Whether everyone who has left so far recommended to resume (R8).
+    public var recommendsResume: Bool { spoiler == nil }
+
+    /// Where it does not recommend to resume, who spoiled it is not known any more.
     public init(
         reason: InterruptionReason, by: SessionID?, byName: String, since: Instant, rule: Rule, order: UInt64,
         microphoneMuted: Bool = false, recommendsResume: Bool = true
@@ -54,7 +58,7 @@ public struct Interruption: Sendable, Hashable {
         self.rule = rule
         self.order = order
         self.microphoneMuted = microphoneMuted
-        self.recommendsResume = recommendsResume
+        spoiler = recommendsResume ? nil : Cause(.restored, .resume, at: since)
     }
 
     /// A disconnected route never comes back by itself.
@@ -73,8 +77,15 @@ public struct Session: Sendable {
     public internal(set) var interruption: Interruption?
     /// Who must leave before it may resume; ascending.
     public internal(set) var waitingFor: [SessionID] = []
-    /// The last refusal, until an activation succeeds.
-    public internal(set) var refusal: SessionError?
+    /// The last request that was refused, until such a request succeeds.
+    public internal(set) var refused: RefusedRequest?
+    /// Why the state is as it is.
+    public internal(set) var cause: Cause
+    /// The interruption that ended last; within the grace time it says whether to resume.
+    public internal(set) var ended: Interruption?
+    /// Present exactly while it is lowered, or muted.
+    public internal(set) var duckCause: Cause?
+    public internal(set) var muteCause: Cause?
     /// When the state last changed.
     public internal(set) var since: Instant
     var standing: Standing
@@ -85,6 +96,7 @@ public struct Session: Sendable {
         client = new.client
         notifiesOnExit = new.notifiesOnExit
         since = instant
+        cause = Cause(.created, .category, at: instant)
         standing = Standing(new.sessionClass, new.configuration)
     }
 
@@ -94,6 +106,7 @@ public struct Session: Sendable {
     public var preferences: Preferences { standing.preferences }
     public var override: OutputOverride { standing.override }
     public var state: SessionState { standing.state }
+    public var refusal: SessionError? { refused?.error }
     /// Within the grace time after `ended`: when its claim runs out.
     public var claimExpires: Instant? { standing.claimExpires }
     public var isDucked: Bool { standing.isDucked }

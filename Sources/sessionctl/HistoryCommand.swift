@@ -9,11 +9,22 @@ struct HistoryCommand: ParsableCommand {
 
     @Option(help: "How many.")
     var max: UInt32 = 20
+    @Flag(help: "Write all of it that can be carried out again, as a scenario for 'sessionctl simulate'.")
+    var export = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
+    func validate() throws {
+        if export, output.json {
+            throw ValidationError("--export writes a scenario, which is no JSON; use one of both")
+        }
+    }
+
     func run() throws {
         let service = try Service(bus)
+        if export {
+            return Output.write(try service.ask("ExportHistory").first?.stringValue ?? "")
+        }
         if output.json {
             let decisions = try service.ask("History", [.uint32(max)]).first ?? .array(of: "a{sv}", [])
             return Output.line(JSON.object([("History", decisions)]))

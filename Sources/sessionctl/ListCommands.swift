@@ -84,38 +84,3 @@ struct ShowCommand: ParsableCommand {
         }
     }
 }
-
-/// `sessionctl explain`.
-struct ExplainCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Why a session is as it is, back to who started it.")
-
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
-    var session: String
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var bus: BusOptions
-
-    func run() throws {
-        let service = try Service(bus)
-        let chosen = try service.sessions().chosen(by: session)
-        let causes = try service.ask("Explain", [.objectPath(chosen.path)]).first?.arrayValue ?? []
-        if output.json {
-            return Output.line(
-                JSON.object([
-                    ("path", .objectPath(chosen.path)), ("Name", .string(chosen.name)),
-                    ("causes", .array(of: "a{sv}", causes)),
-                ]))
-        }
-        Output.line(Terminal.standard.styled(chosen.name.escaped, .strong))
-        let now = MonotonicClock.now()
-        var table = Table(indent: 2)
-        for cause in causes.compactMap(\.asProperties) {
-            table.add([
-                Table.Cell(Wording.age(cause["since-usec"]?.uint64Value ?? now, now), .dim),
-                Table.Cell(cause["rule"]?.stringValue?.escaped ?? "", .dim),
-                Table.Cell(cause["text"]?.stringValue?.escaped ?? ""),
-            ])
-        }
-        Output.write(table)
-    }
-}

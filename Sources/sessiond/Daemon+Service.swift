@@ -1,5 +1,7 @@
 import DBus
+import EventLoop
 import PluginAPI
+import Scenario
 import SessionBus
 import SessionManager
 
@@ -136,7 +138,13 @@ extension Daemon: SessionService {
 
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
         _ = try record(of: id)
-        return arbiter.explain(id).map { Value($0) }
+        return arbiter.explain(id, at: Instant(microseconds: MonotonicClock.now())).map { Value($0) }
+    }
+
+    func exportHistory() -> String {
+        // After the limit was lowered there may be no start left to begin from; then this is one.
+        if history.replayable == nil { history.keep(arbiter) }
+        return history.replayable.map(Transcript.text(of:)) ?? ""
     }
 
     var sessionIDs: [SessionID] { arbiter.sessions.map(\.id) }

@@ -96,6 +96,7 @@ final class Daemon {
         announce()
         let now = Instant(microseconds: MonotonicClock.now())
         // A claim that ran out before this event happened must be over before it is judged.
+        if history.wantsCheckpoint { history.keep(arbiter) }
         if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
             execute(arbiter.handle(.timePassed, at: now))
         }

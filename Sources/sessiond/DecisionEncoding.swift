@@ -1,5 +1,6 @@
 import DBus
 import PluginAPI
+import Scenario
 import SessionBus
 import SessionManager
 
@@ -10,8 +11,9 @@ extension Value {
         var fields: [(String, Value)] = [
             ("sequence", .uint64(decision.sequence)), ("time-usec", .uint64(decision.time.microseconds)),
             ("event", .string(decision.event.name)), ("session", Value(decision.session ?? decision.created)),
-            ("name", .string(decision.name)),
-            ("effects", .array(of: "a{sv}", decision.effects.compactMap { Value(effect: $0) })),
+            ("name", .string(decision.name)), ("rule", .string(decision.rule.rawValue)),
+            ("step", .string(Transcript.step(of: decision))),
+            ("effects", .array(of: "a{sv}", decision.effects.compactMap { Value(effect: $0, of: decision) })),
         ]
         if let refusal = decision.refusal {
             fields.append(("error", .string(BusName.errorPrefix + refusal.code.rawValue)))
@@ -21,16 +23,21 @@ extension Value {
     }
 
     init(_ explanation: Explanation) {
-        self = .properties([
+        var fields: [(String, Value)] = [
             ("rule", .string(explanation.rule.rawValue)), ("cause", .string(explanation.cause)),
             ("since-usec", .uint64(explanation.since.microseconds)), ("text", .string(explanation.text)),
-        ])
+            ("session", Value(explanation.session)), ("by", Value(explanation.by)),
+        ]
+        if let until = explanation.until { fields.append(("until-usec", .uint64(until.microseconds))) }
+        if let error = explanation.error { fields.append(("error", .string(BusName.errorPrefix + error.rawValue))) }
+        self = .properties(fields)
     }
 
     /// Nil for effects that only say which properties to read again.
-    private init?(effect: Effect) {
+    private init?(effect: Effect, of decision: Decision) {
+        let rule = Value.string(decision.rule(of: effect).rawValue)
         func fields(_ name: String, _ id: SessionID?, _ more: [(String, Value)] = []) -> Value {
-            .properties([("effect", .string(name)), ("session", Value(id))] + more)
+            .properties([("effect", .string(name)), ("session", Value(id))] + more + [("rule", rule)])
         }
         switch effect {
         case .created(let id): self = fields("created", id)
@@ -42,16 +49,16 @@ extension Value {
                 "interruption-began", id,
                 [
                     ("reason", .string(interruption.reason.rawValue)), ("by", Value(interruption.by)),
-                    ("by-name", .string(interruption.byName)), ("rule", .string(interruption.rule.rawValue)),
+                    ("by-name", .string(interruption.byName)),
                 ])
-        case .interruptionEnded(let id, let shouldResume, let duration, let reason, let rule):
+        case .interruptionEnded(let id, let shouldResume, let duration, let reason, _):
             self = fields(
                 "interruption-ended", id,
                 [
                     ("should-resume", .bool(shouldResume)), ("duration-usec", .uint64(duration)),
-                    ("reason", .string(reason.rawValue)), ("rule", .string(rule.rawValue)),
+                    ("reason", .string(reason.rawValue)),
                 ])
-        case .claimDropped(let id, let rule): self = fields("claim-dropped", id, [("rule", .string(rule.rawValue))])
+        case .claimDropped(let id, _): self = fields("claim-dropped", id)
         case .duckingChanged(let id, let ducked, let gain):
             self = fields("ducking-changed", id, [("ducked", .bool(ducked)), ("gain-db", .double(gain))])
         case .mutedChanged(let id, let muted): self = fields("muted-changed", id, [("muted", .bool(muted))])

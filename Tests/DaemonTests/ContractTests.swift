@@ -175,7 +175,7 @@ import Testing
         let effects = decisions.last?["effects"]?.arrayValue?.compactMap { $0.asProperties?["effect"]?.stringValue }
         #expect(effects == ["interruption-began", "activated", "silence-secondary-audio-hint"])
         let causes = try stage.manager("Explain", [.objectPath(a)])[0].arrayValue?.compactMap(\.asProperties) ?? []
-        #expect(causes.first?["text"]?.stringValue?.contains("'B'") == true)
+        #expect(causes.first?["text"]?.stringValue?.contains("B") == true)
     }
 
     @Test func secondDaemon_saysWhoOwnsTheName() throws {

@@ -1,0 +1,396 @@
+import PluginAPI
+import SessionManager
+
+extension Scenario {
+    /// Parses the text of `file`. Throws at the first mistake.
+    public init(_ text: String, file: String) throws(ScenarioError) {
+        try self.init(bytes: Array(text.utf8), file: file)
+    }
+
+    /// Parses the bytes of `file`: UTF-8, a byte order mark and CRLF line ends allowed. Throws at the first mistake.
+    public init(bytes: [UInt8], file: String) throws(ScenarioError) {
+        self.file = file
+        guard bytes.count <= Self.maximumBytes else {
+            throw ScenarioError(
+                file: file, line: 1, column: 1,
+                message: "the file is larger than \(Self.maximumBytes >> 20) MB; is it the right one?")
+        }
+        var parser = Parser()
+        var rest = bytes[...]
+        if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }
+        var number = 0
+        while !rest.isEmpty {
+            number += 1
+            let end = rest.firstIndex(of: 10) ?? rest.endIndex
+            var line = rest[..<end]
+            rest = rest[end...].dropFirst()
+            if line.last == 13 { line = line.dropLast() }
+            do throws(LineError) {
+                guard line.count <= Self.maximumLineBytes else {
+                    throw LineError(column: 1, "the line has \(line.count) bytes; is this a scenario?")
+                }
+                guard let text = String(validating: line, as: UTF8.self) else {
+                    throw LineError(column: 1, "this is no UTF-8 text; is it a scenario?")
+                }
+                try parser.read(text, number, into: &self)
+            } catch {
+                throw ScenarioError(file: file, line: number, column: error.column, message: error.message)
+            }
+        }
+        guard Arbiter(memory) != nil else {
+            throw ScenarioError(
+                file: file, line: parser.lastFrom, column: 1,
+                message: "the 'from' lines contradict each other; export the history again")
+        }
+    }
+}
+
+/// Reads line after line. What is known so far decides what may come.
+struct Parser {
+    /// Where each was declared, by label.
+    private var sessions: [String: Int] = [:]
+    private var clients: Set<String> = []
+    /// The number a client has from the order in which it appears.
+    private(set) var clientNumbers: [String: UInt64] = [:]
+    private var hasSteps = false
+    private(set) var lastFrom = 1
+
+    mutating func read(_ line: String, _ number: Int, into scenario: inout Scenario) throws(LineError) {
+        let text = line.trimmed
+        if text.unicodeScalars.first == "=" {
+            guard scenario.isExact, hasSteps else {
+                throw LineError(column: 1, "a line with '=' needs 'exact' at the beginning, and a step before it")
+            }
+            scenario.lines.append(Scenario.Line(number: number, text: text, content: .exactly))
+            return
+        }
+        let tokens = try Token.all(of: line)
+        guard let first = tokens.first else { return }
+        var words = Words(Array(tokens.dropFirst()), end: line.unicodeScalars.count + 1)
+        guard first.value == nil, !first.isQuoted else {
+            throw LineError(first, "a line begins with what happens; use one of \(Self.keywords)")
+        }
+        if let content = try content(first, number, &words, &scenario) {
+            scenario.lines.append(Scenario.Line(number: number, text: text, content: content))
+        }
+        try words.finish()
+    }
+
+    static let keywords =
+        "session, activate, deactivate, set-category, override, prefer-input, prefer, close, vanish, foreground, "
+        + "background, silent, lock, microphone, server, server-lost, route, ports, sounding, wait, at, expire, reload, "
+        + "expect; at the beginning also settings, port, exact, from"
+
+    private mutating func content(
+        _ first: Token, _ number: Int, _ words: inout Words, _ scenario: inout Scenario
+    ) throws(LineError) -> Scenario.Content? {
+        switch first.word {
+        case "settings":
+            try beforeSteps(first, "to change them later, use 'reload'")
+            scenario.memory.settings = try settings(scenario.memory.settings, words.rest())
+        case "exact":
+            try beforeSteps(first, "put it at the top")
+            scenario.isExact = true
+        case "from":
+            try beforeSteps(first, "put it at the top")
+            lastFrom = number
+            try from(&words, &scenario)
+        case "port": try port(&words, &scenario)
+        case "expect":
+            guard hasSteps else { throw LineError(first, "nothing has happened yet; put a step before it") }
+            return .expect(try expectation(&words))
+        default:
+            let step = try step(first, number, &words, &scenario)
+            hasSteps = true
+            return .step(step)
+        }
+        return nil
+    }
+
+    private func beforeSteps(_ token: Token, _ advice: String) throws(LineError) {
+        if hasSteps { throw LineError(token, "'\(token.word)' comes before the first step; \(advice)") }
+    }
+
+    // MARK: Steps
+
+    private mutating func step(
+        _ first: Token, _ number: Int, _ words: inout Words, _ scenario: inout Scenario
+    ) throws(LineError) -> Step {
+        switch first.word {
+        case "session": return try session(number, &words, isExact: scenario.isExact)
+        case "activate": return .about(try label(&words, scenario.isExact), .activate)
+        case "deactivate":
+            let label = try label(&words, scenario.isExact)
+            return .about(label, .deactivate(notifyOthers: words.take("notify")))
+        case "set-category":
+            let label = try label(&words, scenario.isExact)
+            return .about(label, .setCategory(try configuration(&words)))
+        case "override":
+            return .about(try label(&words, scenario.isExact), .override(try words.choice("output override")))
+        case "prefer-input":
+            return .about(try label(&words, scenario.isExact), .preferInput(try words.word("a port's uid").word))
+        case "prefer":
+            let label = try label(&words, scenario.isExact)
+            var wishes: [Step.Preference] = []
+            for token in words.rest() { wishes.append(try preference(token)) }
+            return .about(label, .prefer(wishes))
+        case "close": return .about(try label(&words, scenario.isExact), .close)
+        case "foreground": return .about(try label(&words, scenario.isExact), .foreground(true))
+        case "background": return .about(try label(&words, scenario.isExact), .foreground(false))
+        case "vanish":
+            let token = try words.word("a client")
+            guard clients.contains(token.word) || scenario.isExact else {
+                throw LineError(
+                    token,
+                    sessions[token.word] == nil
+                        ? "no session has the client \(quoted(token.word)); a session's own is called as the session is"
+                        : "the session \(quoted(token.word)) has another client; write that one's name")
+            }
+            return .vanish(token.word)
+        case "silent": return .fact(.setSilentMode(try words.isOn()))
+        case "lock": return .fact(.setScreenLocked(try words.isOn()))
+        case "microphone": return .fact(.microphoneMuted(try words.flag(on: "muted", off: "unmuted")))
+        case "server": return .fact(.servicesReset(try audio(words.rest(), scenario)))
+        case "server-lost": return .fact(.servicesLost)
+        case "ports": return .fact(.portsChanged(try audio(words.rest(), scenario)))
+        case "route":
+            let reason = try RouteChangeReason(words.word("the reason"))
+            return .fact(.routeChanged(reason, try audio(words.rest(), scenario)))
+        case "sounding": return try sounding(&words, scenario)
+        case "reload": return .fact(.settingsChanged(try settings(scenario.memory.settings, words.rest())))
+        case "expire": return .expire
+        case "wait": return .wait(try time(&words))
+        case "at": return .at(try time(&words))
+        default:
+            throw LineError(first, "unknown step \(quoted(first.word)); use one of \(Self.keywords)")
+        }
+    }
+
+    private mutating func session(_ number: Int, _ words: inout Words, isExact: Bool) throws(LineError) -> Step {
+        let token = try words.word("what to call the session in this file")
+        let label = token.word
+        if isExact, label == "-" {
+            // Refused when it was made, so it has no number.
+        } else {
+            guard label.isLabel else {
+                throw LineError(token, "call it by letters, digits, '-' and '_', starting with a letter")
+            }
+            if let line = sessions[label] {
+                throw LineError(token, "\(quoted(label)) is declared in line \(line) already; choose another word")
+            }
+            sessions[label] = number
+        }
+        let (new, client) = try newSession(label, &words)
+        return .session(label: label, client: client, new)
+    }
+
+    /// What follows the label, but for what only `from` has.
+    private mutating func newSession(_ label: String, _ words: inout Words) throws(LineError) -> (NewSession, String) {
+        var name = label
+        if words.first?.isQuoted == true { name = try words.word("its name").word }
+        let configuration = try self.configuration(&words)
+        var sessionClass = SessionClass.app
+        var client = label
+        var notifiesOnExit = false
+        for token in words.rest() {
+            switch token.word {
+            case "class": sessionClass = try chosen(token, token.required(), "class")
+            case "client": client = try token.required()
+            case "notify-on-exit" where token.value == nil: notifiesOnExit = true
+            default:
+                throw LineError(
+                    token, "unknown word \(quoted(token.word)); use mode=, options=, class=, client= or notify-on-exit")
+            }
+        }
+        let new = NewSession(
+            name: name, client: clientID(client), sessionClass: sessionClass, configuration: configuration,
+            notifiesOnExit: notifiesOnExit)
+        return (new, client)
+    }
+
+    mutating func clientID(_ word: String) -> ClientID {
+        clients.insert(word)
+        if word.utf8.first == UInt8(ascii: "c"), let number = UInt64(word.dropFirst()) { return ClientID(number) }
+        // Above any number that a machine writes.
+        let number = clientNumbers[word] ?? (1 << 63) + UInt64(clientNumbers.count)
+        clientNumbers[word] = number
+        return ClientID(number)
+    }
+
+    private func label(_ words: inout Words, _ isExact: Bool) throws(LineError) -> String {
+        try label(words.word("a session"), isExact: isExact)
+    }
+
+    func label(_ token: Token, isExact: Bool = false) throws(LineError) -> String {
+        if sessions[token.word] != nil { return token.word }
+        if isExact, token.word.numbered != nil { return token.word }
+        let known = sessions.sorted { $0.value < $1.value }.prefix(20).map(\.key).joined(separator: ", ")
+        throw LineError(
+            token,
+            "there is no session \(quoted(token.word)); "
+                + (known.isEmpty ? "make one with 'session'" : "there are \(known)"))
+    }
+
+    /// Category, mode and options, in this order or the two last ones swapped.
+    func configuration(_ words: inout Words) throws(LineError) -> Configuration {
+        let token = try words.word("a category")
+        let category: Category = try chosen(token, token.word, "category")
+        var mode = Mode.default
+        var options: Options = []
+        var place = token
+        while let next = words.first, next.word == "mode" || next.word == "options" {
+            place = try words.next("")
+            if next.word == "mode" {
+                mode = try chosen(next, next.required(), "mode")
+            } else {
+                for name in try next.list() {
+                    guard let option = Options(name: name) else {
+                        throw LineError(
+                            next,
+                            "unknown option \(quoted(name)); use any of "
+                                + Options.table.map(\.name).joined(separator: ", "))
+                    }
+                    options.insert(option)
+                }
+            }
+        }
+        do throws(SessionError) {
+            return try Configuration(category: category, mode: mode, options: options)
+        } catch {
+            throw LineError(place, error.message)
+        }
+    }
+
+    func preference(_ token: Token) throws(LineError) -> Step.Preference {
+        switch token.word {
+        case "sample-rate":
+            return .sampleRate(try token.required() == "none" ? nil : try token.number(1000...768_000))
+        case "io-buffer-duration":
+            return .ioBufferDuration(try token.required() == "none" ? nil : try token.number(0...10))
+        case "interrupt-on-route-disconnect": return .interruptsOnRouteDisconnect(try token.isOn())
+        case "no-interruptions-from-alerts": return .noInterruptionsFromAlerts(try token.isOn())
+        default:
+            throw LineError(
+                token,
+                "unknown preference \(quoted(token.word)); use sample-rate=, io-buffer-duration=, "
+                    + "interrupt-on-route-disconnect= or no-interruptions-from-alerts=")
+        }
+    }
+
+    private func settings(_ base: Arbiter.Settings, _ tokens: [Token]) throws(LineError) -> Arbiter.Settings {
+        var settings = base
+        for token in tokens {
+            switch token.word {
+            case "grace": settings.grace = try token.number(0...1e9)
+            case "max-age": settings.maxAge = try token.number(0...1e9)
+            case "gain": settings.duckGain = try token.number(-200...0)
+            case "sessions": settings.maxSessions = Int(try token.count(1...UInt64(Int32.max)))
+            case "sessions-per-client": settings.maxSessionsPerClient = Int(try token.count(1...UInt64(Int32.max)))
+            default:
+                throw LineError(
+                    token,
+                    "unknown setting \(quoted(token.word)); use grace=, max-age=, gain=, sessions= or "
+                        + "sessions-per-client=")
+            }
+        }
+        return settings
+    }
+
+    private func time(_ words: inout Words) throws(LineError) -> UInt64 {
+        let token = try words.word("a time in seconds")
+        guard let time = microseconds(token.word) else {
+            throw LineError(token, "\(quoted(token.word)) is no time; write seconds, such as 3 or 0.25")
+        }
+        return time
+    }
+
+    // MARK: The sound server
+
+    private func port(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
+        let token = try words.word("what to call the port in this file")
+        guard token.word.isLabel, token.word != "none" else {
+            throw LineError(token, "call it by letters, digits, '-' and '_', starting with a letter")
+        }
+        guard scenario.ports[token.word] == nil else {
+            throw LineError(token, "there is a port \(quoted(token.word)) already; choose another word")
+        }
+        let type: PortType = try words.choice("type of port")
+        var name = token.word
+        if words.first?.isQuoted == true { name = try words.word("its name").word }
+        var (uid, channels, rate, isAvailable) = (token.word, UInt32(2), UInt32(48_000), true)
+        for token in words.rest() {
+            switch token.word {
+            case "uid": uid = try token.required()
+            case "channels": channels = UInt32(try token.count(0...UInt64(UInt32.max)))
+            case "rate": rate = UInt32(clamping: try token.count(0...10_000_000))
+            case "unavailable" where token.value == nil: isAvailable = false
+            default:
+                throw LineError(token, "unknown word \(quoted(token.word)); use uid=, channels=, rate= or unavailable")
+            }
+        }
+        scenario.ports[token.word] = Port(
+            type: type, name: name, uid: uid, channels: channels, sampleRate: rate, isAvailable: isAvailable)
+    }
+
+    func audio(_ tokens: [Token], _ scenario: Scenario) throws(LineError) -> Audio {
+        var lists: [String: [Port]] = [:]
+        for token in tokens {
+            guard ["out", "in", "outputs", "inputs"].contains(token.word) else {
+                throw LineError(
+                    token,
+                    "unknown word \(quoted(token.word)); use out= and in= for the route, outputs= and inputs= for all")
+            }
+            var ports: [Port] = []
+            for label in try token.list() {
+                guard let port = scenario.ports[label] else {
+                    throw LineError(token, "there is no port \(quoted(label)); declare it with 'port' above")
+                }
+                ports.append(port)
+            }
+            lists[token.word] = ports
+        }
+        let route = Route(inputs: lists["in"] ?? [], outputs: lists["out"] ?? [])
+        return Audio(
+            route: route, inputs: lists["inputs"] ?? route.inputs, outputs: lists["outputs"] ?? route.outputs)
+    }
+
+    private func sounding(_ words: inout Words, _ scenario: Scenario) throws(LineError) -> Step {
+        if words.take("unknown") { return .fact(.soundingChanged(nil)) }
+        var labels: [String] = []
+        if !words.take("nobody") {
+            let token = try words.word("sessions, or 'nobody', or 'unknown'")
+            labels = try list(token, isExact: scenario.isExact)
+        }
+        return .sounding(sessions: labels, others: words.take("others"))
+    }
+
+    private func list(_ token: Token, isExact: Bool) throws(LineError) -> [String] {
+        var labels: [String] = []
+        for word in token.word.split(separator: ",") {
+            let part = Token(column: token.column, word: String(word), value: nil, isQuoted: false)
+            labels.append(try label(part, isExact: isExact))
+        }
+        return labels
+    }
+}
+
+extension String {
+    /// Letters, digits, `-` and `_`, starting with a letter, at most 64.
+    var isLabel: Bool {
+        guard let first = utf8.first, utf8.count <= 64, first | 0x20 >= 0x61, first | 0x20 <= 0x7A else { return false }
+        return utf8.allSatisfy {
+            ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x2D || $0 == 0x5F
+        }
+    }
+
+    /// 12 for `s12`.
+    var numbered: UInt64? { utf8.first == UInt8(ascii: "s") ? UInt64(dropFirst()) : nil }
+
+    /// Without spaces and tabs around it.
+    var trimmed: String {
+        var scalars = unicodeScalars[...]
+        while let first = scalars.first, first == " " || first == "\t" { scalars.removeFirst() }
+        while let last = scalars.last, last == " " || last == "\t" { scalars.removeLast() }
+        return String(scalars)
+    }
+}

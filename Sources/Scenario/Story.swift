@@ -1,0 +1,84 @@
+import PluginAPI
+public import SessionManager
+
+/// Events and states of a run in words; names are those of the file, so they are safe to show.
+public enum Story {
+    /// What a session is now, in a word or few.
+    public static func state(of session: Session, _ run: Run) -> String {
+        var words = [session.state.rawValue]
+        if let interruption = session.interruption {
+            if let by = interruption.by { words.append("by \(run.label(by))") }
+            if interruption.reason != .default { words.append("(\(interruption.reason.rawValue))") }
+            words.append(
+                "and waits for "
+                    + (session.waitingFor.isEmpty
+                        ? "nobody" : session.waitingFor.map(run.label).joined(separator: ", ")))
+        }
+        if session.claimExpires != nil { words.append("and may return") }
+        if session.isDucked { words.append("and lowered") }
+        if session.isMuted { words.append("and muted") }
+        return words.joined(separator: " ")
+    }
+
+    /// The same for a narrow column.
+    public static func shortState(of session: Session?) -> String {
+        guard let session else { return "gone" }
+        var word =
+            switch session.state {
+            case .active: "active"
+            case .interrupted: "interrupted"
+            case .inactive: session.claimExpires == nil ? "–" : "may return"
+            }
+        if session.isDucked { word += ", low" }
+        if session.isMuted { word += ", muted" }
+        return word
+    }
+
+    /// Everything that came of a decision, each in words with its rule.
+    public static func events(of decision: Decision, _ run: Run) -> [String] {
+        let refusal = decision.refusal.map { "refused: \($0) (\(decision.rule.rawValue))" }
+        return (refusal.map { [$0] } ?? []) + decision.effects.compactMap { event($0, of: decision, run) }
+    }
+
+    /// Nil for what only says which properties to read again.
+    static func event(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
+        let rule = " (\(decision.rule(of: effect).rawValue))"
+        let who = effect.subject.map(run.label) ?? ""
+        switch effect {
+        case .created: return "\(who) created\(rule)"
+        case .activated: return "\(who) activated\(rule)"
+        case .deactivated: return "\(who) deactivated\(rule)"
+        case .closed: return "\(who) closed\(rule)"
+        case .interruptionBegan(_, let interruption):
+            let by = interruption.by.map { " by \(run.label($0))" } ?? ""
+            let reason = interruption.reason == .default ? "" : " \(interruption.reason.rawValue)"
+            return "\(who) began\(by)\(reason)\(rule)"
+        case .interruptionEnded(_, let shouldResume, _, _, _):
+            return "\(who) ended \(shouldResume ? "resume" : "stay")\(rule)"
+        case .claimDropped: return "\(who) claim-dropped\(rule)"
+        case .duckingChanged(_, let ducked, let gain):
+            return ducked ? "\(who) lowered \(gain) dB\(rule)" : "\(who) not lowered\(rule)"
+        case .mutedChanged(_, let isMuted): return "\(who) \(isMuted ? "" : "not ")muted\(rule)"
+        case .silenceSecondaryAudioHint(_, let begin): return "\(who) hint \(begin ? "begin" : "end")\(rule)"
+        case .routeChanged(let id, let reason, _, _):
+            return "\(id == nil ? "everybody" : who) routed \(reason.name)\(rule)"
+        case .servicesLost: return "the sound server is gone\(rule)"
+        case .servicesReset: return "the sound server is there\(rule)"
+        case .selectOutput(_, let uid): return "\(who) plays on \(uid.map(written) ?? "the route's output")\(rule)"
+        case .selectInput(_, let uid): return "\(who) records from \(uid.map(written) ?? "the route's input")\(rule)"
+        case .propertiesChanged, .managerPropertiesChanged: return nil
+        }
+    }
+
+    /// The same, for what is told to somebody; nil for what is only the step itself done.
+    static func told(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
+        switch effect {
+        case .created, .activated, .deactivated, .closed, .claimDropped, .selectOutput, .selectInput,
+            .propertiesChanged, .managerPropertiesChanged:
+            nil
+        case .interruptionBegan, .interruptionEnded, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint,
+            .routeChanged, .servicesLost, .servicesReset:
+            event(effect, of: decision, run)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+public import PluginAPI
+public import SessionManager
+
+/// How things are called in a scenario that a machine writes: sessions and clients by number, ports by their place in
+/// the list of ports.
+public struct Transcript: Sendable {
+    private var labels: [Port: String] = [:]
+    private var ports: [Port] = []
+    /// Whether ports stand for themselves, where there is no list of them.
+    private var usesUIDs = false
+
+    public init() {}
+
+    /// With the ports of a scenario, by what they are called there.
+    init(ports: [String: Port]) {
+        for (label, port) in ports.sorted(by: { $0.key < $1.key }) { labels[port] = label }
+    }
+
+    /// The event of a decision as a step, alone: ports by their uid.
+    public static func step(of decision: Decision) -> String {
+        var transcript = Transcript()
+        transcript.usesUIDs = true
+        return transcript.step(decision.event, creating: decision.created)
+    }
+
+    /// A whole history: where it starts, and every decision, each with what came of it.
+    public static func text(of history: History.Replayable) -> String {
+        var transcript = Transcript()
+        var body: [String] = []
+        for entry in history.entries {
+            body += entry.silent.map { transcript.step($0, creating: nil) }
+            body += transcript.lines(of: entry.decision)
+        }
+        body += history.silent.map { transcript.step($0, creating: nil) }
+        let start = transcript.lines(of: history.start.memory)
+        var lines = ["# A history of sessiond; run it again with: sessionctl simulate FILE"]
+        if !history.isWhole {
+            lines.append("# What happened before is dropped; 'from' says how everything was when this begins.")
+        }
+        lines.append("exact")
+        for port in transcript.ports { lines.append(transcript.declaration(of: port)) }
+        return (lines + start + body).joined(separator: "\n") + "\n"
+    }
+
+    /// The canonical text of a decision: when, what, and everything that came of it, in order.
+    public mutating func lines(of decision: Decision) -> [String] {
+        var lines = [
+            "at \(writtenTime(decision.time.microseconds))", step(decision.event, creating: decision.created),
+            "= #\(decision.sequence)",
+        ]
+        if let refusal = decision.refusal {
+            lines.append("= refused \(refusal.code.rawValue) \(decision.rule.rawValue) \(written(refusal.message))")
+        }
+        for effect in decision.effects {
+            lines.append("= " + text(of: effect, rule: decision.rule(of: effect)))
+        }
+        return lines
+    }
+
+    // MARK: Steps
+
+    /// The event as a line of a scenario.
+    public mutating func step(_ event: Event, creating created: SessionID?) -> String {
+        switch event {
+        case .create(let new): "session \(created.map(name) ?? "-") \(describe(new))"
+        case .setCategory(let id, let configuration): "set-category \(name(id)) \(describe(configuration))"
+        case .activate(let id): "activate \(name(id))"
+        case .deactivate(let id, let notifyOthers): "deactivate \(name(id))\(notifyOthers ? " notify" : "")"
+        case .overrideOutput(let id, let override): "override \(name(id)) \(override.rawValue)"
+        case .setPreferredInput(let id, let uid): "prefer-input \(name(id)) \(written(uid))"
+        case .setPreferences(let id, let preferences): "prefer \(name(id)) \(describe(preferences))"
+        case .close(let id): "close \(name(id))"
+        case .setForeground(let id, let isForeground): "\(isForeground ? "foreground" : "background") \(name(id))"
+        case .setSilentMode(let isOn): "silent \(isOn ? "on" : "off")"
+        case .setScreenLocked(let isOn): "lock \(isOn ? "on" : "off")"
+        case .clientVanished(let client): "vanish c\(client.number)"
+        case .servicesReset(let audio): "server\(describe(audio))"
+        case .servicesLost: "server-lost"
+        case .routeChanged(let reason, let audio): "route \(reason.name)\(describe(audio))"
+        case .portsChanged(let audio): "ports\(describe(audio))"
+        case .soundingChanged(let sounding): "sounding \(describe(sounding))"
+        case .microphoneMuted(let isMuted): "microphone \(isMuted ? "muted" : "unmuted")"
+        case .settingsChanged(let settings): "reload \(describe(settings))"
+        case .timePassed: "expire"
+        }
+    }
+
+    private func name(_ id: SessionID) -> String { "s\(id.number)" }
+    private func names(_ ids: [SessionID]) -> String { ids.map(name).joined(separator: ",") }
+
+    private func describe(_ new: NewSession) -> String {
+        var text = "\(written(new.name)) \(describe(new.configuration))"
+        if new.sessionClass != .app { text += " class=\(new.sessionClass.rawValue)" }
+        text += " client=c\(new.client.number)"
+        return text + (new.notifiesOnExit ? " notify-on-exit" : "")
+    }
+
+    private func describe(_ configuration: Configuration) -> String {
+        var text = configuration.category.rawValue
+        if configuration.mode != .default { text += " mode=\(configuration.mode.rawValue)" }
+        var options = configuration.options
+        // It mixes by nature; saying so is illegal there.
+        if configuration.category == .ambient { options.remove(.mixWithOthers) }
+        return text + (options.isEmpty ? "" : " options=" + options.names.joined(separator: ","))
+    }
+
+    private func describe(_ preferences: Preferences) -> String {
+        func text(_ number: Double?) -> String { number.map { $0.description } ?? "none" }
+        return "sample-rate=\(text(preferences.sampleRate)) "
+            + "io-buffer-duration=\(text(preferences.ioBufferDuration)) "
+            + "interrupt-on-route-disconnect=\(preferences.interruptsOnRouteDisconnect ? "on" : "off") "
+            + "no-interruptions-from-alerts=\(preferences.noInterruptionsFromAlerts ? "on" : "off")"
+    }
+
+    private func describe(_ settings: Arbiter.Settings) -> String {
+        "grace=\(settings.grace) max-age=\(settings.maxAge) gain=\(settings.duckGain) sessions=\(settings.maxSessions) "
+            + "sessions-per-client=\(settings.maxSessionsPerClient)"
+    }
+
+    private func describe(_ sounding: Sounding?) -> String {
+        guard let sounding else { return "unknown" }
+        let sessions = sounding.sessions.isEmpty ? "nobody" : names(sounding.sessions.sorted())
+        return sessions + (sounding.others ? " others" : "")
+    }
+
+    private mutating func describe(_ audio: Audio) -> String {
+        var text = ""
+        for (key, ports) in [
+            ("out", audio.route.outputs), ("in", audio.route.inputs), ("outputs", audio.outputs),
+            ("inputs", audio.inputs),
+        ] { text += " \(key)=\(list(ports))" }
+        return text
+    }
+
+    private mutating func describe(_ route: Route) -> String { "out=\(list(route.outputs)) in=\(list(route.inputs))" }
+
+    private mutating func list(_ ports: [Port]) -> String {
+        ports.isEmpty ? "none" : ports.map { label($0) }.joined(separator: ",")
+    }
+
+    private mutating func label(_ port: Port) -> String {
+        if usesUIDs { return written(port.uid) }
+        if let label = labels[port] { return label }
+        ports.append(port)
+        let label = "p\(ports.count)"
+        labels[port] = label
+        return label
+    }
+
+    private mutating func declaration(of port: Port) -> String {
+        "port \(label(port)) \(port.type.rawValue) \(written(port.name)) uid=\(written(port.uid)) "
+            + "channels=\(port.channels) rate=\(port.sampleRate)\(port.isAvailable ? "" : " unavailable")"
+    }
+
+    // MARK: What came of it
+
+    private mutating func text(of effect: Effect, rule: Rule) -> String {
+        switch effect {
+        case .created(let id): "\(name(id)) created \(rule.rawValue)"
+        case .activated(let id): "\(name(id)) activated \(rule.rawValue)"
+        case .deactivated(let id): "\(name(id)) deactivated \(rule.rawValue)"
+        case .closed(let id): "\(name(id)) closed \(rule.rawValue)"
+        case .interruptionBegan(let id, let interruption):
+            "\(name(id)) began \(interruption.reason.rawValue) by \(interruption.by.map(name) ?? "nobody") "
+                + "\(written(interruption.byName)) \(rule.rawValue)"
+        case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
+            "\(name(id)) ended \(shouldResume ? "resume" : "stay") after \(writtenTime(microseconds)) "
+                + "\(reason.rawValue) \(rule.rawValue)"
+        case .claimDropped(let id, _): "\(name(id)) claim-dropped \(rule.rawValue)"
+        case .duckingChanged(let id, let ducked, let gain):
+            "\(name(id)) \(ducked ? "lowered" : "raised") \(gain) \(rule.rawValue)"
+        case .mutedChanged(let id, let isMuted): "\(name(id)) \(isMuted ? "muted" : "unmuted") \(rule.rawValue)"
+        case .silenceSecondaryAudioHint(let id, let begin):
+            "\(name(id)) hint \(begin ? "begin" : "end") \(rule.rawValue)"
+        case .routeChanged(let id, let reason, let previous, let current):
+            "\(id.map(name) ?? "everybody") routed \(reason.name) from \(describe(previous)) to \(describe(current)) "
+                + rule.rawValue
+        case .servicesLost: "server-lost \(rule.rawValue)"
+        case .servicesReset: "server-reset \(rule.rawValue)"
+        case .selectOutput(let id, let uid): "\(name(id)) output \(uid.map(written) ?? "any") \(rule.rawValue)"
+        case .selectInput(let id, let uid): "\(name(id)) input \(uid.map(written) ?? "any") \(rule.rawValue)"
+        case .propertiesChanged(let id, let properties):
+            "\(name(id)) changed \(properties.words.joined(separator: ","))"
+        case .managerPropertiesChanged(let properties): "changed \(properties.words.joined(separator: ","))"
+        }
+    }
+
+    // MARK: How everything was
+
+    private mutating func lines(of memory: Memory) -> [String] {
+        var lines = ["settings \(describe(memory.settings))"]
+        if memory.sequence > 0 || memory.lastID > 0 || memory.clock > 0 {
+            lines.append("from sequence=\(memory.sequence) last-session=\(memory.lastID) clock=\(memory.clock)")
+        }
+        if memory.isSilentMode { lines.append("from silent") }
+        if memory.isScreenLocked { lines.append("from locked") }
+        if memory.isMicrophoneMuted { lines.append("from microphone-muted") }
+        if let audio = memory.audio { lines.append("from server\(describe(audio))") }
+        if let sounding = memory.sounding { lines.append("from sounding \(describe(sounding))") }
+        return lines + memory.members.map(line)
+    }
+
+    private func line(of member: Memory.Member) -> String {
+        var words = ["from session \(name(member.id))", describe(member.new), member.state.rawValue]
+        words.append("since=\(writtenTime(member.since.microseconds))")
+        words.append("activation=\(member.activation)")
+        if member.preferences != Preferences() { words.append(describe(member.preferences)) }
+        if !member.isForeground { words.append("background") }
+        if member.override != .none { words.append("override=\(member.override.rawValue)") }
+        if !member.preferredInput.isEmpty { words.append("preferred-input=\(written(member.preferredInput))") }
+        if let claim = member.claimExpires { words.append("claim=\(writtenTime(claim.microseconds))") }
+        if !member.waitingFor.isEmpty { words.append("waits=\(names(member.waitingFor))") }
+        if member.toldOtherAudioPlaying { words.append("told-others") }
+        if member.toldSilenceHint { words.append("told-hint") }
+        if let stretch = member.stretch {
+            words.append("reason=\(stretch.reason.rawValue) rule=\(stretch.rule.rawValue) order=\(stretch.order)")
+            words.append("began=\(writtenTime(stretch.since.microseconds)) by-name=\(written(stretch.byName))")
+            if let by = stretch.by { words.append("by=\(name(by))") }
+            if stretch.isMicrophoneMuted { words.append("microphone") }
+            if stretch.isSpoiled { words.append("spoiled") }
+        }
+        return words.joined(separator: " ")
+    }
+}
+
+extension SessionProperties {
+    /// Each by its name, in the order of their bits.
+    fileprivate var words: [String] {
+        let names = [
+            "configuration", "state", "interruption-reason", "waiting-for", "foreground", "ducked", "muted",
+            "other-audio-playing", "silence-hint", "route", "available-inputs", "preferred-input", "preferences",
+        ]
+        return (0..<16).filter { rawValue & 1 << $0 != 0 }.map { $0 < names.count ? names[$0] : "property-\($0)" }
+    }
+}
+
+extension ManagerProperties {
+    fileprivate var words: [String] {
+        let names = ["silent-mode", "screen-locked", "now-playing", "route", "ports", "server"]
+        return (0..<8).filter { rawValue & 1 << $0 != 0 }.map { $0 < names.count ? names[$0] : "property-\($0)" }
+    }
+}

@@ -1,0 +1,172 @@
+public import PluginAPI
+
+/// Everything the core remembers, as plain values: what follows from it (who is lowered, muted, now playing) is not
+/// in it.
+public struct Memory: Sendable {
+    public struct Stretch: Sendable, Hashable {
+        public var reason: InterruptionReason
+        public var by: SessionID?
+        public var byName: String
+        public var since: Instant
+        public var rule: Rule
+        public var order: UInt64
+        public var isMicrophoneMuted: Bool
+        public var isSpoiled: Bool
+
+        public init(
+            reason: InterruptionReason, by: SessionID?, byName: String, since: Instant, rule: Rule, order: UInt64,
+            isMicrophoneMuted: Bool, isSpoiled: Bool
+        ) {
+            self.reason = reason
+            self.by = by
+            self.byName = byName
+            self.since = since
+            self.rule = rule
+            self.order = order
+            self.isMicrophoneMuted = isMicrophoneMuted
+            self.isSpoiled = isSpoiled
+        }
+    }
+
+    public struct Member: Sendable {
+        public var id: SessionID
+        public var new: NewSession
+        public var isForeground = true
+        public var preferences = Preferences()
+        public var override = OutputOverride.none
+        public var preferredInput = ""
+        public var state = SessionState.inactive
+        public var since = Instant(microseconds: 0)
+        /// In the order of activations; 0: never.
+        public var activation: UInt64 = 0
+        public var claimExpires: Instant?
+        public var waitingFor: [SessionID] = []
+        /// Present exactly while it is interrupted.
+        public var stretch: Stretch?
+        /// What it was told last of what others play.
+        public var toldOtherAudioPlaying = false
+        public var toldSilenceHint = false
+
+        public init(id: SessionID, new: NewSession) {
+            self.id = id
+            self.new = new
+        }
+    }
+
+    public var settings = Arbiter.Settings()
+    public var sequence: UInt64 = 0
+    /// The number of the session created last.
+    public var lastID: UInt64 = 0
+    public var clock: UInt64 = 0
+    public var isSilentMode = false
+    public var isScreenLocked = false
+    public var isMicrophoneMuted = false
+    public var audio: Audio?
+    public var sounding: Sounding?
+    /// Ascending by number.
+    public var members: [Member] = []
+
+    public init() {}
+
+    /// Whether nothing has happened yet.
+    public var isBlank: Bool { sequence == 0 && lastID == 0 && clock == 0 }
+}
+
+extension Arbiter {
+    public var memory: Memory {
+        var memory = Memory()
+        memory.settings = settings
+        memory.sequence = sequence
+        memory.lastID = lastID
+        memory.clock = clock
+        memory.isSilentMode = isSilentMode
+        memory.isScreenLocked = isScreenLocked
+        memory.isMicrophoneMuted = isMicrophoneMuted
+        memory.audio = audio
+        memory.sounding = sounding
+        memory.members = sessions.map(Memory.Member.init)
+        return memory
+    }
+
+    /// The core as it was; nil where that cannot be: out of order, a wait for nobody, an interruption without a stretch.
+    public init?(_ memory: Memory) {
+        self.init(settings: memory.settings)
+        sequence = memory.sequence
+        lastID = memory.lastID
+        clock = memory.clock
+        isSilentMode = memory.isSilentMode
+        isScreenLocked = memory.isScreenLocked
+        isMicrophoneMuted = memory.isMicrophoneMuted
+        audio = memory.audio
+        sounding = memory.sounding
+        var last = SessionID(0)
+        for member in memory.members {
+            guard member.id > last, member.id.number <= lastID, member.isSound else { return nil }
+            last = member.id
+            sessions.append(Session(member))
+        }
+        for session in sessions {
+            guard session.waitingFor.allSatisfy({ $0 != session.id && index(of: $0) != nil }) else { return nil }
+        }
+        // What follows was told before.
+        var effects = Effects()
+        settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &effects)
+    }
+}
+
+extension Memory.Member {
+    init(_ session: Session) {
+        self.init(
+            id: session.id,
+            new: NewSession(
+                name: session.name, client: session.client, sessionClass: session.sessionClass,
+                configuration: session.configuration, notifiesOnExit: session.notifiesOnExit))
+        isForeground = session.isForeground
+        preferences = session.preferences
+        override = session.override
+        preferredInput = session.preferredInput
+        state = session.state
+        since = session.since
+        activation = session.standing.activation
+        claimExpires = session.claimExpires
+        waitingFor = session.waitingFor
+        toldOtherAudioPlaying = session.standing.toldOtherAudioPlaying
+        toldSilenceHint = session.standing.toldSilenceHint
+        stretch = session.interruption.map { interruption in
+            Memory.Stretch(
+                reason: interruption.reason, by: interruption.by, byName: interruption.byName,
+                since: interruption.since, rule: interruption.rule, order: interruption.order,
+                isMicrophoneMuted: interruption.microphoneMuted, isSpoiled: !interruption.recommendsResume)
+        }
+    }
+
+    fileprivate var isSound: Bool {
+        guard (state == .interrupted) == (stretch != nil), claimExpires == nil || state == .inactive else {
+            return false
+        }
+        return waitingFor.isEmpty || state == .interrupted && waitingFor == Set(waitingFor).sorted()
+    }
+}
+
+extension Session {
+    fileprivate init(_ member: Memory.Member) {
+        self.init(member.id, member.new, at: member.since)
+        preferredInput = member.preferredInput
+        waitingFor = member.waitingFor
+        standing.isForeground = member.isForeground
+        standing.preferences = member.preferences
+        standing.override = member.override
+        standing.state = member.state
+        standing.activation = member.activation
+        standing.claimExpires = member.claimExpires
+        standing.toldOtherAudioPlaying = member.toldOtherAudioPlaying
+        standing.toldSilenceHint = member.toldSilenceHint
+        if let stretch = member.stretch {
+            interruption = Interruption(
+                reason: stretch.reason, by: stretch.by, byName: stretch.byName, since: stretch.since,
+                rule: stretch.rule, order: stretch.order, microphoneMuted: stretch.isMicrophoneMuted,
+                recommendsResume: !stretch.isSpoiled)
+        }
+        recallCause()
+    }
+}

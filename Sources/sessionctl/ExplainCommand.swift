@@ -1,0 +1,78 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import Glibc
+import SessionBus
+
+/// `sessionctl explain`.
+struct ExplainCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain", abstract: "Why a session is as it is, back to who started it.")
+
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    var session: String
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        let chosen = try service.sessions().chosen(by: session)
+        let causes = try service.ask("Explain", [.objectPath(chosen.path)]).first?.arrayValue ?? []
+        if output.json {
+            return Output.line(
+                JSON.object([
+                    ("path", .objectPath(chosen.path)), ("Name", .string(chosen.name)),
+                    ("causes", .array(of: "a{sv}", causes)),
+                ]))
+        }
+        Output.line(Terminal.standard.styled(chosen.name.escaped, .strong))
+        let clock = WallClock()
+        var table = Table(indent: 2)
+        for fields in causes.compactMap(\.asProperties) {
+            table.add([
+                Table.Cell(fields["rule"]?.stringValue?.escaped ?? "", .dim), Table.Cell(text(fields, chosen, clock)),
+            ])
+        }
+        Output.write(table)
+    }
+
+    /// A cause as a sentence, with its times.
+    private func text(_ fields: [String: Value], _ chosen: SessionInfo, _ clock: WallClock) -> String {
+        let since = clock.text(fields["since-usec"]?.uint64Value ?? 0)
+        let text = fields["text"]?.stringValue?.escaped ?? ""
+        let until = fields["until-usec"]?.uint64Value.map { ", until \(clock.text($0))" } ?? ""
+        let isSubject = fields["session"]?.objectPathValue == chosen.path
+        switch fields["cause"]?.stringValue ?? "" {
+        case "active": return "active since \(since): \(text)"
+        case "interrupted" where isSubject, "inactive", "claim": return "silent since \(since): \(text)\(until)"
+        case "ducked": return "since \(since) \(text)"
+        case "muted": return "since \(since) \(text)"
+        case "refused": return "at \(since) \(text)"
+        default: return "\(text) (since \(since)\(until))"
+        }
+    }
+}
+
+/// Times of the monotonic clock as a clock on the wall shows them.
+struct WallClock {
+    private let monotonic = MonotonicClock.now()
+    private let wall = time(nil)
+
+    /// `12:03:04`, with the day before it where that is another one.
+    func text(_ microseconds: UInt64) -> String {
+        let age = (Int64(clamping: monotonic) - Int64(clamping: microseconds)) / 1_000_000
+        let now = parts(wall)
+        let then = parts(wall - Int(age))
+        let clock = [then.tm_hour, then.tm_min, then.tm_sec].map { Wording.two(Int($0)) }.joined(separator: ":")
+        guard then.tm_yday != now.tm_yday || then.tm_year != now.tm_year else { return clock }
+        return
+            "\(Int(then.tm_year) + 1900)-\(Wording.two(Int(then.tm_mon) + 1))-\(Wording.two(Int(then.tm_mday))) \(clock)"
+    }
+
+    private func parts(_ time: time_t) -> tm {
+        var time = time
+        var parts = tm()
+        localtime_r(&time, &parts)
+        return parts
+    }
+}

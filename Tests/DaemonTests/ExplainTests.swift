@@ -1,0 +1,147 @@
+import DBus
+import EventLoop
+import Foundation
+import PluginAPI
+import Scenario
+import SessionBus
+import TestSupport
+import Testing
+
+/// Explain, History and what sessionctl makes of them, on the real daemon.
+@Suite struct ExplainTests {
+    private func sessionctl(_ stage: DaemonStage, _ arguments: [String]) throws -> (
+        code: Child.Exit, out: [String], err: String
+    ) {
+        var environment = stage.bus.environment
+        environment["TZ"] = "UTC"
+        let child = try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment)
+        // The daemon answers by itself; only our own loop stands still.
+        let code = try #require(child.wait(timeout: 20))
+        return (code, child.output, child.errors.joined(separator: "\n"))
+    }
+
+    @Test func explain_answersInWords() throws {
+        let stage = try DaemonStage()
+        let (a, b, c) = (try stage.client(), try stage.client(), try stage.client())
+        let vlc = try a.session("VLC media player")
+        let message = try b.session("Message")
+        let phone = try c.session("Phone", category: "play-and-record", class: "call")
+        a.activate(vlc)
+        b.activate(message)
+        c.activate(phone)
+        for name in ["vlc", vlc, "1"] {
+            let (code, out, err) = try sessionctl(stage, ["explain", name])
+            #expect(code == .code(0), "\(err)")
+            #expect(out.first == "VLC media player")
+            let text = out.joined(separator: "\n")
+            #expect(
+                text.firstMatch(of: /silent since \d\d:\d\d:\d\d: interrupted by Message/) != nil, "\(text)")
+            #expect(text.contains("waits also for Phone (call)"), "\(text)")
+        }
+        let (_, json, _) = try sessionctl(stage, ["explain", "--json", "vlc"])
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data((json.first ?? "").utf8)) as? [String: Any])
+        let causes = try #require(object["causes"] as? [[String: Any]])
+        #expect(causes.first?["cause"] as? String == "interrupted")
+        #expect(causes.first?["by"] as? String == message)
+        #expect(causes.allSatisfy { $0["rule"] is String && $0["since-usec"] is NSNumber && $0["text"] is String })
+    }
+
+    @Test func history_hasRuleAndStepOfEveryDecision() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let music = try client.session("Music \"1\"", more: [("notify-on-exit", .bool(true))])
+        client.activate(music)
+        let decisions = try stage.manager("History", [.uint32(10)])[0].arrayValue?.compactMap(\.asProperties) ?? []
+        let steps = decisions.compactMap { $0["step"]?.stringValue }
+        #expect(steps.contains(#"session s1 "Music \"1\"" playback client=c1 notify-on-exit"#))
+        #expect(steps.contains("activate s1"))
+        for decision in decisions {
+            #expect(decision["rule"]?.stringValue != nil)
+            for effect in decision["effects"]?.arrayValue?.compactMap(\.asProperties) ?? [] {
+                #expect(effect["rule"]?.stringValue?.isEmpty == false)
+            }
+        }
+    }
+
+    /// Random clients on the real daemon; what it decided, exported and simulated, is the same to the byte.
+    @Test(arguments: [512, 20]) func exportedHistory_simulated_isTheSameToTheByte(limit: Int) throws {
+        let stage = try DaemonStage(
+            settings: "[interruption]\ngrace = 0.05\n[limits]\nhistory = \(limit)\n")
+        var random = SystemRandomNumberGenerator()
+        var clients = try (0..<4).map { _ in try stage.client() }
+        var sessions: [(client: Int, path: String)] = []
+        for number in 0..<300 {
+            let choice = Int.random(in: 0..<20, using: &random)
+            if sessions.count < 5 || choice == 0 {
+                let client = Int.random(in: 0..<clients.count, using: &random)
+                let path = try? clients[client].session(
+                    "Name \(number) \u{202E}\"",
+                    category: ["playback", "ambient", "play-and-record", "record"][number % 4],
+                    options: number % 4 == 0 && number % 8 == 0 ? ["duck-others"] : [],
+                    class: number % 7 == 6 ? "call" : "app")
+                if let path { sessions.append((client, path)) }
+                continue
+            }
+            let session = sessions.randomElement(using: &random)!
+            let client = clients[session.client]
+            switch choice {
+            case 1...8: client.activate(session.path)
+            case 9...12: client.deactivate(session.path, notify: Bool.random(using: &random))
+            case 13:
+                client.call(
+                    session.path, "SetCategory",
+                    [.string("playback"), .string("default"), .strings(["mix-with-others"])])
+            case 14: _ = try? stage.manager("SetSilentMode", [.bool(Bool.random(using: &random))])
+            case 15:
+                _ = try? stage.manager(
+                    "SetForeground", [.objectPath(session.path), .bool(Bool.random(using: &random))])
+            case 16:
+                client.call(
+                    session.path, "SetPreferences",
+                    [.properties([("no-interruptions-from-alerts", .bool(Bool.random(using: &random)))])])
+            case 17: client.call(session.path, "OverrideOutput", [.string("speaker")])
+            case 18:
+                client.call(session.path, "Close")
+                sessions.removeAll { $0.path == session.path }
+            default:
+                // Its connection goes, and with it its sessions.
+                sessions.removeAll { $0.client == session.client }
+                clients[session.client] = try stage.client()
+            }
+        }
+        let (code, lines, errors) = try sessionctl(stage, ["history", "--export"])
+        #expect(code == .code(0), "\(errors)")
+        let exported = lines.joined(separator: "\n") + "\n"
+        #expect(lines.filter { $0.hasPrefix("= #") }.count > min(100, limit / 2))
+        let file = try stage.bus.folder.file("history.scenario", exported)
+        let (simulated, _, complaints) = try sessionctl(stage, ["simulate", file])
+        #expect(simulated == .code(0), "\(complaints.prefix(2000))")
+        let again = try sessionctl(stage, ["simulate", "--export", file])
+        #expect(again.out.joined(separator: "\n") + "\n" == exported)
+    }
+
+    @Test func simulate_exitsAsItFound() throws {
+        let stage = try DaemonStage()
+        func run(_ text: String, _ more: [String] = []) throws -> (code: Child.Exit, out: [String], err: String) {
+            try sessionctl(stage, ["simulate", try stage.bus.folder.file("a.scenario", text)] + more)
+        }
+        let good = try run("session a playback\nactivate a\nexpect a active\n")
+        #expect(good.code == .code(0) && good.out.last?.contains("a activated (§4)") == true)
+        let failing = try run("session a playback\nexpect a active\n")
+        #expect(failing.code == .code(1))
+        #expect(failing.err.contains("a.scenario:2: expected: expect a active"))
+        #expect(failing.err.contains("a.scenario:2: seen:     a is inactive"))
+        let wrong = try run("session a playback\n  actvate a\n")
+        #expect(wrong.code == .code(64) && wrong.err.contains("a.scenario:2:3: unknown step 'actvate'"))
+        #expect(try sessionctl(stage, ["simulate", "/nowhere"]).code == .code(64))
+        #expect(try sessionctl(stage, ["simulate", "/dev/zero"]).code == .code(64))
+        #expect(try sessionctl(stage, ["simulate", try builtProduct(named: "sessionctl")]).code == .code(64))
+        let json = try run("session a playback\nexpect a active\n", ["--json"])
+        #expect(json.code == .code(1))
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data((json.out.first ?? "").utf8)) as? [String: Any])
+        #expect((object["failures"] as? [[String: Any]])?.first?["line"] as? Int == 2)
+        #expect((object["steps"] as? [[String: Any]])?.count == 1)
+    }
+}

@@ -1,0 +1,164 @@
+import PluginAPI
+import Scenario
+import SessionManager
+import Testing
+
+/// A history that was written out and carried out again is the same to the byte.
+@Suite struct ReplayTests {
+    struct Shell {
+        var arbiter = Arbiter()
+        var history: History
+        var now = Instant(microseconds: 7_000_001)
+
+        mutating func send(_ event: Event) {
+            if history.wantsCheckpoint { history.keep(arbiter) }
+            if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
+                history.append(arbiter.handle(.timePassed, at: now))
+            }
+            history.append(arbiter.handle(event, at: now))
+        }
+    }
+
+    /// Sessions of all kinds, and every event there is.
+    static func random(_ shell: Shell, using random: inout SplitMix64) -> Event {
+        func pick<T>(_ values: [T]) -> T { values.randomElement(using: &random)! }
+        func coin() -> Bool { Bool.random(using: &random) }
+        let id = SessionID(UInt64.random(in: 1...12, using: &random))
+        func configuration() -> Configuration {
+            while true {
+                let options = Options(rawValue: coin() ? 0 : UInt16.random(in: 0..<256, using: &random) & 0b1000_0111)
+                let legal = try? Configuration(
+                    category: pick(Category.allCases), mode: coin() ? .default : pick(Mode.allCases), options: options)
+                if let legal { return legal }
+            }
+        }
+        func audio() -> Audio {
+            let types: [PortType] = [.speaker, .headphones, .microphoneBuiltIn]
+            let ports = types.map { type in
+                Port(
+                    type: type, name: "a \"\(type)\"\u{202E}\n", uid: type.rawValue, channels: 2,
+                    sampleRate: pick([44_100, 48_000]), isAvailable: coin())
+            }
+            return Audio(
+                route: Route(inputs: coin() ? [ports[2]] : [], outputs: [ports[coin() ? 0 : 1]]),
+                inputs: coin() ? [ports[2]] : [], outputs: Array(ports.prefix(coin() ? 2 : 1)))
+        }
+        switch Int.random(in: 0..<40, using: &random) {
+        case 0..<5:
+            return .create(
+                NewSession(
+                    name: pick(["Music", "a \\ \"b\"", "名前\u{0}\t#", "", "e\u{301}"]),
+                    client: ClientID(UInt64.random(in: 1...4, using: &random)),
+                    sessionClass: pick([.app, .app, .app, .alert, .call]), configuration: configuration(),
+                    notifiesOnExit: coin()))
+        case 5..<17: return .activate(id)
+        case 17..<22: return .deactivate(id, notifyOthers: coin())
+        case 22..<25: return .setCategory(id, configuration())
+        case 25: return .close(id)
+        case 26: return .setForeground(id, coin())
+        case 27: return .setSilentMode(coin())
+        case 28: return .setScreenLocked(coin())
+        case 29: return .clientVanished(ClientID(UInt64.random(in: 1...4, using: &random)))
+        case 30: return .servicesReset(audio())
+        case 31: return coin() ? .servicesLost : .portsChanged(audio())
+        case 32: return .routeChanged(pick(RouteChangeReason.allCases), audio())
+        case 33:
+            return .soundingChanged(coin() ? nil : Sounding(sessions: [id, SessionID(2)], others: coin()))
+        case 34: return .microphoneMuted(coin())
+        case 35:
+            var settings = Arbiter.Settings()
+            settings.grace = pick([0.1, 5, 1.0 / 3])
+            settings.maxAge = pick([0, 2.5])
+            settings.duckGain = pick([-12, -20.5])
+            settings.maxSessions = pick([1024, 6])
+            return .settingsChanged(settings)
+        case 36: return .overrideOutput(id, coin() ? .speaker : .none)
+        case 37: return .setPreferredInput(id, uid: pick(["", "MicrophoneBuiltIn", "no such \" one"]))
+        case 38:
+            var preferences = Preferences()
+            preferences.sampleRate = coin() ? 44_100.5 : nil
+            preferences.ioBufferDuration = coin() ? 0.005 : nil
+            preferences.interruptsOnRouteDisconnect = coin()
+            preferences.noInterruptionsFromAlerts = coin()
+            return .setPreferences(id, preferences)
+        default: return .timePassed
+        }
+    }
+
+    @Test(arguments: [512, 40, 3, 1]) func randomHistory_carriedOutAgain_isTheSameToTheByte(capacity: Int) throws {
+        for seed in 0..<120 {
+            var generator = SplitMix64(seed: UInt64(seed))
+            var shell = Shell(history: History(capacity: capacity))
+            for _ in 0..<Int.random(in: 1...300, using: &generator) {
+                shell.now = shell.now.advanced(bySeconds: Double.random(in: 0...2, using: &generator))
+                shell.send(Self.random(shell, using: &generator))
+            }
+            let replayable = try #require(shell.history.replayable)
+            let text = Transcript.text(of: replayable)
+            // As far back as the ring goes, but for what lies between two starts.
+            let kept = shell.history.latest(.max).count
+            #expect(replayable.entries.count > kept - max(1, capacity / 4) - 1)
+            var run = Run(try Scenario(text, file: "seed \(seed)"))
+            run.perform()
+            #expect(run.failures.prefix(3) == [])
+            #expect(run.transcript.utf8.elementsEqual(text.utf8), "seed \(seed)")
+        }
+    }
+
+    @Test func changedDecision_isFoundAtItsLine() throws {
+        var shell = Shell(history: History(capacity: 8))
+        let music = try Configuration(category: .playback)
+        for number in 1...2 {
+            shell.send(.create(NewSession(name: "A", client: ClientID(UInt64(number)), configuration: music)))
+        }
+        shell.send(.activate(SessionID(1)))
+        shell.send(.activate(SessionID(2)))
+        let text = Transcript.text(of: try #require(shell.history.replayable))
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let place = try #require(lines.firstIndex { $0.contains("began") })
+        var changed = lines
+        changed[place] = changed[place].replacing("§4", with: "§3")
+        var run = Run(try Scenario(changed.joined(separator: "\n"), file: "f"))
+        run.perform()
+        #expect(run.failures.map(\.line) == [place + 1])
+        changed = lines
+        changed.remove(at: place)
+        run = Run(try Scenario(changed.joined(separator: "\n"), file: "f"))
+        run.perform()
+        #expect(!run.failures.isEmpty)
+    }
+
+    @Test func memory_ofARunningCore_isTheSameCore() throws {
+        for seed in UInt64(500)..<560 {
+            var generator = SplitMix64(seed: seed)
+            var shell = Shell(history: History(capacity: 8))
+            for _ in 0..<150 {
+                shell.now = shell.now.advanced(bySeconds: Double.random(in: 0...2, using: &generator))
+                shell.send(Self.random(shell, using: &generator))
+            }
+            var twin = try #require(Arbiter(shell.arbiter.memory))
+            for _ in 0..<150 {
+                shell.now = shell.now.advanced(bySeconds: Double.random(in: 0...2, using: &generator))
+                let event = Self.random(shell, using: &generator)
+                let (a, b) = (shell.arbiter.handle(event, at: shell.now), twin.handle(event, at: shell.now))
+                var (first, second) = (Transcript(), Transcript())
+                #expect(first.lines(of: a) == second.lines(of: b))
+            }
+        }
+    }
+}
+
+/// Small, seeded, the same everywhere.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
