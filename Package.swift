@@ -85,7 +85,8 @@ let package = Package(
         tests("SessionManagerTests", ["SessionManager", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
-        tests("PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+        tests(
+            "PulseBackendTests", ["PulseBackend", "InMemoryBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests("DaemonTests", ["SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),

@@ -183,7 +183,7 @@ public final class Child {
                 if count == 0 {
                     close(descriptors[which])
                     descriptors[which] = -1
-                    if !rests[which].isEmpty { rests[which].append(10) }
+                    if let last = rests[which].last, last != 10 { rests[which].append(10) }
                 }
                 break
             }

@@ -74,8 +74,9 @@ public final class PrivatePulse {
     @discardableResult
     public func loadModule(_ line: String) throws -> UInt32 {
         let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
-        guard let index = UInt32(try pactl(["load-module"] + parts)) else {
-            throw SupportError("pactl load-module \(line): no index")
+        let answer = try pactl(["load-module"] + parts)
+        guard let index = UInt32(answer) else {
+            throw SupportError("pactl load-module \(line): '\(answer)' is no index")
         }
         return index
     }

@@ -1,0 +1,325 @@
+import CPulse
+public import EventLoop
+public import PluginAPI
+
+/// The sound server over libpulse: PulseAudio, or PipeWire speaking its protocol.
+///
+/// One connection. Events only mark what to read again; a round of questions follows, and when its answers are in, the
+/// whole picture is compared with what was told last. The server answers in order, so by then it has also sent whatever
+/// else the same cause changed: a sink's removal and the new default are one route change, told without any waiting.
+public final class PulseBackend: AudioBackend {
+    public private(set) var snapshot = AudioSnapshot.disconnected
+
+    public var onServicesLost: (() -> Void)?
+    public var onServicesReset: (() -> Void)?
+    public var onRouteChanged: ((RouteChangeReason, Route, Route) -> Void)?
+    public var onPortsChanged: (() -> Void)?
+    public var onStreamsChanged: (() -> Void)?
+    public var onInputMuteChanged: ((Bool) -> Void)?
+    public var onOutputVolumeChanged: ((Double) -> Void)?
+
+    let loop: EventLoop
+    private let server: String?
+    private let patience: Double
+
+    // The connection's life.
+    var connection: PulseConnection?
+    var isReady = false
+    private var isLost = false
+    private var failures = 0
+    private var retry: Timer?
+    private var watch: SocketWatch?
+    private(set) var isWaitingForSocketOnly = false
+    var completions: [UInt64: Completion] = [:]
+    var nextCompletion: UInt64 = 0
+
+    // The picture, and what of it is old.
+    var model = PulseModel()
+    private var dirty: [Item: Bool] = [:]
+    private var outstanding = 0
+    private var isScheduled = false
+    private var dirtySince: UInt64 = 0
+    private var settle: Timer?
+    private var unsettledSince: UInt64?
+    private var toldDevices: [PulseDevice] = []
+    var requested: (uid: String, reason: RouteChangeReason, until: UInt64)?
+
+    private struct Item: Hashable {
+        let facility: PulseConnection.Facility
+        let index: UInt32
+    }
+
+    /// How long a flicker may last on PipeWire, whose session manager chooses a default in steps, in seconds.
+    private static let settleTime = 0.05
+    private static let longestSettleTime = 0.25
+    /// What appeared becomes the route by that appearance's doing within that many microseconds.
+    static let recently: UInt64 = 2_000_000
+
+    /// `server` as for `pa_context_connect`; nil is the environment's choice. `patience` is how many seconds the server
+    /// may owe an answer before it counts as lost.
+    public init(on loop: EventLoop, server: String? = nil, patience: Double = 2) {
+        self.loop = loop
+        self.server = server
+        self.patience = patience
+        retry = Timer(on: loop) { [weak self] in self?.connect() }
+        settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
+    }
+
+    deinit { connection?.close() }
+
+    public func start() { connect() }
+
+    // MARK: Connecting
+
+    private func connect() {
+        guard connection == nil else { return }
+        retry?.disarm()
+        guard let made = PulseConnection(loop: loop, name: "sessiond", patience: patience) else { return failed(false) }
+        connection = made
+        made.onState = { [weak self] state in
+            switch state {
+            case .ready: self?.ready()
+            case .failed(let refused): self?.failed(refused)
+            }
+        }
+        made.onEvent = { [weak self] in self?.mark($0, $1, isRemoved: $2) }
+        made.onSilence = { [weak self] in self?.failed(false) }
+        made.connect(to: server)
+    }
+
+    private func ready() {
+        guard let connection else { return }
+        isReady = true
+        failures = 0
+        watch = nil
+        model = PulseModel()
+        dirty = [:]
+        outstanding = 0
+        // Held until all questions are out: one that is refused at once must not end the round.
+        begin()
+        begin()
+        connection.subscribe { [weak self] _ in self?.end() }
+        readServer()
+        begin()
+        connection.readSinks(nil, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: ended)
+        begin()
+        connection.readSources(
+            nil, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: ended)
+        begin()
+        connection.readPlaying(
+            nil, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: ended)
+        begin()
+        connection.readRecording(
+            nil, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: ended)
+        end()
+    }
+
+    /// The connection is over, or never was. `refused`: nobody listens there.
+    private func failed(_ refused: Bool) {
+        // Kept until here, because this is called from its own callbacks.
+        let old = connection
+        connection = nil
+        isReady = false
+        old?.close()
+        outstanding = 0
+        dirty = [:]
+        settle?.disarm()
+        unsettledSince = nil
+        requested = nil
+        toldDevices = []
+        let sockets = ServerAddress.sockets(server, environment: ServerAddress.environment)
+        if watch == nil, !sockets.isEmpty {
+            watch = SocketWatch(on: loop, paths: sockets) { [weak self] in
+                self?.failures = 0
+                self?.connect()
+            }
+        }
+        failures += 1
+        // A socket that nobody answers will be made anew when somebody does: the watch tells, no clock needs to.
+        isWaitingForSocketOnly = refused && watch != nil && failures > 8
+        if !isWaitingForSocketOnly { retry?.arm(after: min(2, 0.05 * Double(1 << min(failures - 1, 6)))) }
+
+        let waiting = completions.sorted { $0.key < $1.key }.map(\.value)
+        completions = [:]
+        snapshot = .disconnected
+        if !isLost {
+            isLost = true
+            onServicesLost?()
+        }
+        for completion in waiting { completion(.failure(PulseBackend.away)) }
+    }
+
+    static let away = SessionError(
+        .mediaServicesFailed, "the sound server does not answer; it will be used again when it is back")
+
+    // MARK: Reading
+
+    private func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
+        guard isReady else { return }
+        if dirty.isEmpty { dirtySince = MonotonicClock.now() }
+        dirty[Item(facility: facility, index: index)] = isRemoved
+        guard outstanding == 0, !isScheduled else { return }
+        isScheduled = true
+        // What came in one go is asked for in one go.
+        loop.later { [weak self] in
+            guard let self else { return }
+            isScheduled = false
+            if isReady, outstanding == 0 { read() }
+        }
+    }
+
+    private func read() {
+        guard let connection, !dirty.isEmpty else { return }
+        let items = dirty
+        dirty = [:]
+        begin()
+        for (item, isRemoved) in items { isRemoved ? remove(item) : read(item, from: connection) }
+        // Always, as the fence behind which everything of the same cause has been told.
+        readServer()
+        end()
+    }
+
+    private func remove(_ item: Item) {
+        switch item.facility {
+        case .sink: model.sinks[item.index] = nil
+        case .source: model.sources[item.index] = nil
+        case .playing: model.playing[item.index] = nil
+        case .recording: model.recording[item.index] = nil
+        case .server: break
+        }
+    }
+
+    private func read(_ item: Item, from connection: PulseConnection) {
+        // No such entity: it went meanwhile, and its removal may be told after the next thing of that number.
+        let end: (Bool) -> Void = { [weak self] found in
+            if !found { self?.remove(item) }
+            self?.end()
+        }
+        if item.facility != .server { begin() }
+        switch item.facility {
+        case .sink:
+            connection.readSinks(
+                item.index, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: end)
+        case .source:
+            connection.readSources(
+                item.index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)
+        case .playing:
+            connection.readPlaying(
+                item.index, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: end)
+        case .recording:
+            connection.readRecording(
+                item.index, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: end)
+        case .server: break
+        }
+    }
+
+    private func readServer() {
+        begin()
+        connection?.readServer(
+            item: { [weak self] info in
+                let name = String(orEmpty: info.server_name)
+                self?.model.serverName =
+                    name.contains("PipeWire") ? name : name + " " + String(orEmpty: info.server_version)
+                self?.model.defaultSink = String(orEmpty: info.default_sink_name)
+                self?.model.defaultSource = String(orEmpty: info.default_source_name)
+            }, end: ended)
+    }
+
+    private var ended: (Bool) -> Void { { [weak self] _ in self?.end() } }
+
+    private func begin() { outstanding += 1 }
+
+    private func end() {
+        guard isReady else { return }
+        outstanding -= 1
+        guard outstanding == 0 else { return }
+        // More came while the answers did: one more round, but a storm must not hide everything for ever.
+        if !dirty.isEmpty, MonotonicClock.now() &- dirtySince < 100_000 { return read() }
+        evaluate(isSettled: false)
+        if isReady, outstanding == 0 { read() }
+    }
+
+    // MARK: Telling
+
+    private func evaluate(isSettled: Bool) {
+        guard isReady else { return }
+        let now = MonotonicClock.now()
+        if isSettled {
+            unsettledSince = nil
+            // Answers are on their way: what they say is told when they are in.
+            if outstanding > 0 { return }
+        }
+        let recent = model.recent(now, within: PulseBackend.recently)
+        var current = model.snapshot(now: now)
+        let previous = snapshot
+        if !previous.isConnected { return tellFirst(current) }
+
+        if model.isPipeWire, !isSettled, differs(previous, current) {
+            let since = unsettledSince ?? now
+            unsettledSince = since
+            if now &- since < MonotonicClock.microseconds(PulseBackend.longestSettleTime) {
+                settle?.arm(after: PulseBackend.settleTime)
+                // Streams need no settling; the rest stays as it was told.
+                current.route = previous.route
+                current.availableInputs = previous.availableInputs
+                current.availableOutputs = previous.availableOutputs
+                current.isInputMuted = previous.isInputMuted
+                current.outputVolume = previous.outputVolume
+                snapshot = current
+                if current.streams != previous.streams { onStreamsChanged?() }
+                return
+            }
+            unsettledSince = nil
+        }
+        settle?.disarm()
+
+        var judge = RouteJudge(previous: previous, current: current, recent: recent)
+        if let requested, now < requested.until { judge.requested = (requested.uid, requested.reason) }
+        judge.reprofiled = reprofiled()
+        let verdict = judge.verdict
+        snapshot = current
+        toldDevices = [model.output, model.input].compactMap { $0 }
+        if let requested, (current.route.inputs + current.route.outputs).contains(where: { $0.uid == requested.uid }) {
+            self.requested = nil
+        }
+        if let verdict { onRouteChanged?(verdict.reason, verdict.previous, verdict.current) }
+        if previous.availableInputs != current.availableInputs || previous.availableOutputs != current.availableOutputs
+        {
+            onPortsChanged?()
+        }
+        if previous.streams != current.streams { onStreamsChanged?() }
+        if previous.isInputMuted != current.isInputMuted { onInputMuteChanged?(current.isInputMuted) }
+        if previous.outputVolume != current.outputVolume { onOutputVolumeChanged?(current.outputVolume) }
+    }
+
+    private func tellFirst(_ current: AudioSnapshot) {
+        snapshot = current
+        toldDevices = [model.output, model.input].compactMap { $0 }
+        if isLost {
+            isLost = false
+            onServicesReset?()
+        } else {
+            onPortsChanged?()
+            onStreamsChanged?()
+        }
+    }
+
+    private func differs(_ one: AudioSnapshot, _ other: AudioSnapshot) -> Bool {
+        one.route != other.route || one.availableInputs != other.availableInputs
+            || one.availableOutputs != other.availableOutputs
+    }
+
+    /// Ports of the told route whose device went because its card has another profile now.
+    private func reprofiled() -> Set<String> {
+        let devices = [model.output, model.input].compactMap { $0 }
+        let cards = toldDevices.filter { old in
+            let isGone = (old.isInput ? model.sources : model.sinks)[old.index] == nil
+            return isGone && old.card != noIndex && old.activePort != nil
+                && devices.contains {
+                    $0.card == old.card && $0.isInput == old.isInput && $0.activePort == old.activePort
+                }
+        }
+        .map(\.card)
+        return Set(toldDevices.filter { cards.contains($0.card) }.compactMap { $0.active?.uid })
+    }
+}

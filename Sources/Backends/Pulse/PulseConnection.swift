@@ -1,0 +1,245 @@
+import CPulse
+import EventLoop
+import PluginAPI
+
+/// One connection to the server, from `pa_context_new` to its end: requests out, answers and events in.
+///
+/// Used from the loop only. ``close()`` ends it for good: no callback follows.
+final class PulseConnection {
+    enum State {
+        case ready
+        case failed(refused: Bool)
+    }
+
+    enum Facility {
+        case sink
+        case source
+        case playing
+        case recording
+        case server
+    }
+
+    var onState: ((State) -> Void)?
+    var onEvent: ((_ facility: Facility, _ index: UInt32, _ isRemoved: Bool) -> Void)?
+    /// The server is connected and answers nothing.
+    var onSilence: (() -> Void)?
+
+    private let context: OpaquePointer
+    private var isOpen = true
+    private var replies: [ObjectIdentifier: Reply] = [:]
+    private let patience: Double
+    private var lastAnswer: UInt64 = 0
+    private var watchdog: Timer?
+
+    /// Nil where libpulse has no memory left. `patience` is how many seconds the server may owe an answer.
+    init?(loop: EventLoop, name: String, patience: Double) {
+        let list = pa_proplist_new()
+        defer { pa_proplist_free(list) }
+        pa_proplist_sets(list, PA_PROP_APPLICATION_ID, "org.sessiond1")
+        guard let made = pa_context_new_with_proplist(loop.api, name, list) else { return nil }
+        context = made
+        self.patience = patience
+        watchdog = Timer(on: loop) { [weak self] in self?.lookForSilence() }
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        pa_context_set_state_callback(
+            context,
+            { _, me in
+                guard let me else { return }
+                let connection = Unmanaged<PulseConnection>.fromOpaque(me).takeUnretainedValue()
+                withExtendedLifetime(connection) { connection.stateChanged() }
+            }, me)
+        pa_context_set_subscribe_callback(
+            context,
+            { _, event, index, me in
+                guard let me else { return }
+                let connection = Unmanaged<PulseConnection>.fromOpaque(me).takeUnretainedValue()
+                withExtendedLifetime(connection) { connection.happened(event, index) }
+            }, me)
+    }
+
+    deinit {
+        close()
+        pa_context_unref(context)
+    }
+
+    /// Starts to connect; ``onState`` tells how it went, also where it failed at once. nil is libpulse's own choice.
+    func connect(to server: String?) {
+        let status = pa_context_connect(context, server, PA_CONTEXT_NOAUTOSPAWN, nil)
+        if status < 0, isOpen { onState?(.failed(refused: isRefusal)) }
+    }
+
+    /// Nothing is called back any more, neither events nor answers.
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        pa_context_set_state_callback(context, nil, nil)
+        pa_context_set_subscribe_callback(context, nil, nil)
+        // Cancels the operations, so that nothing points to the replies that go now.
+        pa_context_disconnect(context)
+        replies.removeAll()
+        watchdog = nil
+    }
+
+    private func stateChanged() {
+        guard isOpen else { return }
+        switch pa_context_get_state(context) {
+        case PA_CONTEXT_READY: onState?(.ready)
+        case PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED: onState?(.failed(refused: isRefusal))
+        default: break
+        }
+    }
+
+    private var isRefusal: Bool { pa_context_errno(context) == Int32(bitPattern: PA_ERR_CONNECTIONREFUSED.rawValue) }
+
+    private func happened(_ event: pa_subscription_event_type_t, _ index: UInt32) {
+        guard isOpen else { return }
+        let isRemoved =
+            event.rawValue & PA_SUBSCRIPTION_EVENT_TYPE_MASK.rawValue == PA_SUBSCRIPTION_EVENT_REMOVE.rawValue
+        switch event.rawValue & PA_SUBSCRIPTION_EVENT_FACILITY_MASK.rawValue {
+        case PA_SUBSCRIPTION_EVENT_SINK.rawValue: onEvent?(.sink, index, isRemoved)
+        case PA_SUBSCRIPTION_EVENT_SOURCE.rawValue: onEvent?(.source, index, isRemoved)
+        case PA_SUBSCRIPTION_EVENT_SINK_INPUT.rawValue: onEvent?(.playing, index, isRemoved)
+        case PA_SUBSCRIPTION_EVENT_SOURCE_OUTPUT.rawValue: onEvent?(.recording, index, isRemoved)
+        case PA_SUBSCRIPTION_EVENT_SERVER.rawValue: onEvent?(.server, 0, false)
+        default: break
+        }
+    }
+
+    // MARK: Requests. `end` is called once with whether the server did it, unless the connection closes first.
+
+    func subscribe(end: @escaping (Bool) -> Void) {
+        let mask =
+            PA_SUBSCRIPTION_MASK_SINK.rawValue | PA_SUBSCRIPTION_MASK_SOURCE.rawValue
+            | PA_SUBSCRIPTION_MASK_SINK_INPUT.rawValue | PA_SUBSCRIPTION_MASK_SOURCE_OUTPUT.rawValue
+            | PA_SUBSCRIPTION_MASK_SERVER.rawValue
+        command(end) { pa_context_subscribe($0, pa_subscription_mask(rawValue: mask), $1, $2) }
+    }
+
+    func readServer(item: @escaping (pa_server_info) -> Void, end: @escaping (Bool) -> Void) {
+        ask(item: { item($0.load(as: pa_server_info.self)) }, end) { context, reply in
+            pa_context_get_server_info(
+                context, { _, info, reply in Reply.last(reply, info.map { UnsafeRawPointer($0) }) }, reply)
+        }
+    }
+
+    /// One sink, or all where `index` is nil; the other readers alike.
+    func readSinks(_ index: UInt32?, item: @escaping (pa_sink_info) -> Void, end: @escaping (Bool) -> Void) {
+        let step: pa_sink_info_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_sink_info.self)) }, end) { context, reply in
+            index.map { pa_context_get_sink_info_by_index(context, $0, step, reply) }
+                ?? pa_context_get_sink_info_list(context, step, reply)
+        }
+    }
+
+    func readSources(_ index: UInt32?, item: @escaping (pa_source_info) -> Void, end: @escaping (Bool) -> Void) {
+        let step: pa_source_info_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_source_info.self)) }, end) { context, reply in
+            index.map { pa_context_get_source_info_by_index(context, $0, step, reply) }
+                ?? pa_context_get_source_info_list(context, step, reply)
+        }
+    }
+
+    func readPlaying(_ index: UInt32?, item: @escaping (pa_sink_input_info) -> Void, end: @escaping (Bool) -> Void) {
+        let step: pa_sink_input_info_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_sink_input_info.self)) }, end) { context, reply in
+            index.map { pa_context_get_sink_input_info(context, $0, step, reply) }
+                ?? pa_context_get_sink_input_info_list(context, step, reply)
+        }
+    }
+
+    func readRecording(
+        _ index: UInt32?, item: @escaping (pa_source_output_info) -> Void, end: @escaping (Bool) -> Void
+    ) {
+        let step: pa_source_output_info_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_source_output_info.self)) }, end) { context, reply in
+            index.map { pa_context_get_source_output_info(context, $0, step, reply) }
+                ?? pa_context_get_source_output_info_list(context, step, reply)
+        }
+    }
+
+    /// Any request that the server answers with done or refused.
+    func command(
+        _ end: @escaping (Bool) -> Void,
+        _ send: (OpaquePointer, @escaping pa_context_success_cb_t, UnsafeMutableRawPointer) -> OpaquePointer?
+    ) {
+        ask(item: nil, end) { context, reply in
+            send(context, { _, success, reply in Reply.last(reply, success: success != 0) }, reply)
+        }
+    }
+
+    private func ask(
+        item: ((UnsafeRawPointer) -> Void)?, _ end: @escaping (Bool) -> Void,
+        _ send: (OpaquePointer, UnsafeMutableRawPointer) -> OpaquePointer?
+    ) {
+        guard isOpen else { return }
+        let reply = Reply(connection: self, item: item, end: end)
+        guard let operation = send(context, Unmanaged.passUnretained(reply).toOpaque()) else { return end(false) }
+        pa_operation_unref(operation)
+        if replies.isEmpty {
+            lastAnswer = MonotonicClock.now()
+            watchdog?.arm(after: patience)
+        }
+        replies[ObjectIdentifier(reply)] = reply
+    }
+
+    private func answered(_ reply: Reply, success: Bool) {
+        guard replies.removeValue(forKey: ObjectIdentifier(reply)) != nil else { return }
+        lastAnswer = MonotonicClock.now()
+        if replies.isEmpty { watchdog?.disarm() }
+        reply.end(success)
+    }
+
+    private func lookForSilence() {
+        guard isOpen, !replies.isEmpty else { return }
+        let deadline = lastAnswer &+ MonotonicClock.microseconds(patience)
+        // The server works through a long queue: every answer earns it another stretch.
+        if MonotonicClock.now() < deadline { watchdog?.arm(at: deadline) } else { onSilence?() }
+    }
+
+    /// What waits for one answer; owned by the connection until then.
+    private final class Reply {
+        private weak var connection: PulseConnection?
+        private let item: ((UnsafeRawPointer) -> Void)?
+        let end: (Bool) -> Void
+
+        init(connection: PulseConnection, item: ((UnsafeRawPointer) -> Void)?, end: @escaping (Bool) -> Void) {
+            self.connection = connection
+            self.item = item
+            self.end = end
+        }
+
+        private func finish(_ success: Bool) { connection?.answered(self, success: success) }
+
+        /// One call of a list callback: an item, the end (`eol > 0`) or an error (`eol < 0`).
+        static func step(_ context: UnsafeMutableRawPointer?, _ info: UnsafeRawPointer?, _ eol: Int32) {
+            guard let context else { return }
+            let reply = Unmanaged<Reply>.fromOpaque(context).takeUnretainedValue()
+            withExtendedLifetime(reply) {
+                if eol == 0, let info { reply.item?(info) } else { reply.finish(eol > 0) }
+            }
+        }
+
+        static func last(_ context: UnsafeMutableRawPointer?, _ info: UnsafeRawPointer?) {
+            guard let context else { return }
+            let reply = Unmanaged<Reply>.fromOpaque(context).takeUnretainedValue()
+            withExtendedLifetime(reply) {
+                if let info { reply.item?(info) }
+                reply.finish(info != nil)
+            }
+        }
+
+        static func last(_ context: UnsafeMutableRawPointer?, success: Bool) {
+            guard let context else { return }
+            let reply = Unmanaged<Reply>.fromOpaque(context).takeUnretainedValue()
+            withExtendedLifetime(reply) { reply.finish(success) }
+        }
+    }
+}

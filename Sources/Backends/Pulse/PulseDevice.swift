@@ -1,0 +1,145 @@
+import CPulse
+import PluginAPI
+
+/// A sink or source as the server told of it, free of C pointers.
+struct PulseDevice: Hashable {
+    struct DevicePort: Hashable {
+        let name: String
+        let label: String
+        let type: UInt32
+        let isAvailable: Bool
+    }
+
+    let index: UInt32
+    let isInput: Bool
+    let name: String
+    let label: String
+    let driver: String
+    let channels: UInt32
+    let rate: UInt32
+    /// `noIndex` where it has none.
+    let card: UInt32
+    let isNetwork: Bool
+    /// A sink's monitor, or the dummy a server makes where it has no sink: nothing a route can go through.
+    let isNoPort: Bool
+    let isMuted: Bool
+    let volume: Double
+    let latency: Double
+    let properties: [String: String]
+    let ports: [DevicePort]
+    let activePort: String?
+
+    init(_ info: pa_sink_info) {
+        index = info.index
+        isInput = false
+        name = String(orEmpty: info.name)
+        label = String(orEmpty: info.description)
+        driver = String(orEmpty: info.driver)
+        channels = UInt32(max(1, info.sample_spec.channels))
+        rate = info.sample_spec.rate
+        card = info.card
+        isNetwork = info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0
+        isNoPort = name == "auto_null"
+        isMuted = info.mute != 0
+        volume = PulseDevice.linear(info.volume)
+        latency = Double(info.configured_latency) / 1e6
+        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
+        ports = (0..<Int(clamping: info.n_ports)).compactMap { place in
+            guard let port = info.ports?[place]?.pointee else { return nil }
+            return DevicePort(
+                name: String(orEmpty: port.name), label: String(orEmpty: port.description), type: port.type,
+                isAvailable: UInt32(bitPattern: port.available) != PA_PORT_AVAILABLE_NO.rawValue)
+        }
+        activePort = (info.active_port?.pointee.name).map { String(cString: $0) }
+    }
+
+    init(_ info: pa_source_info) {
+        index = info.index
+        isInput = true
+        name = String(orEmpty: info.name)
+        label = String(orEmpty: info.description)
+        driver = String(orEmpty: info.driver)
+        channels = UInt32(max(1, info.sample_spec.channels))
+        rate = info.sample_spec.rate
+        card = info.card
+        isNetwork = info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0
+        isNoPort = info.monitor_of_sink != noIndex || name == "auto_null"
+        isMuted = info.mute != 0
+        volume = PulseDevice.linear(info.volume)
+        latency = Double(info.configured_latency) / 1e6
+        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
+        ports = (0..<Int(clamping: info.n_ports)).compactMap { place in
+            guard let port = info.ports?[place]?.pointee else { return nil }
+            return DevicePort(
+                name: String(orEmpty: port.name), label: String(orEmpty: port.description), type: port.type,
+                isAvailable: UInt32(bitPattern: port.available) != PA_PORT_AVAILABLE_NO.rawValue)
+        }
+        activePort = (info.active_port?.pointee.name).map { String(cString: $0) }
+    }
+
+    /// The port sound goes through now.
+    var active: Port? {
+        if isNoPort { return nil }
+        guard let activePort else { return port(nil) }
+        return ports.first { $0.name == activePort }.map { port($0) } ?? port(nil)
+    }
+
+    /// What could be chosen: every port that is plugged in, as far as anyone can tell.
+    var available: [Port] {
+        if isNoPort { return [] }
+        if ports.isEmpty { return [port(nil)] }
+        return ports.filter(\.isAvailable).map { port($0) }
+    }
+
+    /// The server's name of the port with that uid; nil where it is not this device's; "" for a device without ports.
+    func portName(of uid: String) -> String? {
+        if ports.isEmpty { return uid == name ? "" : nil }
+        return ports.first { self.uid($0) == uid }?.name
+    }
+
+    private func uid(_ port: DevicePort?) -> String { port.map { name + "/" + $0.name } ?? name }
+
+    private func port(_ port: DevicePort?) -> Port {
+        let type = PortTypeRules.type(
+            of: PortFacts(
+                isInput: isInput, deviceName: name, portType: port?.type ?? 0, portName: port?.name ?? "",
+                driver: driver, isNetwork: isNetwork, properties: properties))
+        // A headset's own name says more than "Headset".
+        let isRadio = type == .bluetoothA2DP || type == .bluetoothHFP
+        let label = (isRadio ? nil : port?.label) ?? self.label
+        return Port(
+            type: type, name: label.isEmpty ? name : label, uid: uid(port), channels: channels, sampleRate: rate,
+            isAvailable: port?.isAvailable ?? true)
+    }
+
+    private static let prefixes = ["device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network"]
+
+    static func read(_ list: OpaquePointer?, prefixes: [String]) -> [String: String] {
+        guard let list else { return [:] }
+        var result: [String: String] = [:]
+        var state: UnsafeMutableRawPointer?
+        while let key = pa_proplist_iterate(list, &state) {
+            let name = String(cString: key)
+            guard prefixes.contains(where: { name.hasPrefix($0) }), let value = pa_proplist_gets(list, key) else {
+                continue
+            }
+            result[name] = String(cString: value)
+        }
+        return result
+    }
+
+    private static func linear(_ volume: pa_cvolume) -> Double {
+        var volume = volume
+        guard pa_cvolume_valid(&volume) != 0 else { return 1 }
+        // As people and desktops count: the position of the slider, not the amplitude.
+        return Double(pa_cvolume_max(&volume)) / Double(normalVolume)
+    }
+}
+
+/// PA_VOLUME_NORM and PA_INVALID_INDEX: macros with casts, which Swift does not import right.
+private let normalVolume: UInt32 = 0x10000
+let noIndex = UInt32.max
+
+extension String {
+    init(orEmpty text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
+}

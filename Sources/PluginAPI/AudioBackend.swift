@@ -1,0 +1,121 @@
+/// A sound server as sessions need it: what is connected, where sound goes, who plays and records.
+///
+/// An adapter lives on one event loop: every call, callback and completion happens there, and none blocks. Callbacks
+/// come after ``snapshot`` shows what they tell of. Until ``start()`` nothing is called.
+public protocol AudioBackend: AnyObject {
+    /// Everything as last read from the server.
+    var snapshot: AudioSnapshot { get }
+
+    /// The server is away or does not answer. Once per outage, also where it was absent at ``start()``; the snapshot
+    /// is then ``AudioSnapshot/disconnected``.
+    var onServicesLost: (() -> Void)? { get set }
+    /// The server is back: routes and streams are read anew, none kept its identity. Once per outage; no other callback
+    /// tells of what changed meanwhile.
+    var onServicesReset: (() -> Void)? { get set }
+    /// The route changed, or could have: with `newDeviceAvailable` the two routes are the same where a port appeared
+    /// that the server did not choose. One call per cause.
+    var onRouteChanged: ((_ reason: RouteChangeReason, _ previous: Route, _ current: Route) -> Void)? { get set }
+    /// Ports came or went. After ``onRouteChanged`` of the same cause. Also once the first connection is there.
+    var onPortsChanged: (() -> Void)? { get set }
+    /// A stream came, went, moved, was corked or muted. Also once the first connection is there.
+    var onStreamsChanged: (() -> Void)? { get set }
+    /// The route's input was muted or unmuted.
+    var onInputMuteChanged: ((_ isMuted: Bool) -> Void)? { get set }
+    /// The route's output volume, 0…1 (more where the server amplifies).
+    var onOutputVolumeChanged: ((_ volume: Double) -> Void)? { get set }
+
+    /// Connects, and goes on trying for as long as the adapter lives.
+    func start()
+
+    /// Makes that port the route's output. `reason` is what ``onRouteChanged`` will say of it.
+    /// Fails with `badParameter` for an unknown port, `mediaServicesFailed` where the server is away, refuses or does
+    /// not answer within the adapter's deadline; so do all requests below.
+    func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
+    /// Makes that port the route's input.
+    func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
+    /// Moves that process's recordings to the port. Recordings of monitors stay; none at all is a success.
+    func selectInput(_ uid: String, forProcess processID: UInt32, completion: @escaping Completion)
+    /// Moves one stream to that port's device.
+    func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)
+    /// Mutes or unmutes one stream at the server. The caller undoes it: the server remembers a mute.
+    func setMuted(_ muted: Bool, stream id: AudioStream.ID, completion: @escaping Completion)
+
+    /// Called once, from the loop, never before the request returned.
+    typealias Completion = (Result<Void, SessionError>) -> Void
+}
+
+/// What a sound server shows at one moment.
+public struct AudioSnapshot: Sendable, Hashable {
+    public var isConnected = false
+    /// For people: "pulseaudio 16.1", "PulseAudio (on PipeWire 0.3.65)"; empty while disconnected.
+    public var serverName = ""
+    /// In order of appearance, oldest first: the last is the one that wins. Only what is plugged in.
+    public var availableInputs: [Port] = []
+    public var availableOutputs: [Port] = []
+    public var route = Route.none
+    /// In the server's order: oldest first, playing before recording.
+    public var streams: [AudioStream] = []
+    public var isInputMuted = false
+    /// 0…1, more where the server amplifies.
+    public var outputVolume = 1.0
+    /// In seconds: what the server set the route's devices to; 0 where unknown.
+    public var outputLatency = 0.0
+    public var inputLatency = 0.0
+
+    public static let disconnected = AudioSnapshot()
+
+    public init() {}
+}
+
+/// One program's sound as the server sees it (`pa_sink_input_info`, `pa_source_output_info`).
+public struct AudioStream: Sendable, Hashable, Identifiable {
+    public enum Direction: Sendable, Hashable {
+        case playback
+        case record
+    }
+
+    /// The server's number, unique per direction while the server lives.
+    public struct ID: Sendable, Hashable {
+        public let direction: Direction
+        public let number: UInt32
+
+        public init(_ direction: Direction, _ number: UInt32) {
+            self.direction = direction
+            self.number = number
+        }
+    }
+
+    public let id: ID
+    /// What the client says of itself; nil for a stream of the server's own.
+    public var processID: UInt32?
+    public var applicationName: String
+    /// `media.role`; nil where the program does not say.
+    public var role: String?
+    /// Paused by its program: it makes no sound.
+    public var isCorked: Bool
+    public var isMuted: Bool
+    /// The server's name of the sink or source.
+    public var deviceName: String
+    /// The port it goes through; nil where the device is none (a monitor, a dummy).
+    public var portUID: String?
+    /// The server's properties of the names `application.*`, `media.*`, `pipewire.*`, `module-stream-restore.*`:
+    /// what identifies a program beyond its process.
+    public var properties: [String: String]
+
+    public init(
+        id: ID, processID: UInt32? = nil, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
+        isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, properties: [String: String] = [:]
+    ) {
+        self.id = id
+        self.processID = processID
+        self.applicationName = applicationName
+        self.role = role
+        self.isCorked = isCorked
+        self.isMuted = isMuted
+        self.deviceName = deviceName
+        self.portUID = portUID
+        self.properties = properties
+    }
+
+    public var direction: Direction { id.direction }
+}

@@ -1,0 +1,205 @@
+import CPulse
+import EventLoop
+import Foundation
+import PluginAPI
+import TestSupport
+import Testing
+
+@testable import PulseBackend
+
+/// The adapter on a real private server.
+@Suite struct PulseBackendTests {
+    /// A module that makes a microphone: what the server plays is what it hears.
+    private func mic(_ name: String) -> String {
+        "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone master=speaker.monitor"
+    }
+
+    /// One adapter, its loop and what it told.
+    struct Bench {
+        let pulse: PrivatePulse
+        let loop = EventLoop()
+        let backend: PulseBackend
+        let told: Recorder
+
+        init(_ pulse: PrivatePulse, patience: Double = 2, connects: Bool = true) throws {
+            self.pulse = pulse
+            backend = PulseBackend(on: loop, server: pulse.serverString, patience: patience)
+            told = Recorder(backend)
+            backend.start()
+            let backend = backend
+            if connects {
+                try #require(loop.iterate(timeout: 10) { backend.snapshot.isConnected })
+                told.clear()
+            }
+        }
+
+        func wait(_ timeout: Double = 10, _ condition: () -> Bool) -> Bool {
+            loop.iterate(timeout: timeout, until: condition)
+        }
+
+        /// What a request ended with.
+        func result(_ request: (@escaping AudioBackend.Completion) -> Void) -> Result<Void, SessionError>? {
+            var result: Result<Void, SessionError>?
+            request { result = $0 }
+            _ = wait { result != nil }
+            return result
+        }
+    }
+
+    @Test func serverWithSinks_isReadWhole() throws {
+        let bench = try Bench(
+            PrivatePulse(sinks: ["speaker", "second"], modules: [mic("mic")]))
+        let snapshot = bench.backend.snapshot
+        #expect(snapshot.serverName.hasPrefix("pulseaudio "))
+        #expect(snapshot.availableOutputs.map(\.uid) == ["speaker", "second"])
+        #expect(snapshot.availableOutputs.map(\.type) == [.virtual, .virtual])
+        #expect(snapshot.availableInputs.map(\.uid) == ["mic"], "monitors are no inputs")
+        #expect(snapshot.route.outputs.first?.sampleRate == 48_000)
+        #expect(snapshot.route.inputs.map(\.uid) == ["mic"])
+        #expect(bench.told.all.isEmpty)
+    }
+
+    @Test func sinkAppears_routeCould_andIsToldSo() throws {
+        let bench = try Bench(PrivatePulse())
+        try bench.pulse.addSink("other")
+        #expect(bench.wait { !bench.told.changes.isEmpty })
+        #expect(bench.told.all == [.route(.newDeviceAvailable, from: ["speaker"], to: ["speaker"]), .ports])
+        #expect(bench.backend.snapshot.availableOutputs.map(\.uid) == ["speaker", "other"])
+    }
+
+    @Test func sinkBecomesTheRouteAndGoes_reasonsOneAndTwo_onceEach() throws {
+        let bench = try Bench(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
+        let module = try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })
+        #expect(bench.told.changes.last == .route(.newDeviceAvailable, from: ["speaker"], to: ["phones"]))
+        bench.told.clear()
+        try bench.pulse.unloadModule(module)
+        #expect(bench.wait { !bench.told.changes.isEmpty })
+        #expect(bench.told.changes == [.route(.oldDeviceUnavailable, from: ["phones"], to: ["speaker"])])
+        #expect(bench.backend.snapshot.availableOutputs.map(\.uid) == ["speaker"])
+    }
+
+    @Test func onlySinkGoes_routeIsEmpty() throws {
+        let bench = try Bench(PrivatePulse(sinks: []))
+        let module = try bench.pulse.addSink("only")
+        #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "only" })
+        bench.told.clear()
+        try bench.pulse.unloadModule(module)
+        #expect(bench.wait { !bench.told.changes.isEmpty })
+        #expect(bench.told.changes == [.route(.oldDeviceUnavailable, from: ["only"], to: [])])
+    }
+
+    @Test func defaultChosenByHand_isUnknown_throughUsAsCalled() throws {
+        let bench = try Bench(PrivatePulse(sinks: ["first", "second"]))
+        // What appeared at the start is old by now only to the clock: the model of the start counts as new for 2 s.
+        #expect(
+            bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }?.isSuccess == true)
+        #expect(bench.wait { !bench.told.changes.isEmpty })
+        #expect(bench.told.changes == [.route(.override, from: ["first"], to: ["second"])])
+        #expect(
+            bench.result { bench.backend.selectOutput("nowhere", reason: .override, completion: $0) }?.code
+                == .badParameter)
+    }
+
+    @Test func sameSinkWithOtherChannels_isConfigurationChange() throws {
+        let bench = try Bench(PrivatePulse(sinks: []))
+        let module = try bench.pulse.addSink("card", channels: 2)
+        #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "card" })
+        bench.told.clear()
+        // Gone and back while our loop stands still: to us the same port with other settings.
+        try bench.pulse.unloadModule(module)
+        #expect(try eventually { try bench.pulse.pactl(["list", "short", "sinks"]).isEmpty })
+        try bench.pulse.addSink("card", channels: 6)
+        #expect(bench.wait { !bench.told.changes.isEmpty })
+        #expect(bench.told.all == [.route(.routeConfigurationChange, from: ["card"], to: ["card"]), .ports])
+        #expect(bench.backend.snapshot.route.outputs.first?.channels == 6)
+    }
+
+    @Test func inputMutedAndVolumeTurned_areTold() throws {
+        let bench = try Bench(PrivatePulse(modules: [mic("mic")]))
+        try bench.pulse.pactl(["set-source-mute", "mic", "1"])
+        #expect(bench.wait { bench.told.all.contains(.inputMute(true)) })
+        try bench.pulse.pactl(["set-sink-volume", "speaker", "50%"])
+        #expect(bench.wait { bench.told.all.contains(.volume(0.5)) })
+        #expect(bench.told.changes.isEmpty)
+    }
+
+    @Test func streams_areListedWithProcessRoleAndCork() throws {
+        let bench = try Bench(PrivatePulse(sinks: ["speaker", "other"]))
+        let tone = try Tone(
+            bench.pulse, hertz: 440, name: "player", processID: 4_711, properties: ["media.role": "music"])
+        func stream() -> AudioStream? { bench.backend.snapshot.streams.first { $0.processID == 4_711 } }
+        #expect(bench.wait { stream() != nil })
+        #expect(stream()?.id == AudioStream.ID(.playback, tone.index))
+        #expect(stream()?.role == "music")
+        #expect(stream()?.applicationName == "player")
+        #expect(stream()?.portUID == "speaker")
+        #expect(stream()?.isCorked == false)
+        try tone.cork()
+        #expect(bench.wait { stream()?.isCorked == true })
+        let id = AudioStream.ID(.playback, tone.index)
+        #expect(bench.result { bench.backend.moveStream(id, to: "other", completion: $0) }?.isSuccess == true)
+        #expect(bench.wait { stream()?.portUID == "other" })
+        #expect(bench.result { bench.backend.setMuted(true, stream: id, completion: $0) }?.isSuccess == true)
+        #expect(bench.wait { stream()?.isMuted == true })
+        let program = try Tone.program(bench.pulse, hertz: 1_000)
+        #expect(bench.wait { bench.backend.snapshot.streams.contains { $0.processID == UInt32(program.processID) } })
+        program.kill()
+        #expect(bench.wait { bench.backend.snapshot.streams.count == 1 })
+        #expect(
+            bench.result { bench.backend.setMuted(true, stream: .init(.record, 9_999), completion: $0) }?.code
+                == .mediaServicesFailed)
+        withExtendedLifetime(tone) {}
+    }
+
+    @Test func recordingOfAProcess_movesToTheChosenInput() throws {
+        let pulse = try PrivatePulse(modules: [
+            mic("one"), mic("two"),
+        ])
+        let bench = try Bench(pulse)
+        let recorder = try Child("parec", ["--device=one", "/dev/null"], environment: pulse.environment)
+        let process = UInt32(recorder.processID)
+        func stream() -> AudioStream? { bench.backend.snapshot.streams.first { $0.processID == process } }
+        #expect(bench.wait { stream()?.portUID == "one" })
+        #expect(
+            bench.result { bench.backend.selectInput("two", forProcess: process, completion: $0) }?.isSuccess == true)
+        #expect(bench.wait { stream()?.portUID == "two" })
+    }
+
+    @Test func burstOfChanges_lastStateIsRightAndNoReasonLies() throws {
+        let bench = try Bench(PrivatePulse())
+        let admin = try PulseThread(server: bench.pulse.serverString, name: "admin")
+        var present = Set<String>(["speaker"])
+        var indices: [String: UInt32] = [:]
+        for step in 0..<500 {
+            let name = "sink\(step % 7)"
+            if let index = indices.removeValue(forKey: name) {
+                try admin.wait { pa_context_unload_module(admin.context, index, nil, nil) }
+                present.remove(name)
+            } else {
+                let loaded = Loaded()
+                try admin.wait {
+                    pa_context_load_module(
+                        admin.context, "module-null-sink", "sink_name=\(name)",
+                        { _, index, loaded in
+                            Unmanaged<Loaded>.fromOpaque(loaded!).takeUnretainedValue().index = index
+                        }, Unmanaged.passUnretained(loaded).toOpaque())
+                }
+                indices[name] = loaded.index
+                present.insert(name)
+            }
+            if step % 5 == 0 { bench.loop.iterate(blocking: false) }
+        }
+        #expect(bench.wait { Set(bench.backend.snapshot.availableOutputs.map(\.uid)) == present })
+        #expect(bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"])
+        // The speaker was the route throughout: things came, and nothing in the route ever went.
+        #expect(bench.told.routes.allSatisfy { $0.reason == .newDeviceAvailable && $0.previous == $0.current })
+    }
+
+    private final class Loaded { var index: UInt32 = 0 }
+}
+
+extension Result where Success == Void, Failure == SessionError {
+    var isSuccess: Bool { if case .success = self { true } else { false } }
+    var code: SessionError.Code? { if case .failure(let error) = self { error.code } else { nil } }
+}

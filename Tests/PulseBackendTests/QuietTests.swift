@@ -1,0 +1,40 @@
+import EventLoop
+import Foundation
+import PluginAPI
+import TestSupport
+import Testing
+
+@testable import PulseBackend
+
+/// Nothing happens, nothing wakes.
+@Suite struct QuietTests {
+    /// Dispatches until `seconds` pass and counts how often the loop woke for something else.
+    private func wakeUps(_ loop: EventLoop, seconds: Double) -> Int {
+        var isOver = false
+        var count = 0
+        let end = Timer(on: loop) { isOver = true }
+        end.arm(after: seconds)
+        while !isOver {
+            loop.iterate()
+            count += 1
+        }
+        return count - 1
+    }
+
+    @Test func connectedAndIdle_noWakeUps() throws {
+        let bench = try PulseBackendTests.Bench(PrivatePulse())
+        _ = wakeUps(bench.loop, seconds: 0.3)
+        #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
+    }
+
+    @Test func serverAbsentForLong_noWakeUps() throws {
+        let bench = try PulseBackendTests.Bench(PrivatePulse(start: false), connects: false)
+        #expect(bench.wait(30) { bench.backend.isWaitingForSocketOnly })
+        #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
+        // A file of another name is none of our business.
+        try bench.pulse.folder.file("run/pulse/other", "")
+        try bench.pulse.restart()
+        #expect(bench.wait { bench.backend.snapshot.isConnected })
+        #expect(bench.told.all == [.lost, .reset])
+    }
+}

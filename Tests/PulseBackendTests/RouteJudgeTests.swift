@@ -1,0 +1,68 @@
+import PluginAPI
+import Testing
+
+@testable import PulseBackend
+
+@Suite struct RouteJudgeTests {
+    private func port(_ uid: String, channels: UInt32 = 2, isAvailable: Bool = true) -> Port {
+        Port(type: .speaker, name: uid, uid: uid, channels: channels, isAvailable: isAvailable)
+    }
+
+    private func snapshot(_ ports: [String], route: Port?) -> AudioSnapshot {
+        var result = AudioSnapshot()
+        result.availableOutputs = ports.map { port($0) }
+        result.route.outputs = route.map { [$0] } ?? []
+        return result
+    }
+
+    private func judge(_ before: AudioSnapshot, _ after: AudioSnapshot) -> RouteJudge {
+        RouteJudge(previous: before, current: after)
+    }
+
+    @Test func portAppearsAndBecomesTheRoute_isNewDevice() {
+        let judge = judge(snapshot(["a"], route: port("a")), snapshot(["a", "b"], route: port("b")))
+        #expect(judge.verdict?.reason == .newDeviceAvailable)
+    }
+
+    @Test func portAppearsAndRouteStays_isNewDeviceWithTheSameRoute() {
+        let verdict = judge(snapshot(["a"], route: port("a")), snapshot(["a", "b"], route: port("a"))).verdict
+        #expect(verdict?.reason == .newDeviceAvailable)
+        #expect(verdict?.previous == verdict?.current)
+    }
+
+    @Test func portOutsideTheRouteGoes_isNothing() {
+        #expect(judge(snapshot(["a", "b"], route: port("a")), snapshot(["a"], route: port("a"))).verdict == nil)
+    }
+
+    @Test func routesPortGoes_isOldDevice_whateverComesWithIt() {
+        let before = snapshot(["a", "b"], route: port("b"))
+        #expect(judge(before, snapshot(["a"], route: port("a"))).verdict?.reason == .oldDeviceUnavailable)
+        #expect(judge(before, snapshot(["a", "c"], route: port("c"))).verdict?.reason == .oldDeviceUnavailable)
+        #expect(judge(before, snapshot([], route: nil)).verdict?.reason == .oldDeviceUnavailable)
+    }
+
+    @Test func activePortUnplugged_isOldDevice() {
+        let after = snapshot(["a"], route: port("b", isAvailable: false))
+        #expect(judge(snapshot(["a", "b"], route: port("b")), after).verdict?.reason == .oldDeviceUnavailable)
+    }
+
+    @Test func samePortOtherSettings_isConfiguration() {
+        let after = snapshot(["a"], route: port("a", channels: 6))
+        #expect(judge(snapshot(["a"], route: port("a")), after).verdict?.reason == .routeConfigurationChange)
+    }
+
+    @Test func sameSocketOtherProfile_isConfiguration() {
+        var one = judge(snapshot(["a"], route: port("a")), snapshot(["b"], route: port("b")))
+        one.reprofiled = ["a"]
+        #expect(one.verdict?.reason == .routeConfigurationChange)
+    }
+
+    @Test func chosenByHand_isUnknown_butLatelyAppearedIsNew_andAskedForIsAsCalled() {
+        var one = judge(snapshot(["a", "b"], route: port("a")), snapshot(["a", "b"], route: port("b")))
+        #expect(one.verdict?.reason == .unknown)
+        one.recent = ["b"]
+        #expect(one.verdict?.reason == .newDeviceAvailable)
+        one.requested = ("b", .override)
+        #expect(one.verdict?.reason == .override)
+    }
+}

@@ -1,0 +1,93 @@
+import EventLoop
+import Foundation
+import PluginAPI
+import TestSupport
+import Testing
+
+@testable import PulseBackend
+
+/// The server dies, stops, was never there, and returns.
+@Suite struct ServerLifeTests {
+    private typealias Bench = PulseBackendTests.Bench
+
+    @Test func serverKilledAndBack_lostAndResetOnceEach() throws {
+        let bench = try Bench(PrivatePulse())
+        bench.pulse.kill()
+        #expect(bench.wait { bench.told.all.contains(.lost) })
+        #expect(bench.backend.snapshot == .disconnected)
+        try bench.pulse.restart()
+        #expect(bench.wait { bench.backend.snapshot.isConnected })
+        #expect(bench.told.all == [.lost, .reset])
+        #expect(bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"])
+    }
+
+    @Test func twentyRestarts_areTwentyPairs() throws {
+        let bench = try Bench(PrivatePulse())
+        for _ in 0..<20 {
+            bench.pulse.kill()
+            #expect(bench.wait { !bench.backend.snapshot.isConnected })
+            try bench.pulse.restart()
+            #expect(bench.wait { bench.backend.snapshot.isConnected })
+        }
+        #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
+    }
+
+    @Test func serverAbsentAtStart_isFoundWhenItComes() throws {
+        let pulse = try PrivatePulse(start: false)
+        // Not even the folder is there.
+        try FileManager.default.removeItem(atPath: pulse.folder.path + "/run")
+        let bench = try Bench(pulse, connects: false)
+        #expect(bench.wait { bench.told.all == [.lost] })
+        _ = try pulse.folder.folder("run/pulse")
+        try pulse.restart()
+        #expect(bench.wait { bench.backend.snapshot.isConnected })
+        #expect(bench.told.all == [.lost, .reset])
+    }
+
+    @Test func serverStopped_requestFailsAtItsDeadline_andContinuesAfterwards() throws {
+        let bench = try Bench(PrivatePulse(sinks: ["first", "second"]), patience: 0.3)
+        bench.pulse.suspend()
+        let result = bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }
+        #expect(result?.code == .mediaServicesFailed)
+        #expect(bench.told.all == [.lost])
+        let next = bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }
+        #expect(next?.code == .mediaServicesFailed)
+        bench.pulse.resume()
+        #expect(bench.wait { bench.backend.snapshot.isConnected })
+        #expect(bench.told.all == [.lost, .reset])
+    }
+
+    @Test func backendDroppedWhileAskingAndWhileAbsent_leavesNothingBehind() throws {
+        let pulse = try PrivatePulse()
+        let loop = EventLoop()
+        weak var dropped: PulseBackend?
+        do {
+            let backend = PulseBackend(on: loop, server: pulse.serverString)
+            dropped = backend
+            backend.start()
+            loop.iterate(timeout: 5) { backend.snapshot.isConnected }
+            backend.selectOutput("speaker", reason: .override) { _ in }
+        }
+        #expect(dropped == nil)
+        pulse.kill()
+        do {
+            let backend = PulseBackend(on: loop, server: pulse.serverString)
+            dropped = backend
+            backend.start()
+        }
+        #expect(dropped == nil)
+        loop.iterate(timeout: 0.1) { false }
+    }
+
+    @Test func serverStrings_giveTheirSockets() {
+        let none: (String) -> String? = { _ in nil }
+        #expect(ServerAddress.sockets("unix:/a/b", environment: none) == ["/a/b"])
+        #expect(ServerAddress.sockets("{abc}unix:/a tcp:host /b", environment: none) == ["/a", "/b"])
+        #expect(ServerAddress.sockets("tcp:host:4713", environment: none) == [])
+        #expect(ServerAddress.sockets(nil) { ["PULSE_SERVER": "unix:/x"][$0] } == ["/x"])
+        #expect(
+            ServerAddress.sockets(nil) { ["XDG_RUNTIME_DIR": "/run/user/7"][$0] }
+                == ["/run/user/7/pulse/native", "/run/pulse/native"])
+        #expect(ServerAddress.sockets(nil) { ["PULSE_RUNTIME_PATH": "/p"][$0] }.first == "/p/native")
+    }
+}
