@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         folder = try PrivateFolder()
-        stage = try Stage()
+        stage = try Stage(sinks: ["speaker", "other"])
     }
 
     private func file(_ stretches: [(hertz: Double, seconds: Double)], channels: Int = 2) throws -> String {
@@ -199,11 +199,14 @@ import Testing
         #expect(stage.failures.isEmpty)
     }
 
-    @Test func theDevice_isChosen_andChangedWhilePlaying() throws {
-        try stage.pulse.addSink("other")
+    @Test(arguments: ["wav", "ogg"]) func theDevice_isChosen_andChangedWhilePlaying(kind: String) throws {
         let other = try Ear(stage.pulse, sink: "other")
         player.device = "other"
-        try start([(440, 30)])
+        let wave = try file([(440, 20)])
+        let path = kind == "wav" ? wave : folder.path + "/tone.ogg"
+        if kind == "ogg" { try Media.encode(wave, "vorbisenc ! oggmux", to: path) }
+        player.load(uri: Media.uri(path))
+        try player.play()
         #expect(stage.until { other.level(of: 440) > -7 })
         #expect(stage.ear.level(of: 440, last: 0.2) < -60)
         let position = player.position
