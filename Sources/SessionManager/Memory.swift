@@ -98,7 +98,6 @@ extension Arbiter {
         isScreenLocked = memory.isScreenLocked
         isMicrophoneMuted = memory.isMicrophoneMuted
         audio = memory.audio
-        sounding = memory.sounding
         var last = SessionID(0)
         for member in memory.members {
             guard member.id > last, member.id.number <= lastID, member.isSound else { return nil }
@@ -108,6 +107,7 @@ extension Arbiter {
         for session in sessions {
             guard session.waitingFor.allSatisfy({ $0 != session.id && index(of: $0) != nil }) else { return nil }
         }
+        hear(memory.sounding)
         // What follows was told before.
         var effects = Effects()
         settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &effects)

@@ -92,6 +92,25 @@ import Testing
         #expect(try outcome(Media.uri(folder.path + "/really-flac.mp3")) == nil)
     }
 
+    @Test func aWebServer_isHeardToTheEnd_andItsErrorsAreTold() throws {
+        try Media.wave(folder.path + "/tone.wav", [(440, 1)])
+        let server = try Child(
+            "python3", ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder.path])
+        let line = try #require(server.line { $0.contains("port ") })
+        let port = try #require(line.split(separator: "port ").last?.prefix { $0.isNumber })
+        // This server cannot seek: the second time is a second request.
+        stage.player.loops = 1
+        #expect(try outcome("http://127.0.0.1:\(port)/tone.wav") == nil)
+        #expect(stage.until { stage.player.duration != nil })
+        let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
+        #expect(heard > 180 && heard < 210, "\(heard) \(stage.states)")
+        stage.finished = []
+        #expect(try #require(try outcome("http://127.0.0.1:\(port)/none.wav")).contains("not there"))
+        server.kill()
+        stage.failures = []
+        #expect(try #require(try outcome("http://127.0.0.1:\(port)/tone.wav")).contains("cannot be read"))
+    }
+
     @Test func noServer_isToldAtOnceAndIsNoFailure() throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 0.5)])

@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         folder = try PrivateFolder()
-        stage = try Stage()
+        stage = try Stage(sinks: ["speaker", "other"])
     }
 
     private func file(_ stretches: [(hertz: Double, seconds: Double)], channels: Int = 2) throws -> String {
@@ -105,14 +105,27 @@ import Testing
     @Test func loops_followWithoutAGap_andEndOnce() throws {
         player.loops = 2
         // 0.3 s are 132 periods: the wave goes on where it began.
-        try start([(440, 0.3)])
-        #expect(stage.until { !stage.finished.isEmpty })
-        #expect(stage.finished == [true])
-        let trace = stage.ear.trace(440, window: 0.01)
-        let first = try #require(trace.firstIndex { $0.level > -12 })
-        let last = try #require(trace.lastIndex { $0.level > -12 })
-        #expect(abs(Double(last - first + 1) * 0.01 - 0.9) < 0.04)
-        #expect(trace[first...last].allSatisfy { $0.level > -8 }, "no gap between the loops")
+        let uri = Media.uri(try file([(440, 0.3)]))
+        var gaps = 0
+        // A busy machine may starve the server once; a gap of ours would be there each time.
+        for _ in 0..<3 {
+            let begin = monotonicNow()
+            stage.finished = []
+            player.load(uri: uri)
+            try player.play()
+            #expect(stage.until { !stage.finished.isEmpty })
+            stage.pass(0.3)
+            #expect(stage.finished == [true])
+            let trace = stage.ear.trace(440, window: 0.01, since: begin)
+            let first = try #require(trace.firstIndex { $0.level > -12 })
+            let last = try #require(trace.lastIndex { $0.level > -12 })
+            gaps = trace[(first + 1)..<last].filter { $0.level <= -8 }.count
+            if gaps == 0 {
+                #expect(abs(Double(last - first + 1) * 0.01 - 0.9) < 0.04)
+                break
+            }
+        }
+        #expect(gaps == 0)
     }
 
     @Test func endlessLoops_endWhenTakenBack() throws {
@@ -147,7 +160,12 @@ import Testing
         #expect(abs(stage.ear.level(of: 440, last: 0.1) - normal) < 0.1)
         // Two windows of 10 ms beside each other differ by 2 dB at the most, and a 12 dB way takes its time.
         let trace = stage.ear.trace(440, window: 0.01, since: begin)
-        let steps = zip(trace, trace.dropFirst()).map { abs($0.level - $1.level) }
+        // Silence is a starved server's, not a ramp's: it and its neighbours are left out.
+        let isWhole = trace.map { $0.level > normal - 20 }
+        let steps = trace.indices.dropFirst(2).dropLast().compactMap { place -> Double? in
+            guard isWhole[(place - 2)...(place + 1)].allSatisfy({ $0 }) else { return nil }
+            return abs(trace[place].level - trace[place - 1].level)
+        }
         #expect((steps.max() ?? 99) < 2, "steepest step")
         #expect(steps.filter { $0 > 0.1 }.count >= 40)
     }
@@ -199,11 +217,14 @@ import Testing
         #expect(stage.failures.isEmpty)
     }
 
-    @Test func theDevice_isChosen_andChangedWhilePlaying() throws {
-        try stage.pulse.addSink("other")
+    @Test(arguments: ["wav", "ogg"]) func theDevice_isChosen_andChangedWhilePlaying(kind: String) throws {
         let other = try Ear(stage.pulse, sink: "other")
         player.device = "other"
-        try start([(440, 30)])
+        let wave = try file([(440, 20)])
+        let path = kind == "wav" ? wave : folder.path + "/tone.ogg"
+        if kind == "ogg" { try Media.encode(wave, "vorbisenc ! oggmux", to: path) }
+        player.load(uri: Media.uri(path))
+        try player.play()
         #expect(stage.until { other.level(of: 440) > -7 })
         #expect(stage.ear.level(of: 440, last: 0.2) < -60)
         let position = player.position

@@ -83,7 +83,7 @@ public final class GStreamerPlayer: PlayerEngine {
     }
 
     public var device: String? {
-        didSet { if device != oldValue { item?.moveSink(to: device) } }
+        didSet { if device != oldValue, let item { reopen(at: item.place, loopsLeft: item.loopsLeft) } }
     }
 
     public func duck(to gainDB: Double, over seconds: Double) {
@@ -185,9 +185,12 @@ public final class GStreamerPlayer: PlayerEngine {
         case .seeked(let position): onSeeked?(position)
         case .tags(let tags): onTags?(tags)
         case .ended:
-            guard state == .playing else { return }
-            item?.rewind()
+            guard state == .playing, let item else { return }
+            if item.loopsLeft != 0, !item.source.isLocal {
+                return reopen(at: 0, loopsLeft: max(item.loopsLeft - 1, -1))
+            }
             state = .stopped
+            rewind()
             onFinished?(true)
         case .failed(let failure): take(failure)
         }
@@ -199,12 +202,7 @@ public final class GStreamerPlayer: PlayerEngine {
         if failure.isAboutServer { return loseServices(failure.message, at: item) }
         if source.isGuess, failure.isAboutFormat, !item.isReady {
             // Not what its first bytes promised: GStreamer shall look itself.
-            let wasPlaying = state == .playing
-            item.close()
-            self.item = nil
-            open(MediaSource(anyDecoderFor: source))
-            if wasPlaying { self.item?.play() }
-            return
+            return reopen(MediaSource(anyDecoderFor: source), at: item.place, loopsLeft: item.loopsLeft)
         }
         fail(failure.message)
     }
@@ -225,6 +223,23 @@ public final class GStreamerPlayer: PlayerEngine {
         self.kept = nil
         open(kept.source)
         if kept.position > 0 { item?.seek(to: Runtime.nanoseconds(kept.position), told: false) }
+    }
+
+    private func rewind() {
+        guard let item else { return }
+        if item.source.isLocal { item.rewind() } else { reopen(at: 0, loopsLeft: loops) }
+    }
+
+    /// Builds the item anew, for another sink, another decoder or another request, and goes on at `place`.
+    private func reopen(_ source: MediaSource? = nil, at place: GstClockTime, loopsLeft: Int) {
+        guard let old = item else { return }
+        old.close()
+        item = nil
+        open(source ?? old.source)
+        guard let item else { return }
+        item.loopsLeft = loopsLeft
+        if place > 0 { item.seek(to: place, told: false) }
+        if state == .playing { item.play() }
     }
 
     private func loadingTakesTooLong() {
@@ -270,9 +285,9 @@ public final class GStreamerPlayer: PlayerEngine {
 
     public func stop() {
         guard state == .playing || state == .paused else { return }
-        item?.rewind()
         kept?.position = 0
         state = .stopped
+        rewind()
     }
 
     public func seek(to seconds: Double) {

@@ -36,7 +36,8 @@ final class Item {
     private var seeking: Target?
     /// The newest seek asked for while another is under way.
     private var next: Target?
-    private var loopsLeft = 0
+    /// How often it is still to begin again.
+    var loopsLeft = 0
     /// The last seek asked for a SEGMENT_DONE instead of an end, so that the beginning follows without a gap.
     private var isSegmented = false
     private var seekRate = 1.0
@@ -96,7 +97,8 @@ final class Item {
         applyState()
     }
 
-    /// Silent and at the beginning; all loops are ahead again.
+    /// Silent and at the beginning; all loops are ahead again. For local files: many servers cannot seek, and to be
+    /// asked ends their stream.
     func rewind() {
         pause()
         loopsLeft = loops
@@ -134,18 +136,10 @@ final class Item {
         if let element = pipeline.child("pan") { shim_set_float(element, "panorama", pan) }
     }
 
-    /// The stream ends at the old sink and begins anew at the other one, where it was.
-    func moveSink(to device: String?) {
-        guard pipeline.isStarted else { return shim_set_string(sink, "device", device) }
-        let place = GstClockTime(clamping: pipeline.position ?? 0)
-        pipeline.setState(GST_STATE_READY)
-        shim_set_string(sink, "device", device)
-        (isReady, seeking, isSegmented, seekRate) = (false, nil, false, 1)
-        next = Target(time: place, told: false)
-        pipeline.setState(GST_STATE_PAUSED)
-    }
-
     // MARK: What it tells
+
+    /// Where it is, or is going, in the item's time.
+    var place: GstClockTime { (next ?? seeking)?.time ?? GstClockTime(clamping: pipeline.position ?? 0) }
 
     var position: Double {
         if let target = next ?? seeking { return Double(target.time) / 1e9 }
@@ -172,7 +166,7 @@ final class Item {
 
     // MARK: Under way
 
-    private var needsSegments: Bool { loopsLeft != 0 }
+    private var needsSegments: Bool { loopsLeft != 0 && source.isLocal }
     private var needsSeek: Bool { seekRate != rate || isSegmented != needsSegments }
 
     private func applyState() {
