@@ -5,7 +5,7 @@ public enum Footprint {
     /// Gives back what only starting needed: free heap (`malloc_trim`) and, from every loaded file, the pages that
     /// nothing writes to (`madvise`).
     ///
-    /// What runs again is mapped again at its first use, from the cache of files: a fraction of a millisecond in all,
-    /// once. To be called when a service is up and has nothing to do.
+    /// What runs again is mapped again at its first use, from the cache of files. To be called when a service is up and
+    /// has nothing to do.
     public static func releaseStartUp() { shim_release_start_up_memory() }
 }
