@@ -54,7 +54,7 @@ check: ## everything that must hold before a change is in
 	@Scripts/check
 
 format: ## lays the sources out anew
-	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
 
 # Builds nothing: as root there should be nothing left to build.
 install: ## what make release built, and all that belongs to it; PREFIX, SYSCONFDIR, DESTDIR

@@ -16,7 +16,8 @@ enum Driver {
 
     static func main() {
         guard decoder != nil else {
-            fputs("SESSIOND_DECODER must be one of \(Decoder.allCases.map(\.rawValue))\n", stderr)
+            let complaint = "SESSIOND_DECODER must be one of \(Decoder.allCases.map(\.rawValue))\n"
+            _ = write(STDERR_FILENO, complaint, complaint.utf8.count)
             exit(64)
         }
         var count = CommandLine.argc

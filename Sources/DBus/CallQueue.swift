@@ -15,7 +15,30 @@ struct CallQueue {
         case handle, wait, refuse
     }
 
-    private var waiting: [String: [Message]] = [:]
+    /// One peer's waiting calls. A class, so that adding one copies none.
+    private final class Line {
+        private var calls: [Message] = []
+        private var first = 0
+
+        var count: Int { calls.count - first }
+
+        func append(_ call: Message) { calls.append(call) }
+
+        func next() -> Message? {
+            guard first < calls.count else { return nil }
+            defer {
+                first += 1
+                // What was handled goes now and then, not with each call.
+                if first == calls.count || first >= 64 {
+                    calls.removeFirst(first)
+                    first = 0
+                }
+            }
+            return calls[first]
+        }
+    }
+
+    private var waiting: [String: Line] = [:]
     /// Whose turn it is next, first.
     private var order: [String] = []
     private var taken: [String: Int] = [:]
@@ -30,15 +53,17 @@ struct CallQueue {
         count += 1
         if order.isEmpty, count <= Self.freeCalls { return .handle }
         guard let sender = call.sender else { return .handle }
-        if let calls = waiting[sender] {
-            guard calls.count < Self.limit else { return .refuse }
-            waiting[sender]?.append(call)
+        if let line = waiting[sender] {
+            guard line.count < Self.limit else { return .refuse }
+            line.append(call)
             return .wait
         }
         let number = taken[sender, default: 0] + 1
         taken[sender] = number
         guard number > Self.callsInTurn else { return .handle }
-        waiting[sender] = [call]
+        let line = Line()
+        line.append(call)
+        waiting[sender] = line
         order.append(sender)
         return .wait
     }
@@ -51,10 +76,10 @@ struct CallQueue {
 
     /// The next call that waits, of each peer in turn.
     mutating func next() -> Message? {
-        guard let sender = order.first else { return nil }
+        guard let sender = order.first, let line = waiting[sender] else { return nil }
         order.removeFirst()
-        guard let call = waiting[sender]?.removeFirst() else { return nil }
-        if waiting[sender]?.isEmpty == true { waiting[sender] = nil } else { order.append(sender) }
+        let call = line.next()
+        if line.count == 0 { waiting[sender] = nil } else { order.append(sender) }
         return call
     }
 

@@ -27,8 +27,8 @@ public final class Connection {
     private static let batch = 64
     /// Bytes of messages that are kept at once before the bus has to wait.
     private static let receivedLimit = 8 << 20
-    /// Waiting calls handled before it is looked again whether there is something to read.
-    private static let waitingBatch = 8
+    /// Waiting calls handled before anybody else on the loop has a turn, unless there is something to read.
+    private static let waitingBatch = 128
 
     /// The name the bus gave to this connection, such as `:1.42`.
     public let uniqueName: String
@@ -247,17 +247,19 @@ public final class Connection {
         }
     }
 
-    /// Handles calls of those who asked for more than their turn: one while there is more to read, else some.
+    /// Handles calls of those who asked for more than their turn: one while there is more to read, else many.
     private func handleWaiting() {
         guard !calls.isEmpty else {
-            calls.startTurn()
+            if !hasBacklog, !isReadable { calls.startTurn() }
             return
         }
-        let isBusy = hasBacklog || isReadable
-        if !isBusy { calls.startTurn() }
-        for _ in 0..<(isBusy ? 1 : Self.waitingBatch) {
-            guard isOpen, let call = calls.next() else { return }
+        // Going back to the loop may cost this process its turn on the processor: not after every few.
+        for index in 0..<Self.waitingBatch {
+            let isBusy = index % 8 == 0 && (hasBacklog || isReadable)
+            if index == 0, !isBusy { calls.startTurn() }
+            guard isOpen, index == 0 || !isBusy, let call = calls.next() else { return }
             objects.handle(call, on: self)
+            if index == 0, isBusy { return }
         }
     }
 

@@ -32,9 +32,12 @@ public final class Child {
             pipes.append(ends)
         }
         var process: pid_t = 0
+        let ours = ProcessInfo.processInfo.environment
         let status = spawn(
             &process, (folder.map { ["env", "-C", $0] } ?? []) + [program] + arguments,
-            environment: environment ?? ProcessInfo.processInfo.environment,
+            environment: (environment ?? [:]).merging(environment == nil ? ours : ours.filter(Child.isForSanitizer)) {
+                given, _ in given
+            },
             descriptors: [(pipes[0][0], 0), (pipes[1][1], 1), (pipes[2][1], 2)])
         close(pipes[0][0])
         close(pipes[1][1])
@@ -61,6 +64,11 @@ public final class Child {
             waitpid(processID, &status, 0)
         }
         for descriptor in descriptors + [input] where descriptor >= 0 { close(descriptor) }
+    }
+
+    /// What tells a sanitizer how to behave concerns every program that is built with it.
+    private static func isForSanitizer(_ variable: (key: String, value: String)) -> Bool {
+        ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains(variable.key)
     }
 
     public var isRunning: Bool {
