@@ -15,7 +15,9 @@ extension Arbiter {
                 "this client has \(own) sessions already; close some, or raise limits.sessions-per-client")
         }
         lastID += 1
-        sessions.append(Session(SessionID(lastID), new, at: now))
+        var session = Session(SessionID(lastID), new, at: now)
+        session.standing.isHeard = sounding?.sessions.contains(session.id) == true
+        sessions.append(session)
         effects.append(.created(SessionID(lastID)))
     }
 
