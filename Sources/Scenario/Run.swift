@@ -50,7 +50,7 @@ public struct Run {
     public init(_ scenario: Scenario) {
         self.scenario = scenario
         // The parser has seen that it can be.
-        core = Arbiter(scenario.memory) ?? Arbiter()
+        core = (try? Arbiter(scenario.memory)) ?? Arbiter()
         start = core
         wording = Transcript(ports: scenario.ports)
         for session in core.sessions { learn("s\(session.id)", session.id) }

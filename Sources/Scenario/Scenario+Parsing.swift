@@ -37,7 +37,7 @@ extension Scenario {
                 throw ScenarioError(file: file, line: number, column: error.column, message: error.message)
             }
         }
-        guard Arbiter(memory) != nil else {
+        guard (try? Arbiter(memory)) != nil else {
             throw ScenarioError(
                 file: file, line: parser.lastFrom, column: 1,
                 message: "the 'from' lines contradict each other; export the history again")

@@ -28,7 +28,7 @@ public struct Memory: Sendable {
         }
     }
 
-    public struct Member: Sendable {
+    public struct Member: Sendable, Hashable {
         public var id: SessionID
         public var new: NewSession
         public var isForeground = true
@@ -74,6 +74,13 @@ public struct Memory: Sendable {
 
 extension Arbiter {
     public var memory: Memory {
+        var memory = memoryOfNobody
+        memory.members = sessions.map(Memory.Member.init)
+        return memory
+    }
+
+    /// What is remembered without the sessions: cheap.
+    public var memoryOfNobody: Memory {
         var memory = Memory()
         memory.settings = settings
         memory.sequence = sequence
@@ -84,12 +91,16 @@ extension Arbiter {
         memory.isMicrophoneMuted = isMicrophoneMuted
         memory.audio = audio
         memory.sounding = sounding
-        memory.members = sessions.map(Memory.Member.init)
         return memory
     }
 
-    /// The core as it was; nil where that cannot be: out of order, a wait for nobody, an interruption without a stretch.
-    public init?(_ memory: Memory) {
+    /// What is remembered of one session; nil where it is not there.
+    public func member(_ id: SessionID) -> Memory.Member? { session(id).map(Memory.Member.init) }
+
+    /// The core as it was. Nobody is told anything: everybody was told then.
+    ///
+    /// Throws where no sequence of events leads to such a memory: it is then to be believed in no part.
+    public init(_ memory: Memory) throws(MemoryError) {
         self.init(settings: memory.settings)
         sequence = memory.sequence
         lastID = memory.lastID
@@ -98,20 +109,48 @@ extension Arbiter {
         isScreenLocked = memory.isScreenLocked
         isMicrophoneMuted = memory.isMicrophoneMuted
         audio = memory.audio
-        var last = SessionID(0)
-        for member in memory.members {
-            guard member.id > last, member.id.number <= lastID, member.isSound else { return nil }
-            last = member.id
-            sessions.append(Session(member))
-        }
-        for session in sessions {
-            guard session.waitingFor.allSatisfy({ $0 != session.id && index(of: $0) != nil }) else { return nil }
-        }
+        sessions = memory.members.map(Session.init)
+        try checkRemembered()
         hear(memory.sounding)
-        // What follows was told before.
-        var effects = Effects()
-        settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &effects)
+        var told = Effects()
+        settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &told)
     }
+
+    private func checkRemembered() throws(MemoryError) {
+        func require(_ holds: Bool, _ what: String) throws(MemoryError) {
+            if !holds { throw MemoryError(description: what) }
+        }
+        var exclusive = 0
+        for (x, session) in sessions.enumerated() {
+            let id = session.id
+            try require(x == 0 || sessions[x - 1].id < id, "session \(id) is out of order, or there twice")
+            try require(id.number > 0 && id.number <= lastID, "session \(id) was never created")
+            try require(
+                session.standing.activation <= clock && (session.interruption?.order ?? 0) <= clock,
+                "session \(id) is ahead of its time")
+            try require(
+                (session.state == .interrupted) == (session.interruption != nil),
+                "session \(id) is interrupted without an interruption, or the other way round")
+            try require(session.state == .interrupted || session.waitingFor.isEmpty, "session \(id) waits for nothing")
+            try require(session.claimExpires == nil || session.state == .inactive, "session \(id) has two claims")
+            try require(
+                session.waitingFor == Set(session.waitingFor).sorted(), "session \(id) waits twice, or out of order")
+            for other in session.waitingFor {
+                try require(
+                    other != id && self.session(other)?.holdsClaim == true,
+                    "session \(id) waits for \(other), which holds no claim")
+            }
+            if session.state == .active, session.sessionClass == .app, !session.configuration.isMixable {
+                exclusive += 1
+            }
+        }
+        try require(exclusive <= 1, "\(exclusive) sessions that do not mix are active at once")
+    }
+}
+
+/// Why a memory is not one that the rules can lead to.
+public struct MemoryError: Error, Sendable, CustomStringConvertible {
+    public let description: String
 }
 
 extension Memory.Member {
@@ -139,13 +178,6 @@ extension Memory.Member {
                 isMicrophoneMuted: interruption.microphoneMuted, isSpoiled: !interruption.recommendsResume)
         }
     }
-
-    fileprivate var isSound: Bool {
-        guard (state == .interrupted) == (stretch != nil), claimExpires == nil || state == .inactive else {
-            return false
-        }
-        return waitingFor.isEmpty || state == .interrupted && waitingFor == Set(waitingFor).sorted()
-    }
 }
 
 extension Session {
@@ -167,6 +199,8 @@ extension Session {
                 rule: stretch.rule, order: stretch.order, microphoneMuted: stretch.isMicrophoneMuted,
                 recommendsResume: !stretch.isSpoiled)
         }
-        recallCause()
+        // As much of the state's cause as the state itself tells.
+        cause = Cause(
+            .restored, interruption?.rule ?? .services, at: since, by: interruption?.by, interruption?.byName ?? "")
     }
 }

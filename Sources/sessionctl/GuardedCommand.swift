@@ -158,10 +158,25 @@ final class GuardedCommand {
     private func continued() {
         switch phase {
         case .stopped, .suspended: takeBack()
-        // `running`: our own doing. `stopping`: from before.
+        // Stopped and continued before we looked are one change to us; one that is stopped was continued before that.
+        case .stopping where !isStopped:
+            phase = .stopped
+            takeBack()
         case .waiting: isHeldByOthers = false
+        // `running`: our own doing.
         case .running, .stopping, .ended: break
         }
+    }
+
+    /// Whether the kernel shows the command as stopped now.
+    private var isStopped: Bool {
+        guard let file = fopen("/proc/\(process)/stat", "r") else { return false }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 1024)
+        guard fgets(&line, Int32(line.count), file) != nil,
+            let end = line.lastIndex(of: CChar(bitPattern: UInt8(ascii: ")"))), end + 2 < line.count
+        else { return false }
+        return line[end + 2] == CChar(bitPattern: UInt8(ascii: "T"))
     }
 
     /// We were continued ourselves, as by `fg`: so is the command.

@@ -17,7 +17,7 @@ extension Daemon {
         for case .closed(let id) in decision.effects { closed.append(id) }
         state.append(
             StateRecord(
-                manager: arbiter.savedManager, changed: ids.sorted().compactMap(savedEntry), closed: closed,
+                core: arbiter.memoryOfNobody, changed: ids.sorted().compactMap(savedEntry), closed: closed,
                 told: decision.effects.compactMap(Notice.init)))
         CrashPoint.pass("state-written")
         if state.isLong { state.replace(with: snapshot) }
@@ -34,9 +34,11 @@ extension Daemon {
             for id in record.closed { entries[id] = nil }
         }
         guard let last = contents.records.last else { return state.replace(with: snapshot) }
-        do throws(SavedStateError) {
-            arbiter = try Arbiter(
-                restoring: last.record.manager, entries.values.map(\.session), settings: Arbiter.Settings(settings))
+        var memory = last.record.core
+        memory.settings = Arbiter.Settings(settings)
+        memory.members = entries.values.map(\.session).sorted { $0.id < $1.id }
+        do throws(MemoryError) {
+            arbiter = try Arbiter(memory)
         } catch {
             log.warning("the saved state is not believed: \(error)")
             return state.replace(with: snapshot)
@@ -44,7 +46,7 @@ extension Daemon {
         for (_, entry) in entries.sorted(by: { $0.key < $1.key }) { revive(entry) }
         if !entries.isEmpty { log.notice("\(entries.count) sessions go on from before the restart") }
         CrashPoint.pass("restored")
-        tellRest(last.record.told, from: last.told, sequence: last.record.manager.sequence, state)
+        tellRest(last.record.told, from: last.told, sequence: last.record.core.sequence, state)
         // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
         let present = Set((try? call("ListNames").first?.stringsValue) ?? [])
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
@@ -56,12 +58,12 @@ extension Daemon {
 
     private var snapshot: StateRecord {
         StateRecord(
-            manager: arbiter.savedManager, changed: arbiter.sessions.compactMap { savedEntry($0.id) }, closed: [],
+            core: arbiter.memoryOfNobody, changed: arbiter.sessions.compactMap { savedEntry($0.id) }, closed: [],
             told: [])
     }
 
     private func savedEntry(_ id: SessionID) -> StateRecord.Entry? {
-        guard let session = arbiter.savedSession(id), let record = records[id] else { return nil }
+        guard let session = arbiter.member(id), let record = records[id] else { return nil }
         return StateRecord.Entry(
             session: session, owner: record.client.name, ownerProcess: record.client.credentials.processID ?? 0,
             ownerUser: record.client.credentials.userID ?? .max, ownerStart: record.client.startTime,

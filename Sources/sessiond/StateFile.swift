@@ -20,7 +20,7 @@ final class StateFile {
 
     /// Larger is not ours.
     private static let maximumBytes = 64 << 20
-    private static let magic: [UInt8] = Array("sessiond state 1\n".utf8)
+    private static let magic: [UInt8] = Array("sessiond state 2\n".utf8)
 
     private let log: Logger
     private let folder: String

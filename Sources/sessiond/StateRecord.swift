@@ -3,10 +3,10 @@ import PluginAPI
 import SessionManager
 
 /// One step of the state file: what an event changed, and what of it was still to be told.
-struct StateRecord: Equatable {
+struct StateRecord {
     /// A session as the core and the shell know it.
-    struct Entry: Equatable {
-        var session: SavedSession
+    struct Entry {
+        var session: Memory.Member
         var owner: String
         /// The owner's process, and when that started: with the name, this owner and no other.
         var ownerProcess: UInt32
@@ -16,7 +16,8 @@ struct StateRecord: Equatable {
         var desktopEntry: String
     }
 
-    var manager: SavedManager
+    /// The core without its sessions, its sounds and its audio server, which are found anew.
+    var core: Memory
     /// The sessions that changed, whole.
     var changed: [Entry]
     var closed: [SessionID]
@@ -50,12 +51,12 @@ enum Notice: Equatable {
 extension StateRecord {
     var bytes: [UInt8] {
         var writer = ByteWriter()
-        writer.integer(manager.sequence)
-        writer.integer(manager.lastID)
-        writer.integer(manager.clock)
-        writer.bool(manager.isSilentMode)
-        writer.bool(manager.isScreenLocked)
-        writer.bool(manager.isMicrophoneMuted)
+        writer.integer(core.sequence)
+        writer.integer(core.lastID)
+        writer.integer(core.clock)
+        writer.bool(core.isSilentMode)
+        writer.bool(core.isScreenLocked)
+        writer.bool(core.isMicrophoneMuted)
         writer.array(changed) { $0.entry($1) }
         writer.array(closed) { $0.id($1) }
         writer.array(told) { $0.notice($1) }
@@ -64,9 +65,13 @@ extension StateRecord {
 
     init(_ bytes: ArraySlice<UInt8>) throws(ByteError) {
         var reader = ByteReader(bytes)
-        manager = SavedManager(
-            sequence: try reader.integer(), lastID: try reader.integer(), clock: try reader.integer(),
-            isSilentMode: try reader.bool(), isScreenLocked: try reader.bool(), isMicrophoneMuted: try reader.bool())
+        core = Memory()
+        core.sequence = try reader.integer()
+        core.lastID = try reader.integer()
+        core.clock = try reader.integer()
+        core.isSilentMode = try reader.bool()
+        core.isScreenLocked = try reader.bool()
+        core.isMicrophoneMuted = try reader.bool()
         changed = try reader.array { reader throws(ByteError) in try reader.entry() }
         closed = try reader.array { reader throws(ByteError) in try reader.id() }
         told = try reader.array { reader throws(ByteError) in try reader.notice() }
@@ -95,20 +100,22 @@ extension ByteWriter {
         bool(session.preferences.noInterruptionsFromAlerts)
         string(session.override.rawValue)
         string(session.preferredInput)
-        optional(session.interruption) { writer, interruption in
+        optional(session.stretch) { writer, interruption in
             writer.string(interruption.reason.rawValue)
             writer.optional(interruption.by) { $0.id($1) }
             writer.string(interruption.byName)
             writer.integer(interruption.since.microseconds)
             writer.string(interruption.rule.rawValue)
             writer.integer(interruption.order)
-            writer.bool(interruption.microphoneMuted)
-            writer.bool(interruption.recommendsResume)
+            writer.bool(interruption.isMicrophoneMuted)
+            writer.bool(interruption.isSpoiled)
         }
         array(session.waitingFor) { $0.id($1) }
         optional(session.claimExpires) { $0.integer($1.microseconds) }
         integer(session.since.microseconds)
         integer(session.activation)
+        bool(session.toldOtherAudioPlaying)
+        bool(session.toldSilenceHint)
         string(entry.owner)
         integer(entry.ownerProcess)
         integer(entry.ownerUser)
@@ -173,23 +180,29 @@ extension ByteReader {
         preferences.ioBufferDuration = try optional { reader throws(ByteError) in try reader.double() }
         preferences.interruptsOnRouteDisconnect = try bool()
         preferences.noInterruptionsFromAlerts = try bool()
-        let session = SavedSession(
-            id: id, new: new, state: state, isForeground: isForeground, preferences: preferences,
-            override: try word(OutputOverride.self), preferredInput: try string(),
-            interruption: try optional { reader throws(ByteError) in try reader.interruption() },
-            waitingFor: try array { reader throws(ByteError) in try reader.id() },
-            claimExpires: try optional { reader throws(ByteError) in try reader.instant() }, since: try instant(),
-            activation: try integer())
+        var session = Memory.Member(id: id, new: new)
+        session.state = state
+        session.isForeground = isForeground
+        session.preferences = preferences
+        session.override = try word()
+        session.preferredInput = try string()
+        session.stretch = try optional { reader throws(ByteError) in try reader.stretch() }
+        session.waitingFor = try array { reader throws(ByteError) in try reader.id() }
+        session.claimExpires = try optional { reader throws(ByteError) in try reader.instant() }
+        session.since = try instant()
+        session.activation = try integer()
+        session.toldOtherAudioPlaying = try bool()
+        session.toldSilenceHint = try bool()
         return StateRecord.Entry(
             session: session, owner: try string(), ownerProcess: try integer(), ownerUser: try integer(),
             ownerStart: try integer(), processID: try integer(), desktopEntry: try string())
     }
 
-    private mutating func interruption() throws(ByteError) -> Interruption {
-        Interruption(
-            reason: try word(InterruptionReason.self), by: try optional { reader throws(ByteError) in try reader.id() },
-            byName: try string(), since: try instant(), rule: try word(Rule.self), order: try integer(),
-            microphoneMuted: try bool(), recommendsResume: try bool())
+    private mutating func stretch() throws(ByteError) -> Memory.Stretch {
+        Memory.Stretch(
+            reason: try word(), by: try optional { reader throws(ByteError) in try reader.id() }, byName: try string(),
+            since: try instant(), rule: try word(), order: try integer(), isMicrophoneMuted: try bool(),
+            isSpoiled: try bool())
     }
 
     fileprivate mutating func notice() throws(ByteError) -> Notice {

@@ -34,7 +34,7 @@ import Testing
         #expect(sessions[0]["WaitingFor"] as? [String] == [phone])
 
         let explained = try stage.run(["explain", "mus"]).text
-        #expect(explained.contains("'Music' was interrupted by 'Phone'"))
+        #expect(explained.contains("interrupted by Phone (call); will be offered to resume when it ends"))
         #expect(try stage.json(["explain", "Music"])["causes"] as? [Any] != nil)
 
         #expect(try stage.run(["list"]).output.count == 3)
