@@ -108,7 +108,7 @@ let package = Package(
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
-        tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI"]),
+        tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(

@@ -3,6 +3,8 @@ import Scenario
 import SessionManager
 import Testing
 
+@testable import ReferenceModel
+
 /// A history that was written out and carried out again is the same to the byte.
 @Suite struct ReplayTests {
     struct Shell {
@@ -145,20 +147,5 @@ import Testing
                 #expect(first.lines(of: a) == second.lines(of: b))
             }
         }
-    }
-}
-
-/// Small, seeded, the same everywhere.
-struct SplitMix64: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
