@@ -15,7 +15,7 @@ final class DaemonStage {
     private let arguments: [String]
 
     init(
-        pulse: PrivatePulse? = nil, arguments: [String] = [], settings: String? = nil, crash: String? = nil
+        pulse: (any PrivateServer)? = nil, arguments: [String] = [], settings: String? = nil, crash: String? = nil
     ) throws {
         bus = try PrivateBus()
         var environment = bus.environment

@@ -7,7 +7,7 @@ import TestSupport
 
 /// A sound server with an ear on its speaker, the real daemon, and real plugin programs.
 final class PlayerStage {
-    let pulse: PrivatePulse
+    let pulse: any PrivateServer
     let daemon: DaemonStage
     let ear: Ear
     let media: PrivateFolder

@@ -5,7 +5,7 @@ import Testing
 
 /// `sessionctl play` and `record`, with the real programs on a real sound server.
 @Suite(.serialized) struct SessionctlMediaTests {
-    let pulse: PrivatePulse
+    let pulse: any PrivateServer
     let stage: SessionctlStage
 
     init() throws {

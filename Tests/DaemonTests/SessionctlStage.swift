@@ -18,12 +18,12 @@ final class SessionctlStage {
         var complaint: String { errors.joined(separator: "\n") }
     }
 
-    init(pulse: PrivatePulse? = nil) throws {
+    init(pulse: (any PrivateServer)? = nil) throws {
         daemon = try DaemonStage(pulse: pulse)
         environment = try SessionctlStage.environment(on: daemon.bus, pulse)
     }
 
-    static func environment(on bus: PrivateBus, _ pulse: PrivatePulse? = nil) throws -> [String: String] {
+    static func environment(on bus: PrivateBus, _ pulse: (any PrivateServer)? = nil) throws -> [String: String] {
         let folder = bus.folder.path
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         return [

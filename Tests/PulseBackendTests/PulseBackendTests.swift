@@ -16,12 +16,12 @@ import Testing
 
     /// One adapter, its loop and what it told.
     struct Bench {
-        let pulse: PrivatePulse
+        let pulse: any PrivateServer
         let loop = EventLoop()
         let backend: PulseBackend
         let told: Recorder
 
-        init(_ pulse: PrivatePulse, patience: Double = 2, connects: Bool = true) throws {
+        init(_ pulse: any PrivateServer, patience: Double = 2, connects: Bool = true) throws {
             self.pulse = pulse
             backend = PulseBackend(on: loop, server: pulse.serverString, patience: patience)
             told = Recorder(backend)

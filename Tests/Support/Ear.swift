@@ -10,7 +10,7 @@ public final class Ear {
     private let recording = Recording()
 
     /// Starts to listen and waits until the first samples are there. Fragments of `fragment` seconds.
-    public convenience init(_ pulse: PrivatePulse, sink: String, fragment: Double = 0.002) throws {
+    public convenience init(_ pulse: any PrivateServer, sink: String, fragment: Double = 0.002) throws {
         try self.init(server: pulse.serverString, sink: sink, fragment: fragment)
     }
 

@@ -11,7 +11,7 @@ public final class Tone {
     /// `processID` is what the client says of itself; `sink` nil is the server's choice; `obeysCork` makes it pause
     /// when the server asks (`request-cork`).
     public init(
-        _ pulse: PrivatePulse, hertz: Double, amplitude: Double = 0.25, name: String = "tone", sink: String? = nil,
+        _ pulse: any PrivateServer, hertz: Double, amplitude: Double = 0.25, name: String = "tone", sink: String? = nil,
         processID: Int32? = nil, properties: [String: String] = [:], obeysCork: Bool = false, latency: Double = 0.02
     ) throws {
         var own: [String: String] = [:]
@@ -79,7 +79,8 @@ public final class Tone {
 
     /// A real program in a process of its own (pacat) that plays `hertz` for `seconds`; returns without waiting for it.
     public static func program(
-        _ pulse: PrivatePulse, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25, name: String = "pacat",
+        _ pulse: any PrivateServer, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25,
+        name: String = "pacat",
         sink: String? = nil, properties: [String: String] = [:]
     ) throws -> Child {
         let wave = Wave(hertz: hertz, amplitude: amplitude, obeysCork: false)

@@ -1,0 +1,70 @@
+import Foundation
+
+/// A card of a private PulseAudio, with jacks to plug: a sink with speaker, earpiece and headphones, a source with a
+/// built-in and a headset's microphone. Tests/FakeCard is the module that plays it.
+public final class FakeCard {
+    /// A socket of it; the raw value is the server's name of the port. Speaker, earpiece and internal microphone are
+    /// there for good ("availability unknown"); the jacks are empty at first.
+    public enum Jack: String, Sendable {
+        case headphones = "analog-output-headphones"
+        case headsetMicrophone = "analog-input-headset-mic"
+    }
+
+    public let name: String
+    public let sink: String
+    public let source: String
+    private let pulse: PrivatePulse
+    private let modules: [UInt32]
+
+    /// The uid of each port, as the daemon spells it.
+    public var speaker: String { sink + "/analog-output-speaker" }
+    public var headphones: String { sink + "/analog-output-headphones" }
+    public var earpiece: String { sink + "/output-earpiece" }
+    public var builtInMicrophone: String { source + "/analog-input-internal-mic" }
+    public var headsetMicrophone: String { source + "/analog-input-headset-mic" }
+
+    /// Puts it into the server. What its microphone hears is played into the sink `NAME_room`. The server switches
+    /// ports by itself where it has module-switch-on-port-available, as desktops do.
+    public init(_ pulse: PrivatePulse, name: String = "card") throws {
+        (self.pulse, self.name) = (pulse, name)
+        sink = name + "_output"
+        source = name + "_input"
+        let module = pulse.moduleFolder + "/FakeCard.so"
+        if !FileManager.default.fileExists(atPath: module) {
+            _ = try pulse.folder.folder("modules")
+            try FileManager.default.copyItem(atPath: FakeCard.module.get(), toPath: module)
+        }
+        var modules: [UInt32] = []
+        modules.append(
+            try pulse.addSink(sink, properties: ["device.class": "sound", "device.api": "alsa", "device.bus": "pci"]))
+        modules.append(try pulse.addSink(name + "_room", properties: ["device.class": "filter"]))
+        modules.append(
+            try pulse.loadModule(
+                "module-remap-source source_name=\(source) master=\(name)_room.monitor "
+                    + "source_properties=\"device.class='sound' device.api='alsa' device.bus='pci'\""))
+        modules.append(try pulse.loadModule("FakeCard name=\(name) sink=\(sink) source=\(source)"))
+        self.modules = modules
+    }
+
+    public func plug(_ jack: Jack) throws { try tell("plug " + jack.rawValue) }
+    public func unplug(_ jack: Jack) throws { try tell("unplug " + jack.rawValue) }
+
+    /// Takes the whole card out.
+    public func remove() throws {
+        for module in modules.reversed() { try pulse.unloadModule(module) }
+    }
+
+    private func tell(_ message: String) throws { try pulse.pactl(["send-message", "/" + name, message]) }
+
+    /// Compiled once for all tests, with the compiler Swift brings along.
+    private static let module = Result { () throws -> String in
+        // Kept for as long as the tests run.
+        let folder = try Unmanaged.passRetained(PrivateFolder()).takeUnretainedValue()
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("FakeCard/FakeCard.c").path
+        try Child.run(
+            "clang",
+            ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", folder.path + "/FakeCard.so", source])
+        return folder.path + "/FakeCard.so"
+    }
+}

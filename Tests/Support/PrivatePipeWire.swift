@@ -1,0 +1,99 @@
+import Foundation
+
+/// PipeWire, WirePlumber and pipewire-pulse of the test's own, without hardware, found like a ``PrivatePulse``.
+public final class PrivatePipeWire: PrivateServer {
+    public let folder: PrivateFolder
+    private let sinks: [String]
+    private let modules: [String]
+    private let bus: PrivateBus
+    /// In the order of their starting: the graph, who decides in it, and who speaks PulseAudio's protocol.
+    private var programs: [Child] = []
+
+    /// Starts it with those null sinks and modules, and waits until it answers and the first sink is the default.
+    /// `modules` are lines as for `pactl load-module`; `start: false` leaves the server absent until ``restart()``.
+    public init(sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true) throws {
+        folder = try PrivateFolder()
+        bus = try PrivateBus()
+        self.sinks = sinks
+        self.modules = modules
+        try PrivatePipeWire.furnish(folder)
+        // Whatever sound, camera or radio this machine has is none of the tests' business.
+        _ = try folder.folder("config/wireplumber/main.lua.d")
+        _ = try folder.folder("config/wireplumber/bluetooth.lua.d")
+        try folder.file(
+            "config/wireplumber/main.lua.d/51-no-hardware.lua",
+            """
+            alsa_monitor.enabled = false
+            v4l2_monitor.enabled = false
+            libcamera_monitor.enabled = false
+
+            """)
+        try folder.file(
+            "config/wireplumber/bluetooth.lua.d/51-no-hardware.lua",
+            """
+            bluez_monitor.enabled = false
+            bluez_midi_monitor = { enabled = false }
+
+            """)
+        if start { try restart() }
+    }
+
+    public var processID: Int32 { programs.last?.processID ?? 0 }
+    public var isRunning: Bool { programs.count == 3 && programs.allSatisfy { $0.isRunning } }
+    public var log: String { programs.flatMap { $0.errors }.joined(separator: "\n") }
+
+    public func restart() throws {
+        kill()
+        var environment = self.environment.merging(bus.environment) { $1 }
+        environment["PULSE_SERVER"] = nil
+        try run("pipewire", environment) { FileManager.default.fileExists(atPath: folder.path + "/run/pipewire-0") }
+        try run("wireplumber", environment) { true }
+        try run("pipewire-pulse", environment) { accepts() }
+        // Nothing is linked to anything before the session manager is at work.
+        guard try eventually(timeout: 15, { try pactl(["list", "clients"]).contains("\"wireplumber\"") }) else {
+            throw SupportError("wireplumber does not come: \(log)")
+        }
+        for sink in sinks { try addSink(sink) }
+        for module in modules { try loadModule(module) }
+        guard let first = sinks.first else { return }
+        try pactl(["set-default-sink", first])
+        guard try eventually(timeout: 15, { try pactl(["get-default-sink"]) == first }) else {
+            throw SupportError("\(first) does not become the default sink: \(log)")
+        }
+    }
+
+    private func run(_ program: String, _ environment: [String: String], until isReady: () -> Bool) throws {
+        let child = try Child(program, environment: environment)
+        programs.append(child)
+        guard eventually(timeout: 15, { !child.isRunning || isReady() }), child.isRunning else {
+            throw SupportError("\(program) did not start: \(log)")
+        }
+    }
+
+    public func stop() {
+        for program in programs.reversed() {
+            program.signal(SIGTERM)
+            if program.wait(timeout: 10) == nil { program.kill() }
+        }
+        forget()
+    }
+
+    public func kill() {
+        for program in programs.reversed() { program.kill() }
+        forget()
+    }
+
+    public func suspend() {
+        for program in programs.reversed() { program.suspend() }
+    }
+
+    public func resume() {
+        for program in programs { program.resume() }
+    }
+
+    private func forget() {
+        programs = []
+        // A socket that nobody listens at would look like a server that is up.
+        try? FileManager.default.removeItem(atPath: folder.path + "/run/pipewire-0")
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+
+/// A sound server of the test's own, whatever program it is: found by ``environment`` or ``serverString`` alone.
+/// Nothing it does reaches the machine's sound.
+public protocol PrivateServer: AnyObject {
+    var folder: PrivateFolder { get }
+    /// The program that speaks PulseAudio's protocol; 0 where it does not run.
+    var processID: Int32 { get }
+    var isRunning: Bool { get }
+    /// What the server wrote to its standard error.
+    var log: String { get }
+
+    /// Stops it where it runs and starts it again at the same socket, with the sinks and modules of the beginning.
+    func restart() throws
+    /// SIGTERM; waits for its end.
+    func stop()
+    /// SIGKILL: the socket stays behind, and nobody listens.
+    func kill()
+    /// SIGSTOP, and not before the kernel says it is stopped.
+    func suspend()
+    func resume()
+}
+
+extension PrivateServer {
+    public var socket: String { folder.path + "/run/pulse/native" }
+    /// As for PULSE_SERVER and `pa_context_connect`.
+    public var serverString: String { "unix:" + socket }
+
+    /// What a program needs to find this server and no other.
+    public var environment: [String: String] {
+        [
+            "PATH": searchPath, "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path + "/run",
+            "PIPEWIRE_RUNTIME_DIR": folder.path + "/run", "XDG_CONFIG_HOME": folder.path + "/config",
+            "XDG_STATE_HOME": folder.path + "/state", "PULSE_RUNTIME_PATH": folder.path + "/run/pulse",
+            "PULSE_STATE_PATH": folder.path + "/state", "PULSE_SERVER": serverString, "LC_ALL": "C.UTF-8",
+        ]
+    }
+
+    /// The folders that ``environment`` names, and no starting of servers by clients.
+    static func furnish(_ folder: PrivateFolder) throws {
+        _ = try folder.folder("run/pulse")
+        _ = try folder.folder("config/pulse")
+        _ = try folder.folder("state")
+        try folder.file("config/pulse/client.conf", "autospawn = no\n")
+    }
+
+    /// Loads a module ("module-null-sink sink_name=x …") and returns its index.
+    @discardableResult
+    public func loadModule(_ line: String) throws -> UInt32 {
+        let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let answer = try pactl(["load-module"] + parts)
+        guard let index = UInt32(answer) else {
+            throw SupportError("pactl load-module \(line): '\(answer)' is no index")
+        }
+        return index
+    }
+
+    public func unloadModule(_ index: UInt32) throws { try pactl(["unload-module", String(index)]) }
+
+    /// Adds a null sink with those properties and returns its module.
+    @discardableResult
+    public func addSink(_ name: String, properties: [String: String] = [:], channels: Int = 2) throws -> UInt32 {
+        // The quotes of the value and of the list are parsed one after the other.
+        let list = properties.sorted { $0.key < $1.key }.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
+        return try loadModule(
+            "module-null-sink sink_name=\(name) rate=48000 channels=\(channels)"
+                + (list.isEmpty ? "" : " sink_properties=\"\(list)\""))
+    }
+
+    /// Runs pactl on this server and returns what it wrote.
+    @discardableResult
+    public func pactl(_ arguments: [String], timeout: Double = 10) throws -> String {
+        try Child.run("pactl", arguments, environment: environment, timeout: timeout)
+    }
+
+    /// Whether somebody listens at the socket.
+    func accepts() -> Bool {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | 0o2000000, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: socket.utf8.prefix(107)) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+    }
+}
