@@ -90,7 +90,9 @@ let package = Package(
             "sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears.
-        room("TestSupport", path: "Tests/Support", ["CPulse", "DBus", "EventLoop"]),
+        .target(
+            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop"], path: "Tests/Support",
+            exclude: ["FakeBluetooth.py"], swiftSettings: strict),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),

@@ -54,6 +54,22 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "cards"]).isEmpty)
     }
 
+    @Test func fakeBluetooth_connectsAndDisconnects() throws {
+        let radio = try FakeBluetooth()
+        let pulse = try PrivatePulse(environment: radio.environment)
+        try radio.attach(to: pulse)
+        func sinks() throws -> String { try pulse.pactl(["list", "short", "sinks"]) }
+        // Both at once, so that nothing waits for the second profile.
+        try radio.connect(.hfp)
+        try radio.connect(.a2dp)
+        #expect(try eventually { try sinks().contains("bluez_sink.02_00_00_00_00_02.a2dp_sink") })
+        try pulse.pactl(["set-card-profile", radio.card, "handsfree_head_unit"])
+        #expect(try eventually { try sinks().contains("bluez_sink.02_00_00_00_00_02.handsfree_head_unit") })
+        try radio.disconnect(.hfp)
+        try radio.disconnect(.a2dp)
+        #expect(try eventually { try !pulse.pactl(["list", "short", "cards"]).contains(radio.card) })
+    }
+
     @Test func child_endsAndIsReported() throws {
         let child = try Child("sh", ["-c", "echo ready; read x; echo $x; exit 7"])
         #expect(child.line { $0 == "ready" } != nil)

@@ -4,12 +4,17 @@ import Foundation
 public final class PrivatePulse: PrivateServer {
     public let folder: PrivateFolder
     private let modules: [String]
+    private let more: [String: String]
     private var server: Child?
 
     /// Starts it with those null sinks (the first is the default) and modules, and waits until it answers.
     /// `modules` are lines as for `pactl load-module`; `start: false` leaves the server absent until ``restart()``.
-    public init(sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true) throws {
+    /// `environment` is what the server gets beside the usual.
+    public init(
+        sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true, environment: [String: String] = [:]
+    ) throws {
         folder = try PrivateFolder()
+        more = environment
         self.modules = sinks.map { "module-null-sink sink_name=\($0) rate=48000" } + modules
         try PrivatePulse.furnish(folder)
         if start { try restart() }
@@ -35,6 +40,7 @@ public final class PrivatePulse: PrivateServer {
         var environment = self.environment
         environment["PULSE_SERVER"] = nil
         environment["LTDL_LIBRARY_PATH"] = moduleFolder
+        environment.merge(more) { $1 }
         let child = try Child("pulseaudio", arguments, environment: environment)
         server = child
         guard eventually(timeout: 15, { !child.isRunning || accepts() }), child.isRunning else {

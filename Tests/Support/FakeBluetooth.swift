@@ -1,0 +1,53 @@
+import Foundation
+
+/// A Bluetooth headset of a private PulseAudio: mocks of BlueZ and oFono on a system bus of their own, and the server's
+/// real Bluetooth modules.
+public final class FakeBluetooth {
+    public enum Profile: String, Sendable {
+        /// Music: a sink.
+        case a2dp
+        /// Telephony: a sink and a microphone, 8 kHz. The microphone hears 500 Hz.
+        case hfp
+    }
+
+    /// The server's name of the headset's card.
+    public let card = "bluez_card.02_00_00_00_00_02"
+    private let bus: PrivateBus
+    private let mock: Child
+
+    /// Makes the radio. Pass ``environment`` to the server before it starts, and then ``attach(to:)`` it.
+    public init() throws {
+        bus = try PrivateBus()
+        let script = URL(fileURLWithPath: #filePath).deletingPathExtension().appendingPathExtension("py").path
+        // Debian's own Python, whatever else is first in PATH.
+        mock = try Child(
+            "/usr/bin/python3", [script], environment: ["PATH": searchPath].merging(bus.environment) { $1 })
+        guard mock.line(where: { $0 == "ready" }) != nil else {
+            throw SupportError("the mock of BlueZ did not start: \(mock.errors)")
+        }
+    }
+
+    /// What the server must see of it.
+    public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
+
+    /// Loads the server's Bluetooth modules and waits until they have found the radio.
+    public func attach(to pulse: PrivatePulse) throws {
+        try pulse.loadModule("module-bluez5-discover headset=ofono")
+        guard mock.line(where: { $0 == "registered" }) != nil,
+            mock.line(where: { $0 == "agent registered" }) != nil
+        else { throw SupportError("PulseAudio does not find the mock of BlueZ: \(pulse.log) \(mock.errors)") }
+    }
+
+    /// The card appears when both profiles are there, or some seconds after one.
+    public func connect(_ profile: Profile) throws { try tell("connect \(profile.rawValue)") }
+    public func disconnect(_ profile: Profile) throws { try tell("disconnect \(profile.rawValue)") }
+
+    private func tell(_ command: String) throws {
+        let before = mock.text.split(separator: "\n").filter { $0 == "done " + command }.count
+        mock.send(command)
+        let isDone = eventually {
+            mock.text.split(separator: "\n").filter { $0 == "done " + command }.count > before
+        }
+        guard isDone else { throw SupportError("\(command): \(mock.output.last ?? "") \(mock.errors)") }
+    }
+}
