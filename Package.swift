@@ -53,6 +53,8 @@ let package = Package(
         // Words and rules: standard library only.
         room("PluginAPI", []),
         room("SessionManager", ["PluginAPI"]),
+        // What of them survives a restart, and the bytes it is kept in.
+        room("State", ["SessionManager", "PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
         room("Scenario", ["SessionManager", "PluginAPI"]),
 
@@ -76,7 +78,7 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
+                "SessionManager", "State", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
@@ -110,6 +112,7 @@ let package = Package(
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
+        tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),

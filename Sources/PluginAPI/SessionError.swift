@@ -45,6 +45,12 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
         self.message = code.platformCode.isEmpty ? message : "\(message) (\(code.platformCode))"
     }
 
+    /// A refusal of before, whose message is whole already.
+    public init(_ code: Code, asWritten message: String) {
+        self.code = code
+        self.message = message
+    }
+
     public static func badParameter(_ message: String) -> SessionError { SessionError(.badParameter, message) }
 
     public var description: String { "\(code.rawValue): \(message)" }

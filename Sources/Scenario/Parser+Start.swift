@@ -25,7 +25,7 @@ extension Parser {
     }
 
     /// Far from where counting on would overflow.
-    static let counts: ClosedRange<UInt64> = 0...(1 << 62)
+    static let counts: ClosedRange<UInt64> = 0...Memory.highestCount
 
     private func fromSounding(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
         var ids: Set<SessionID> = []
@@ -68,14 +68,15 @@ extension Parser {
             new: NewSession(
                 name: name, client: client, sessionClass: sessionClass, configuration: configuration,
                 notifiesOnExit: notifiesOnExit))
-        var stretch = Memory.Stretch(
-            reason: .default, by: nil, byName: "", since: Instant(microseconds: 0), rule: .matrix, order: 0,
-            isMicrophoneMuted: false, isSpoiled: false)
+        var interruption = Interruption(
+            reason: .default, by: nil, byName: "", since: Instant(microseconds: 0), rule: .matrix, order: 0)
         for token in rest
-        where try !stretch.read(token, by: { token throws(LineError) in try numbers(token, token.required()).first }) {
+        where try !interruption.read(
+            token, by: { token throws(LineError) in try numbers(token, token.required()).first })
+        {
             try read(token, &member)
         }
-        if member.state == .interrupted { member.stretch = stretch }
+        if member.state == .interrupted { member.interruption = interruption }
         scenario.memory.members.append(member)
     }
 
@@ -96,7 +97,7 @@ extension Parser {
     }
 }
 
-extension Memory.Stretch {
+extension Interruption {
     /// Whether it knew the word.
     fileprivate mutating func read(
         _ token: Token, by number: (Token) throws(LineError) -> SessionID?
@@ -108,8 +109,8 @@ extension Memory.Stretch {
         case "began": since = try token.instant()
         case "by-name": byName = try token.required()
         case "by": by = try number(token)
-        case "microphone": isMicrophoneMuted = true
-        case "spoiled": isSpoiled = true
+        case "microphone": microphoneMuted = true
+        case "spoiled": spoiler = Cause(.earlier, .resume, at: since)
         default: return false
         }
         return true

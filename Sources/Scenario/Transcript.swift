@@ -212,12 +212,14 @@ public struct Transcript: Sendable {
         if !member.waitingFor.isEmpty { words.append("waits=\(names(member.waitingFor))") }
         if member.toldOtherAudioPlaying { words.append("told-others") }
         if member.toldSilenceHint { words.append("told-hint") }
-        if let stretch = member.stretch {
-            words.append("reason=\(stretch.reason.rawValue) rule=\(stretch.rule.rawValue) order=\(stretch.order)")
-            words.append("began=\(writtenTime(stretch.since.microseconds)) by-name=\(written(stretch.byName))")
-            if let by = stretch.by { words.append("by=\(name(by))") }
-            if stretch.isMicrophoneMuted { words.append("microphone") }
-            if stretch.isSpoiled { words.append("spoiled") }
+        if let interruption = member.interruption {
+            words.append(
+                "reason=\(interruption.reason.rawValue) rule=\(interruption.rule.rawValue) order=\(interruption.order)")
+            words.append(
+                "began=\(writtenTime(interruption.since.microseconds)) by-name=\(written(interruption.byName))")
+            if let by = interruption.by { words.append("by=\(name(by))") }
+            if interruption.microphoneMuted { words.append("microphone") }
+            if !interruption.recommendsResume { words.append("spoiled") }
         }
         return words.joined(separator: " ")
     }

@@ -72,6 +72,7 @@ extension Arbiter {
         for x in sessions.indices {
             guard let expiry = sessions[x].standing.claimExpires, expiry <= now else { continue }
             sessions[x].standing.claimExpires = nil
+            sessions[x].ended = nil
             sessions[x].cause = Cause(.ranOut, .grace, at: now)
             expired.append(Leaver(sessions[x], recommends: false))
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
@@ -94,6 +95,7 @@ extension Arbiter {
     mutating func microphoneMuted(_ muted: Bool, at now: Instant, _ effects: inout Effects) {
         guard isMicrophoneMuted != muted else { return }
         isMicrophoneMuted = muted
+        remembersMore = true
         var released: [Int] = []
         for x in sessions.indices {
             if muted, sessions[x].standing.isActive, obeysMutedMicrophone(x) {

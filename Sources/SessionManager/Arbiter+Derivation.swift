@@ -51,6 +51,7 @@ extension Arbiter {
 
     /// Takes over what the server's streams say.
     mutating func hear(_ sounding: Sounding?) {
+        if self.sounding != sounding { remembersMore = true }
         self.sounding = sounding
         for x in sessions.indices {
             sessions[x].standing.isHeard = sounding?.sessions.contains(sessions[x].id) == true

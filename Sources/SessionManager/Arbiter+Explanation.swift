@@ -63,7 +63,7 @@ extension Arbiter {
         let text =
             switch session.cause.kind {
             case .tookBack: "it took the sound back while it was interrupted"
-            case .restored: "it was active when the daemon was restarted"
+            case .earlier: "it was active before this history begins"
             case .cameBack: "it came back after its interruption"
             default: "it activated itself"
             }
@@ -76,7 +76,7 @@ extension Arbiter {
             let text =
                 switch cause.kind {
                 case .deactivated: "it deactivated itself"
-                case .restored: "it was not active when the daemon was restarted"
+                case .earlier: "it was not active when this history begins"
                 case .gaveUp: "it gave up its claim to come back"
                 case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"
                 default: "it has not been active yet"
@@ -91,8 +91,8 @@ extension Arbiter {
         }
         let advice = reasonNotToResume(session.ended, at: cause.since)
         text +=
-            cause.kind == .restored
-            ? " since before the daemon was restarted"
+            cause.kind == .earlier
+            ? " since before this history begins"
             : advice == nil ? "; it is asked to resume" : "; it is not asked to resume: \(advice ?? "")"
         chain.append(
             Explanation(
@@ -113,7 +113,7 @@ extension Arbiter {
         switch spoiler.kind {
         case .vanished: return "\(who) vanished without notify-on-exit"
         case .closed: return "\(who) was closed without notify-on-exit"
-        case .restored: return "somebody left without recommending it before the daemon was restarted"
+        case .earlier: return "somebody left without recommending it before this history begins"
         case .ranOut: return "\(who) did not come back in time"
         case .dissolved:
             return spoiler.by == nil

@@ -16,7 +16,7 @@ extension Arbiter {
         guard audio != nil else { return }
         let before = self
         audio = nil
-        sounding = nil
+        hear(nil)
         effects.append(.servicesLost)
         changes.insert(.server)
         forgetOverrides(&effects)

@@ -47,6 +47,8 @@ public struct Arbiter: Sendable {
     var ruling: Rule?
     /// Who stood in the way of the event at hand.
     var refuser: SessionID?
+    /// Whether the event at hand changed something that nobody is told of and a restart must not lose.
+    var remembersMore = false
     var changes: ManagerProperties = []
 
     public init(settings: Settings = Settings()) { self.settings = settings }
@@ -67,12 +69,13 @@ public struct Arbiter: Sendable {
         defer {
             ruling = nil
             refuser = nil
+            remembersMore = false
         }
         if !effects.list.isEmpty || refusal != nil { sequence += 1 }
         return Decision(
             sequence: sequence, time: now, event: event, effects: effects.list, refusal: refusal,
             session: event.session,
-            name: subject?.name ?? "", rule: ruling ?? event.rule)
+            name: subject?.name ?? "", rule: ruling ?? event.rule, remembersMore: remembersMore)
     }
 
     /// When ``Event/timePassed`` is due next; nil: never.
@@ -158,6 +161,7 @@ public struct Arbiter: Sendable {
             sessions[x].refused = RefusedRequest(request: request, error: refusal, cause: cause)
         } else if sessions[x].refused?.request == request {
             sessions[x].refused = nil
+            remembersMore = true
         }
     }
 

@@ -18,8 +18,8 @@ public struct Cause: Sendable, Hashable {
         case ranOut = "ran-out"
         // Beside the state.
         case lowered, muted, refused
-        /// Known from before a restart; why it came about then is not.
-        case restored
+        /// From before what is remembered, as at the beginning of a history whose start was dropped.
+        case earlier
         /// A wait that no longer makes sense, as the two no longer conflict.
         case dissolved
         /// Gone from the bus, or closed.
@@ -34,7 +34,7 @@ public struct Cause: Sendable, Hashable {
     /// That session's name, kept for when it has gone.
     public let byName: String
 
-    init(_ kind: Kind, _ rule: Rule, at since: Instant, by: SessionID? = nil, _ byName: String = "") {
+    public init(_ kind: Kind, _ rule: Rule, at since: Instant, by: SessionID? = nil, _ byName: String = "") {
         self.kind = kind
         self.rule = rule
         self.since = since
@@ -48,6 +48,12 @@ public struct RefusedRequest: Sendable, Hashable {
     public let request: Request
     public let error: SessionError
     public let cause: Cause
+
+    public init(request: Request, error: SessionError, cause: Cause) {
+        self.request = request
+        self.error = error
+        self.cause = cause
+    }
 }
 
 /// What a session can be refused. The raw value is the method's name on the bus.

@@ -85,9 +85,14 @@ public struct Decision: Sendable {
     public let name: String
     /// The rule by which the event did what it did, or was refused.
     public let rule: Rule
+    /// Whether it changed something that no effect need tell of: a microphone's mute, who sounds, a refusal that is
+    /// forgotten.
+    let remembersMore: Bool
 
     /// Whether it changed or refused anything.
     public var isNoteworthy: Bool { !effects.isEmpty || refusal != nil }
+    /// Whether a restart must know of it.
+    public var isMemorable: Bool { isNoteworthy || remembersMore }
     /// The session a `create` made.
     public var created: SessionID? {
         for case .created(let id) in effects { return id }

@@ -3,31 +3,6 @@ public import PluginAPI
 /// Everything the core remembers, as plain values: what follows from it (who is lowered, muted, now playing) is not
 /// in it.
 public struct Memory: Sendable {
-    public struct Stretch: Sendable, Hashable {
-        public var reason: InterruptionReason
-        public var by: SessionID?
-        public var byName: String
-        public var since: Instant
-        public var rule: Rule
-        public var order: UInt64
-        public var isMicrophoneMuted: Bool
-        public var isSpoiled: Bool
-
-        public init(
-            reason: InterruptionReason, by: SessionID?, byName: String, since: Instant, rule: Rule, order: UInt64,
-            isMicrophoneMuted: Bool, isSpoiled: Bool
-        ) {
-            self.reason = reason
-            self.by = by
-            self.byName = byName
-            self.since = since
-            self.rule = rule
-            self.order = order
-            self.isMicrophoneMuted = isMicrophoneMuted
-            self.isSpoiled = isSpoiled
-        }
-    }
-
     public struct Member: Sendable, Hashable {
         public var id: SessionID
         public var new: NewSession
@@ -42,7 +17,14 @@ public struct Memory: Sendable {
         public var claimExpires: Instant?
         public var waitingFor: [SessionID] = []
         /// Present exactly while it is interrupted.
-        public var stretch: Stretch?
+        public var interruption: Interruption?
+        /// Within the grace time: the interruption that ended.
+        public var ended: Interruption?
+        /// Why the state is as it is; nil: from before what is remembered.
+        public var cause: Cause?
+        public var duckCause: Cause?
+        public var muteCause: Cause?
+        public var refused: RefusedRequest?
         /// What it was told last of what others play.
         public var toldOtherAudioPlaying = false
         public var toldSilenceHint = false
@@ -65,6 +47,9 @@ public struct Memory: Sendable {
     public var sounding: Sounding?
     /// Ascending by number.
     public var members: [Member] = []
+
+    /// None of the three counts is believed above that.
+    public static let highestCount: UInt64 = 1 << 62
 
     public init() {}
 
@@ -114,12 +99,15 @@ extension Arbiter {
         hear(memory.sounding)
         var told = Effects()
         settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &told)
+        remembersMore = false
     }
 
     private func checkRemembered() throws(MemoryError) {
         func require(_ holds: Bool, _ what: String) throws(MemoryError) {
             if !holds { throw MemoryError(description: what) }
         }
+        // Far from where counting on would overflow.
+        try require(max(sequence, lastID, clock) <= Memory.highestCount, "it counts too far")
         var exclusive = 0
         for (x, session) in sessions.enumerated() {
             let id = session.id
@@ -133,6 +121,10 @@ extension Arbiter {
                 "session \(id) is interrupted without an interruption, or the other way round")
             try require(session.state == .interrupted || session.waitingFor.isEmpty, "session \(id) waits for nothing")
             try require(session.claimExpires == nil || session.state == .inactive, "session \(id) has two claims")
+            try require(
+                session.ended == nil || session.claimExpires != nil, "session \(id) remembers an end without a claim")
+            try require(
+                session.client.number <= Memory.highestCount, "session \(id) belongs to a client that counts too far")
             try require(
                 session.waitingFor == Set(session.waitingFor).sorted(), "session \(id) waits twice, or out of order")
             for other in session.waitingFor {
@@ -171,12 +163,12 @@ extension Memory.Member {
         waitingFor = session.waitingFor
         toldOtherAudioPlaying = session.standing.toldOtherAudioPlaying
         toldSilenceHint = session.standing.toldSilenceHint
-        stretch = session.interruption.map { interruption in
-            Memory.Stretch(
-                reason: interruption.reason, by: interruption.by, byName: interruption.byName,
-                since: interruption.since, rule: interruption.rule, order: interruption.order,
-                isMicrophoneMuted: interruption.microphoneMuted, isSpoiled: !interruption.recommendsResume)
-        }
+        interruption = session.interruption
+        ended = session.ended
+        cause = session.cause
+        duckCause = session.duckCause
+        muteCause = session.muteCause
+        refused = session.refused
     }
 }
 
@@ -193,14 +185,17 @@ extension Session {
         standing.claimExpires = member.claimExpires
         standing.toldOtherAudioPlaying = member.toldOtherAudioPlaying
         standing.toldSilenceHint = member.toldSilenceHint
-        if let stretch = member.stretch {
-            interruption = Interruption(
-                reason: stretch.reason, by: stretch.by, byName: stretch.byName, since: stretch.since,
-                rule: stretch.rule, order: stretch.order, microphoneMuted: stretch.isMicrophoneMuted,
-                recommendsResume: !stretch.isSpoiled)
-        }
-        // As much of the state's cause as the state itself tells.
-        cause = Cause(
-            .restored, interruption?.rule ?? .services, at: since, by: interruption?.by, interruption?.byName ?? "")
+        standing.isDucked = member.duckCause != nil
+        standing.isMuted = member.muteCause != nil
+        interruption = member.interruption
+        ended = member.ended
+        duckCause = member.duckCause
+        muteCause = member.muteCause
+        refused = member.refused
+        // Else as much of it as the state itself tells.
+        cause =
+            member.cause
+            ?? Cause(
+                .earlier, interruption?.rule ?? .services, at: since, by: interruption?.by, interruption?.byName ?? "")
     }
 }

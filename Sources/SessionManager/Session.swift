@@ -27,44 +27,6 @@ public struct NewSession: Sendable, Hashable {
     }
 }
 
-/// A stretch of being interrupted: from one `began` to its `ended`.
-public struct Interruption: Sendable, Hashable {
-    public let reason: InterruptionReason
-    /// Who caused it; nil where no session did.
-    public let by: SessionID?
-    /// That session's name, kept for when it has gone.
-    public let byName: String
-    public let since: Instant
-    public let rule: Rule
-    /// Interruptions in the order they were told.
-    public let order: UInt64
-    /// Held by the muted microphone, whoever else is waited for.
-    public internal(set) var microphoneMuted: Bool
-    /// Who left, or no longer conflicts, without recommending to resume, first of all; nil: everyone recommended (R8).
-    public internal(set) var spoiler: Cause?
-
-    /// Whether everyone who has left so far recommended to resume (R8).
-    public var recommendsResume: Bool { spoiler == nil }
-
-    /// Where it does not recommend to resume, who spoiled it is not known any more.
-    public init(
-        reason: InterruptionReason, by: SessionID?, byName: String, since: Instant, rule: Rule, order: UInt64,
-        microphoneMuted: Bool = false, recommendsResume: Bool = true
-    ) {
-        self.reason = reason
-        self.by = by
-        self.byName = byName
-        self.since = since
-        self.rule = rule
-        self.order = order
-        self.microphoneMuted = microphoneMuted
-        spoiler = recommendsResume ? nil : Cause(.restored, .resume, at: since)
-    }
-
-    /// A disconnected route never comes back by itself.
-    var endsByItself: Bool { reason != .routeDisconnected }
-}
-
 /// One session: what it asked for, and what follows from everything that was asked.
 public struct Session: Sendable {
     public let id: SessionID
@@ -81,7 +43,7 @@ public struct Session: Sendable {
     public internal(set) var refused: RefusedRequest?
     /// Why the state is as it is.
     public internal(set) var cause: Cause
-    /// The interruption that ended last; within the grace time it says whether to resume.
+    /// The interruption that ended, present within the grace time only: it says whether to resume.
     public internal(set) var ended: Interruption?
     /// Present exactly while it is lowered, or muted.
     public internal(set) var duckCause: Cause?

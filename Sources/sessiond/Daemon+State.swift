@@ -3,12 +3,13 @@ import Logging
 import PluginAPI
 import SessionBus
 import SessionManager
+import State
 
 /// Surviving a restart (behaviour §8): what is written down of each event, and how a new daemon goes on from it.
 extension Daemon {
     /// Writes down what the decision changed, before anybody is told of it.
     func save(_ decision: Decision) {
-        guard let state, decision.isNoteworthy else { return }
+        guard let state, decision.isMemorable else { return }
         CrashPoint.pass("before-state")
         var ids = Set(decision.effects.compactMap(\.session))
         if let id = decision.session ?? decision.created { ids.insert(id) }
@@ -27,26 +28,19 @@ extension Daemon {
     func restore() {
         guard let bus = try? call("GetId").first?.stringValue, let state = StateFile(bus: bus, log: log) else { return }
         self.state = state
-        let contents = state.read()
-        var entries: [SessionID: StateRecord.Entry] = [:]
-        for (record, _) in contents.records {
-            for entry in record.changed { entries[entry.session.id] = entry }
-            for id in record.closed { entries[id] = nil }
-        }
-        guard let last = contents.records.last else { return state.replace(with: snapshot) }
-        var memory = last.record.core
+        guard let saved = state.read() else { return state.replace(with: snapshot) }
+        var memory = saved.core
         memory.settings = Arbiter.Settings(settings)
-        memory.members = entries.values.map(\.session).sorted { $0.id < $1.id }
         do throws(MemoryError) {
             arbiter = try Arbiter(memory)
         } catch {
             log.warning("the saved state is not believed: \(error)")
             return state.replace(with: snapshot)
         }
-        for (_, entry) in entries.sorted(by: { $0.key < $1.key }) { revive(entry) }
-        if !entries.isEmpty { log.notice("\(entries.count) sessions go on from before the restart") }
+        saved.entries.forEach(revive)
+        if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions go on from before the restart") }
         CrashPoint.pass("restored")
-        tellRest(last.record.told, from: last.told, sequence: last.record.core.sequence, state)
+        tellRest(saved.untold, sequence: saved.core.sequence, state)
         // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
         let present = Set((try? call("ListNames").first?.stringsValue) ?? [])
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
@@ -104,11 +98,10 @@ extension Daemon {
     }
 
     /// Tells what the last daemon decided and did not get to tell.
-    private func tellRest(_ notices: [Notice], from told: Int, sequence: UInt64, _ state: StateFile) {
-        guard told < notices.count else { return }
-        for index in told..<notices.count {
-            state.noteTold(index + 1)
-            switch notices[index] {
+    private func tellRest(_ untold: [(place: Int, notice: Notice)], sequence: UInt64, _ state: StateFile) {
+        for (place, notice) in untold {
+            state.noteTold(place + 1)
+            switch notice {
             case .began(let id, let reason, let by, let byName):
                 records[id]?.object.interruptionBegan(reason, by: by, byName: byName, sequence: sequence)
             case .ended(let id, let shouldResume, let microseconds, let reason):

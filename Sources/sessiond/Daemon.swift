@@ -5,6 +5,7 @@ import PluginAPI
 import PulseBackend
 import SessionBus
 import SessionManager
+import State
 
 /// The shell around the core: feeds it events, carries out its effects. Decides nothing by itself.
 final class Daemon {

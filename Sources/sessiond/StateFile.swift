@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import State
 
 /// The state for a restart: a log of what each event changed, `$XDG_RUNTIME_DIR/sessiond/state-<bus>`.
 ///
@@ -7,20 +8,8 @@ import Logging
 /// the folder not the machine, whose sessions end with it. A log that has grown is written anew beside the old one and
 /// takes its place in one `rename`. Whatever goes wrong costs one warning, and then the state, never the service.
 final class StateFile {
-    /// What was in the file.
-    struct Contents {
-        /// Each record, and how many of its notices were told.
-        var records: [(record: StateRecord, told: Int)] = []
-    }
-
-    private enum Kind: UInt8 {
-        case step = 0x53
-        case told = 0x54
-    }
-
     /// Larger is not ours.
     private static let maximumBytes = 64 << 20
-    private static let magic: [UInt8] = Array("sessiond state 2\n".utf8)
 
     private let log: Logger
     private let folder: String
@@ -44,12 +33,12 @@ final class StateFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Reads what is there; empty where there is nothing, or nothing to be believed.
-    func read() -> Contents {
+    /// Reads what is there; nil where there is nothing, or nothing to be believed.
+    func read() -> StateLog.Summary? {
         let file = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
             if errno != ENOENT { warn("cannot be read (\(String(cString: strerror(errno)))); starting anew") }
-            return Contents()
+            return nil
         }
         defer { close(file) }
         var status = stat()
@@ -57,13 +46,14 @@ final class StateFile {
             status.st_nlink == 1, status.st_size <= StateFile.maximumBytes
         else {
             warn("is not a file of ours; starting anew")
-            return Contents()
+            return nil
         }
-        guard let bytes = readFile(path, limit: StateFile.maximumBytes), bytes.starts(with: StateFile.magic) else {
+        guard let bytes = readFile(path, limit: StateFile.maximumBytes), let log = StateLog(bytes) else {
             warn("is not a state of this version; starting anew")
-            return Contents()
+            return nil
         }
-        return parse(bytes[StateFile.magic.count...])
+        if !log.isWhole { warn("ends early; what is whole of it counts") }
+        return log.summary
     }
 
     /// Writes the whole state anew, in place of what was there.
@@ -73,7 +63,7 @@ final class StateFile {
         unlink(temporary)
         let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
         guard file >= 0 else { return fail("cannot be written") }
-        let bytes = StateFile.magic + frame(.step, record.bytes)
+        let bytes = StateLog.magic + StateLog.bytes(of: record)
         guard writeAll(bytes, to: file) else {
             close(file)
             unlink(temporary)
@@ -91,70 +81,22 @@ final class StateFile {
     }
 
     /// Adds what one event changed. The first of its notices counts as told from here on.
-    func append(_ record: StateRecord) { append(.step, record.bytes) }
+    func append(_ record: StateRecord) { append(StateLog.bytes(of: record)) }
 
     /// Notes that so many notices of the last record are told: before each is sent, so that none is sent twice.
-    func noteTold(_ count: Int) {
-        var writer = ByteWriter()
-        writer.integer(UInt32(clamping: count))
-        append(.told, writer.bytes)
-    }
+    func noteTold(_ count: Int) { append(StateLog.bytes(ofTold: count)) }
 
     /// Whether it has grown enough to be worth writing anew.
     var isLong: Bool { descriptor >= 0 && size > max(256 << 10, 8 * baseSize) }
 
-    private func append(_ kind: Kind, _ payload: [UInt8]) {
+    private func append(_ bytes: [UInt8]) {
         guard descriptor >= 0 else { return }
-        let bytes = frame(kind, payload)
         guard writeAll(bytes, to: descriptor) else {
             // Half a story is worse than none: what is there must not be believed later.
             ftruncate(descriptor, 0)
             return fail("cannot be written")
         }
         size += bytes.count
-    }
-
-    private func frame(_ kind: Kind, _ payload: [UInt8]) -> [UInt8] {
-        var writer = ByteWriter()
-        writer.integer(kind.rawValue)
-        writer.integer(UInt32(clamping: payload.count))
-        writer.integer(checksum(payload[...]))
-        return writer.bytes + payload
-    }
-
-    /// What is whole, up to the first record that is not.
-    private func parse(_ bytes: ArraySlice<UInt8>) -> Contents {
-        var contents = Contents()
-        var reader = ByteReader(bytes)
-        do throws(ByteError) {
-            while !reader.isAtEnd {
-                let kind = Kind(rawValue: try reader.integer())
-                let length = Int(try reader.integer(UInt32.self))
-                let sum = try reader.integer(UInt64.self)
-                let payload = try reader.take(length)
-                guard checksum(payload) == sum else { throw ByteError() }
-                switch kind {
-                case .step:
-                    let record = try StateRecord(payload)
-                    contents.records.append((record, record.told.isEmpty ? 0 : 1))
-                case .told:
-                    var count = ByteReader(payload)
-                    guard !contents.records.isEmpty else { throw ByteError() }
-                    contents.records[contents.records.count - 1].told = Int(try count.integer(UInt32.self))
-                case nil: throw ByteError()
-                }
-            }
-        } catch {
-            warn("ends early; what is whole of it counts")
-        }
-        return contents
-    }
-
-    /// FNV-1a: finds what was cut short or overwritten; nobody is kept from forging their own file.
-    private func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return hash
     }
 
     private func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool { write(file, bytes, bytes.count) == bytes.count }

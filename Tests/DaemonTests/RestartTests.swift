@@ -212,6 +212,70 @@ import Testing
         #expect(client.activate(next) == nil)
     }
 
+    /// Every kind of cause there is, each with its rule, its time and its words.
+    @Test(arguments: [60, 0.05]) func explanations_areTheSameToTheByte(grace: Double) throws {
+        let stage = try DaemonStage(settings: "[interruption]\ngrace = \(grace)\n")
+        let clients = try (0..<8).map { _ in try stage.client() }
+        let (podcast, music, phone) = (
+            try clients[0].session("Podcast", mode: "spoken-audio"), try clients[1].session("Music"),
+            try clients[2].session("Phone", category: "play-and-record", class: "call")
+        )
+        let memo = try clients[3].session("Memo", category: "record")
+        let game = try clients[4].session("Game", category: "ambient")
+        let ducker = try clients[5].session("Directions", options: ["duck-others"])
+        let (gone, given) = (try clients[6].session("Gone"), try clients[7].session("Given up"))
+        var seen: Set<String> = []
+
+        func expectTheSame(_ when: String) throws {
+            let paths = [podcast, music, phone, memo, game, ducker, gone, given]
+            func explain() -> [[Value]] {
+                paths.map { (try? stage.manager("Explain", [.objectPath($0)])[0].arrayValue) ?? [] }
+            }
+            let before = explain()
+            stage.daemon.kill()
+            try stage.restart()
+            let after = explain()
+            for (one, other) in zip(before, after) where one != other {
+                Issue.record("\(when): said \(one.map(\.asProperties)), says \(other.map(\.asProperties))")
+            }
+            seen.formUnion(before.joined().compactMap { $0.asProperties?["cause"]?.stringValue })
+        }
+
+        clients[0].activate(podcast)
+        clients[6].activate(gone)
+        clients[1].activate(music)
+        clients[7].activate(given)
+        clients[1].activate(music)
+        clients[7].deactivate(given)
+        clients[4].activate(game)
+        clients[5].activate(ducker)
+        try stage.manager("SetSilentMode", [.bool(true)])
+        try expectTheSame("lowered, muted, taken back, given up")
+        clients[2].activate(phone)
+        #expect(clients[3].activate(memo) == "org.sessiond1.Error.InsufficientPriority")
+        #expect(clients[2].call(phone, "OverrideOutput", [.string("speaker")]) != nil)
+        try expectTheSame("interrupted, waiting, refused")
+        clients[6].connection.close()
+        #expect(eventually { clients[0].state(gone) == "gone" })
+        clients[1].deactivate(music)
+        try expectTheSame("will not resume")
+        clients[2].deactivate(phone)
+        if grace < 1 {
+            #expect(
+                eventually {
+                    (try? stage.manager("Explain", [.objectPath(podcast)])[0].arrayValue?.first)?.asProperties?["cause"]
+                        == .string("inactive")
+                })
+        }
+        try expectTheSame("a claim, or one that ran out")
+        #expect(clients[3].activate(memo) == nil)
+        try expectTheSame("no longer refused")
+        let kinds = [
+            "active", "inactive", "interrupted", "waits-for", "will-not-resume", "ducked", "muted", "refused",
+        ]
+        #expect(seen.isSuperset(of: kinds + (grace < 1 ? [] : ["claim"])), "\(seen)")
+    }
+
     private func isSubsequence(_ part: [String], of whole: [String]) -> Bool {
         var rest = whole[...]
         for event in part {

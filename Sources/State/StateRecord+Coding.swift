@@ -1,55 +1,8 @@
-import DBus
 import PluginAPI
 import SessionManager
 
-/// One step of the state file: what an event changed, and what of it was still to be told.
-struct StateRecord {
-    /// A session as the core and the shell know it.
-    struct Entry {
-        var session: Memory.Member
-        var owner: String
-        /// The owner's process, and when that started: with the name, this owner and no other.
-        var ownerProcess: UInt32
-        var ownerUser: UInt32
-        var ownerStart: UInt64
-        var processID: UInt32
-        var desktopEntry: String
-    }
-
-    /// The core without its sessions, its sounds and its audio server, which are found anew.
-    var core: Memory
-    /// The sessions that changed, whole.
-    var changed: [Entry]
-    var closed: [SessionID]
-    /// What clients are told of this event, in order.
-    var told: [Notice]
-}
-
-/// What a client is told and must not be told twice.
-enum Notice: Equatable {
-    case began(SessionID, InterruptionReason, by: SessionID?, byName: String)
-    case ended(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason)
-    case ducking(SessionID, isDucked: Bool, gain: Double)
-    case hint(SessionID, begin: Bool)
-
-    /// Nil for an effect that tells no client, or that a client reads again anyway.
-    init?(_ effect: Effect) {
-        switch effect {
-        case .interruptionBegan(let id, let interruption):
-            self = .began(id, interruption.reason, by: interruption.by, byName: interruption.byName)
-        case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
-            self = .ended(id, shouldResume: shouldResume, microseconds: microseconds, reason: reason)
-        case .duckingChanged(let id, let isDucked, let gain): self = .ducking(id, isDucked: isDucked, gain: gain)
-        case .silenceSecondaryAudioHint(let id, let begin): self = .hint(id, begin: begin)
-        case .created, .activated, .deactivated, .closed, .claimDropped, .mutedChanged, .routeChanged, .servicesLost,
-            .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
-            return nil
-        }
-    }
-}
-
 extension StateRecord {
-    var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         var writer = ByteWriter()
         writer.integer(core.sequence)
         writer.integer(core.lastID)
@@ -57,13 +10,18 @@ extension StateRecord {
         writer.bool(core.isSilentMode)
         writer.bool(core.isScreenLocked)
         writer.bool(core.isMicrophoneMuted)
+        writer.optional(core.sounding) { writer, sounding in
+            writer.array(sounding.sessions.sorted()) { $0.id($1) }
+            writer.bool(sounding.others)
+        }
         writer.array(changed) { $0.entry($1) }
         writer.array(closed) { $0.id($1) }
         writer.array(told) { $0.notice($1) }
         return writer.bytes
     }
 
-    init(_ bytes: ArraySlice<UInt8>) throws(ByteError) {
+    /// Throws where the bytes are not one record, whole.
+    public init(_ bytes: ArraySlice<UInt8>) throws(ByteError) {
         var reader = ByteReader(bytes)
         core = Memory()
         core.sequence = try reader.integer()
@@ -72,6 +30,10 @@ extension StateRecord {
         core.isSilentMode = try reader.bool()
         core.isScreenLocked = try reader.bool()
         core.isMicrophoneMuted = try reader.bool()
+        core.sounding = try reader.optional { reader throws(ByteError) in
+            let sessions = try reader.array { reader throws(ByteError) in try reader.id() }
+            return Sounding(sessions: Set(sessions), others: try reader.bool())
+        }
         changed = try reader.array { reader throws(ByteError) in try reader.entry() }
         closed = try reader.array { reader throws(ByteError) in try reader.id() }
         told = try reader.array { reader throws(ByteError) in try reader.notice() }
@@ -100,15 +62,16 @@ extension ByteWriter {
         bool(session.preferences.noInterruptionsFromAlerts)
         string(session.override.rawValue)
         string(session.preferredInput)
-        optional(session.stretch) { writer, interruption in
-            writer.string(interruption.reason.rawValue)
-            writer.optional(interruption.by) { $0.id($1) }
-            writer.string(interruption.byName)
-            writer.integer(interruption.since.microseconds)
-            writer.string(interruption.rule.rawValue)
-            writer.integer(interruption.order)
-            writer.bool(interruption.isMicrophoneMuted)
-            writer.bool(interruption.isSpoiled)
+        optional(session.interruption) { $0.interruption($1) }
+        optional(session.ended) { $0.interruption($1) }
+        optional(session.cause) { $0.cause($1) }
+        optional(session.duckCause) { $0.cause($1) }
+        optional(session.muteCause) { $0.cause($1) }
+        optional(session.refused) { writer, refused in
+            writer.string(refused.request.rawValue)
+            writer.string(refused.error.code.rawValue)
+            writer.string(refused.error.message)
+            writer.cause(refused.cause)
         }
         array(session.waitingFor) { $0.id($1) }
         optional(session.claimExpires) { $0.integer($1.microseconds) }
@@ -122,6 +85,25 @@ extension ByteWriter {
         integer(entry.ownerStart)
         integer(entry.processID)
         string(entry.desktopEntry)
+    }
+
+    private mutating func interruption(_ interruption: Interruption) {
+        string(interruption.reason.rawValue)
+        optional(interruption.by) { $0.id($1) }
+        string(interruption.byName)
+        integer(interruption.since.microseconds)
+        string(interruption.rule.rawValue)
+        integer(interruption.order)
+        bool(interruption.microphoneMuted)
+        optional(interruption.spoiler) { $0.cause($1) }
+    }
+
+    private mutating func cause(_ cause: Cause) {
+        string(cause.kind.rawValue)
+        string(cause.rule.rawValue)
+        integer(cause.since.microseconds)
+        optional(cause.by) { $0.id($1) }
+        string(cause.byName)
     }
 
     fileprivate mutating func notice(_ notice: Notice) {
@@ -186,7 +168,12 @@ extension ByteReader {
         session.preferences = preferences
         session.override = try word()
         session.preferredInput = try string()
-        session.stretch = try optional { reader throws(ByteError) in try reader.stretch() }
+        session.interruption = try optional { reader throws(ByteError) in try reader.interruption() }
+        session.ended = try optional { reader throws(ByteError) in try reader.interruption() }
+        session.cause = try optional { reader throws(ByteError) in try reader.cause() }
+        session.duckCause = try optional { reader throws(ByteError) in try reader.cause() }
+        session.muteCause = try optional { reader throws(ByteError) in try reader.cause() }
+        session.refused = try optional { reader throws(ByteError) in try reader.refusedRequest() }
         session.waitingFor = try array { reader throws(ByteError) in try reader.id() }
         session.claimExpires = try optional { reader throws(ByteError) in try reader.instant() }
         session.since = try instant()
@@ -198,11 +185,22 @@ extension ByteReader {
             ownerStart: try integer(), processID: try integer(), desktopEntry: try string())
     }
 
-    private mutating func stretch() throws(ByteError) -> Memory.Stretch {
-        Memory.Stretch(
+    private mutating func interruption() throws(ByteError) -> Interruption {
+        Interruption(
             reason: try word(), by: try optional { reader throws(ByteError) in try reader.id() }, byName: try string(),
-            since: try instant(), rule: try word(), order: try integer(), isMicrophoneMuted: try bool(),
-            isSpoiled: try bool())
+            since: try instant(), rule: try word(), order: try integer(), microphoneMuted: try bool(),
+            spoiler: try optional { reader throws(ByteError) in try reader.cause() })
+    }
+
+    private mutating func cause() throws(ByteError) -> Cause {
+        Cause(
+            try word(), try word(), at: try instant(), by: try optional { reader throws(ByteError) in try reader.id() },
+            try string())
+    }
+
+    private mutating func refusedRequest() throws(ByteError) -> RefusedRequest {
+        RefusedRequest(
+            request: try word(), error: SessionError(try word(), asWritten: try string()), cause: try cause())
     }
 
     fileprivate mutating func notice() throws(ByteError) -> Notice {

@@ -1,0 +1,25 @@
+public import PluginAPI
+public import SessionManager
+
+/// What a client is told and must not be told twice.
+public enum Notice: Hashable, Sendable {
+    case began(SessionID, InterruptionReason, by: SessionID?, byName: String)
+    case ended(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason)
+    case ducking(SessionID, isDucked: Bool, gain: Double)
+    case hint(SessionID, begin: Bool)
+
+    /// Nil for an effect that tells no client, or that a client reads again anyway.
+    public init?(_ effect: Effect) {
+        switch effect {
+        case .interruptionBegan(let id, let interruption):
+            self = .began(id, interruption.reason, by: interruption.by, byName: interruption.byName)
+        case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
+            self = .ended(id, shouldResume: shouldResume, microseconds: microseconds, reason: reason)
+        case .duckingChanged(let id, let isDucked, let gain): self = .ducking(id, isDucked: isDucked, gain: gain)
+        case .silenceSecondaryAudioHint(let id, let begin): self = .hint(id, begin: begin)
+        case .created, .activated, .deactivated, .closed, .claimDropped, .mutedChanged, .routeChanged, .servicesLost,
+            .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
+            return nil
+        }
+    }
+}

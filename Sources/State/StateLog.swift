@@ -1,0 +1,101 @@
+import PluginAPI
+public import SessionManager
+
+/// The state file's bytes: a line that says what it is, then records, each with its length and a checksum.
+///
+/// Decoding takes any bytes, whoever wrote them, and believes of them what is whole, up to the first record that is not.
+public struct StateLog: Sendable {
+    /// Each record, and how many of its notices were told.
+    public private(set) var records: [(record: StateRecord, told: Int)] = []
+    /// False where something after the records is not whole.
+    public private(set) var isWhole = true
+
+    private enum Kind: UInt8 {
+        case step = 0x53
+        case told = 0x54
+    }
+
+    /// What a file begins with; the number is that of the format, and of what a record means.
+    public static let magic: [UInt8] = Array("sessiond state 3\n".utf8)
+
+    /// Reads a file's bytes; nil where they do not begin as a state of this version does.
+    public init?(_ bytes: [UInt8]) {
+        guard bytes.starts(with: StateLog.magic) else { return nil }
+        var reader = ByteReader(bytes[StateLog.magic.count...])
+        do throws(ByteError) {
+            while !reader.isAtEnd { try readRecord(&reader) }
+        } catch {
+            isWhole = false
+        }
+    }
+
+    /// A record as it stands in the file. The first of its notices counts as told.
+    public static func bytes(of record: StateRecord) -> [UInt8] { frame(.step, record.bytes) }
+
+    /// Notes that so many notices of the record before are told.
+    public static func bytes(ofTold count: Int) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.integer(UInt32(clamping: count))
+        return frame(.told, writer.bytes)
+    }
+
+    private static func frame(_ kind: Kind, _ payload: [UInt8]) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.integer(kind.rawValue)
+        writer.integer(UInt32(clamping: payload.count))
+        writer.integer(checksum(payload[...]))
+        return writer.bytes + payload
+    }
+
+    private mutating func readRecord(_ reader: inout ByteReader) throws(ByteError) {
+        let kind = Kind(rawValue: try reader.integer())
+        let length = Int(try reader.integer(UInt32.self))
+        let sum = try reader.integer(UInt64.self)
+        let payload = try reader.take(length)
+        guard StateLog.checksum(payload) == sum else { throw ByteError() }
+        switch kind {
+        case .step:
+            let record = try StateRecord(payload)
+            records.append((record, record.told.isEmpty ? 0 : 1))
+        case .told:
+            var count = ByteReader(payload)
+            guard !records.isEmpty else { throw ByteError() }
+            records[records.count - 1].told = Int(try count.integer(UInt32.self))
+        case nil: throw ByteError()
+        }
+    }
+
+    /// FNV-1a: finds what was cut short or overwritten; nobody is kept from forging their own file.
+    private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        return hash
+    }
+}
+
+extension StateLog {
+    /// What all records together say.
+    public struct Summary: Sendable {
+        /// With its sessions.
+        public var core: Memory
+        /// Each session with its owner; ascending by number.
+        public var entries: [StateRecord.Entry]
+        /// What was decided last and not told yet, in order, each with its place among the record's notices.
+        public var untold: [(place: Int, notice: Notice)]
+    }
+
+    /// Nil where there is no record.
+    public var summary: Summary? {
+        guard let last = records.last else { return nil }
+        var entries: [SessionID: StateRecord.Entry] = [:]
+        for (record, _) in records {
+            for entry in record.changed { entries[entry.session.id] = entry }
+            for id in record.closed { entries[id] = nil }
+        }
+        let sorted = entries.values.sorted { $0.session.id < $1.session.id }
+        var core = last.record.core
+        core.members = sorted.map(\.session)
+        let untold = last.record.told.enumerated().dropFirst(last.told).map { (place: $0.offset, notice: $0.element) }
+        return Summary(core: core, entries: sorted, untold: untold)
+    }
+}

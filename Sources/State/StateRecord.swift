@@ -1,0 +1,49 @@
+public import PluginAPI
+public import SessionManager
+
+/// One step of the state file: what an event changed, and what of it was still to be told.
+public struct StateRecord: Sendable {
+    /// A session as the core and the shell know it.
+    public struct Entry: Sendable {
+        public var session: Memory.Member
+        /// The owner's unique name on the bus.
+        public var owner: String
+        /// The owner's process, and when that started: with the name, this owner and no other.
+        public var ownerProcess: UInt32
+        public var ownerUser: UInt32
+        /// In the kernel's ticks since it booted; 0: not known.
+        public var ownerStart: UInt64
+        /// The process whose streams are the session's.
+        public var processID: UInt32
+        public var desktopEntry: String
+
+        public init(
+            session: Memory.Member, owner: String, ownerProcess: UInt32, ownerUser: UInt32, ownerStart: UInt64,
+            processID: UInt32, desktopEntry: String
+        ) {
+            self.session = session
+            self.owner = owner
+            self.ownerProcess = ownerProcess
+            self.ownerUser = ownerUser
+            self.ownerStart = ownerStart
+            self.processID = processID
+            self.desktopEntry = desktopEntry
+        }
+    }
+
+    /// The core without its sessions, and without what the audio server offers, which is found anew. Who sounded is kept:
+    /// by it clients were told what others play.
+    public var core: Memory
+    /// The sessions that changed, whole.
+    public var changed: [Entry]
+    public var closed: [SessionID]
+    /// What clients are told of this event, in order.
+    public var told: [Notice]
+
+    public init(core: Memory, changed: [Entry], closed: [SessionID], told: [Notice]) {
+        self.core = core
+        self.changed = changed
+        self.closed = closed
+        self.told = told
+    }
+}

@@ -1,0 +1,189 @@
+import PluginAPI
+import SessionManager
+import State
+import Testing
+
+@testable import ReferenceModel
+
+/// What is written of a core and read again is the same core, in whatever state it was.
+@Suite struct StateLogTests {
+    /// A core that random clients ask things of, and the file that is kept of it.
+    private struct Story {
+        var core: Arbiter
+        var now = Instant(microseconds: 1_000_000)
+        var file = StateLog.magic
+        private var random: SplitMix64
+
+        init(seed: UInt64) {
+            var settings = Arbiter.Settings()
+            settings.maxAge = 20
+            core = Arbiter(settings: settings)
+            random = SplitMix64(seed: seed)
+        }
+
+        static let configurations: [(Category, Mode, Options)] = [
+            (.playback, .default, []), (.playback, .spokenAudio, []), (.playback, .default, .duckOthers),
+            (.playback, .voicePrompt, .interruptSpokenAudioAndMixWithOthers), (.ambient, .default, []),
+            (.soloAmbient, .default, []), (.playAndRecord, .default, []), (.record, .default, []),
+            (.playback, .default, .mixWithOthers),
+        ]
+
+        private mutating func pick<T>(_ choices: [T]) -> T { choices.randomElement(using: &random)! }
+
+        private mutating func configuration() throws -> Configuration {
+            let (category, mode, options) = pick(Story.configurations)
+            return try Configuration(category: category, mode: mode, options: options)
+        }
+
+        mutating func step() throws {
+            now = now.advanced(bySeconds: Double.random(in: 0...2, using: &random))
+            if let due = core.nextDeadline, due <= now { handle(.timePassed) }
+            let ids = core.sessions.map(\.id)
+            guard ids.count >= 5 else {
+                let client = ClientID(UInt64.random(in: 1...4, using: &random))
+                let new = NewSession(
+                    name: "N\(core.lastNumber) \"\u{202e}", client: client,
+                    sessionClass: pick([.app, .app, .app, .alert, .call]),
+                    configuration: try configuration(), notifiesOnExit: Bool.random(using: &random))
+                return handle(.create(new))
+            }
+            let id = pick(ids)
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0..<8: handle(.activate(id))
+            case 8..<11: handle(.deactivate(id, notifyOthers: Bool.random(using: &random)))
+            case 11..<13: handle(.setCategory(id, try configuration()))
+            case 13: handle(.clientVanished(ClientID(UInt64.random(in: 1...4, using: &random))))
+            case 14: handle(.setForeground(id, Int.random(in: 0..<3, using: &random) > 0))
+            case 15: handle(.setSilentMode(Bool.random(using: &random)))
+            case 16: handle(.microphoneMuted(Bool.random(using: &random)))
+            case 17: handle(.overrideOutput(id, .speaker))
+            case 18:
+                let sounding = Sounding(
+                    sessions: Set(ids.filter { _ in Bool.random(using: &random) }),
+                    others: Bool.random(using: &random))
+                handle(.soundingChanged(Int.random(in: 0..<3, using: &random) == 0 ? nil : sounding))
+            default: handle(.close(id))
+            }
+        }
+
+        /// As the daemon keeps it.
+        private mutating func handle(_ event: Event) {
+            let decision = core.handle(event, at: now)
+            guard decision.isMemorable else { return }
+            var ids = Set(decision.effects.compactMap(\.session))
+            if let id = decision.session { ids.insert(id) }
+            if case .microphoneMuted = event { ids.formUnion(core.sessions.map(\.id)) }
+            var closed: [SessionID] = []
+            for case .closed(let id) in decision.effects { closed.append(id) }
+            let record = StateRecord(
+                core: core.memoryOfNobody, changed: ids.sorted().compactMap(entry), closed: closed,
+                told: decision.effects.compactMap(Notice.init))
+            file += StateLog.bytes(of: record)
+        }
+
+        private func entry(_ id: SessionID) -> StateRecord.Entry? {
+            core.member(id).map {
+                StateRecord.Entry(
+                    session: $0, owner: ":1.\($0.new.client.number)", ownerProcess: 7, ownerUser: 1000, ownerStart: 99,
+                    processID: 8, desktopEntry: "org.example.App")
+            }
+        }
+
+        /// The core as one reads it that knows only the file.
+        func restarted() throws -> Arbiter {
+            let log = try #require(StateLog(file))
+            #expect(log.isWhole)
+            var memory = try #require(log.summary).core
+            memory.settings = core.settings
+            return try Arbiter(memory)
+        }
+    }
+
+    /// Every sentence, time, rule and name, and every state; then everything that follows from them.
+    @Test(arguments: 1...6) func randomHistory_restarted_isTheSameAndSaysTheSame(seed: Int) throws {
+        var story = Story(seed: UInt64(seed))
+        var kinds: Set<String> = []
+        for step in 0..<100 {
+            try story.step()
+            guard !story.core.sessions.isEmpty, story.file.count > StateLog.magic.count else { continue }
+            var again = try story.restarted()
+            let isSame = again.memory.members == story.core.memory.members
+            #expect(isSame, "step \(step)")
+            for session in story.core.sessions {
+                let explained = story.core.explain(session.id, at: story.now)
+                let then = again.explain(session.id, at: story.now)
+                let saysTheSame = then == explained
+                #expect(saysTheSame, "step \(step): \(then.map(\.text)), before \(explained.map(\.text))")
+                kinds.formUnion(explained.map(\.cause))
+            }
+            // The same decisions from here on.
+            var before = story.core
+            let later = story.now.advanced(bySeconds: 3)
+            for event in [Event.timePassed, .setSilentMode(!story.core.isSilentMode), .clientVanished(ClientID(1))] {
+                let isSame = again.handle(event, at: later).effects == before.handle(event, at: later).effects
+                #expect(isSame, "step \(step), \(event.name)")
+            }
+        }
+        // What one seed does not come to, another does; these come up in each.
+        #expect(kinds.isSuperset(of: ["active", "inactive", "interrupted", "refused", "waits-for"]), "\(kinds)")
+    }
+
+    @Test func cutShortAnywhere_isTheStateUpToThere() throws {
+        var story = Story(seed: 3)
+        var sizes: [Int] = []
+        for _ in 0..<25 {
+            try story.step()
+            sizes.append(story.file.count)
+        }
+        let whole = try #require(StateLog(story.file))
+        for size in StateLog.magic.count..<story.file.count {
+            let log = try #require(StateLog(Array(story.file[..<size])))
+            #expect(log.records.count <= whole.records.count)
+            #expect(log.isWhole == (sizes.contains(size) || size == StateLog.magic.count))
+        }
+        for size in 0..<StateLog.magic.count { #expect(StateLog(Array(story.file[..<size])) == nil) }
+    }
+
+    @Test func anyByteChanged_endsTheStateThere_andNothingTraps() throws {
+        var story = Story(seed: 4)
+        for _ in 0..<12 { try story.step() }
+        for place in StateLog.magic.count..<story.file.count {
+            var bytes = story.file
+            bytes[place] ^= 0xff
+            let log = try #require(StateLog(bytes))
+            #expect(!log.isWhole)
+        }
+    }
+
+    @Test func countsBeyondBelief_areRefused() throws {
+        var story = Story(seed: 5)
+        for _ in 0..<12 { try story.step() }
+        let good = try #require(StateLog(story.file)?.summary?.core)
+        #expect(throws: Never.self) { _ = try Arbiter(good) }
+        for path in [\Memory.sequence, \.lastID, \.clock] {
+            var bad = good
+            bad[keyPath: path] = .max
+            #expect(throws: MemoryError.self) { _ = try Arbiter(bad) }
+        }
+    }
+
+    /// A record tells of one session: among a thousand as alone, and within what one write of a page holds.
+    @Test func recordOfOneSession_isSmall() throws {
+        var core = Arbiter()
+        let first = core.handle(
+            .create(NewSession(name: "Music", client: ClientID(1), configuration: .initial)),
+            at: Instant(microseconds: 1))
+        let id = try #require(first.created)
+        _ = core.handle(.activate(id), at: Instant(microseconds: 2))
+        let entry = StateRecord.Entry(
+            session: try #require(core.member(id)), owner: ":1.10", ownerProcess: 1, ownerUser: 1, ownerStart: 1,
+            processID: 1, desktopEntry: "")
+        let record = StateRecord(core: core.memoryOfNobody, changed: [entry], closed: [], told: [])
+        #expect(StateLog.bytes(of: record).count < 300)
+        print("a record of one session: \(StateLog.bytes(of: record).count) bytes")
+    }
+}
+
+extension Arbiter {
+    fileprivate var lastNumber: UInt64 { sessions.last?.id.number ?? 0 }
+}
