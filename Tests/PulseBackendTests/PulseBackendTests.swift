@@ -46,11 +46,11 @@ import Testing
         }
     }
 
-    @Test func serverWithSinks_isReadWhole() throws {
+    @Test(arguments: ServerKind.allCases) func serverWithSinks_isReadWhole(_ kind: ServerKind) throws {
         let bench = try Bench(
-            PrivatePulse(sinks: ["speaker", "second"], modules: [mic("mic")]))
+            kind.server(sinks: ["speaker", "second"], modules: [mic("mic")]))
         let snapshot = bench.backend.snapshot
-        #expect(snapshot.serverName.hasPrefix("pulseaudio "))
+        #expect(snapshot.serverName.hasPrefix(kind == .pulseAudio ? "pulseaudio " : "PulseAudio (on PipeWire "))
         #expect(snapshot.availableOutputs.map(\.uid) == ["speaker", "second"])
         #expect(snapshot.availableOutputs.map(\.type) == [.virtual, .virtual])
         #expect(snapshot.availableInputs.map(\.uid) == ["mic"], "monitors are no inputs")
@@ -59,17 +59,20 @@ import Testing
         #expect(bench.told.all.isEmpty)
     }
 
-    @Test func sinkAppears_routeCould_andIsToldSo() throws {
-        let bench = try Bench(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func sinkAppears_routeCould_andIsToldSo(_ kind: ServerKind) throws {
+        let bench = try Bench(kind.server())
         try bench.pulse.addSink("other")
         #expect(bench.wait { !bench.told.changes.isEmpty })
         #expect(bench.told.all == [.route(.newDeviceAvailable, from: ["speaker"], to: ["speaker"]), .ports])
         #expect(bench.backend.snapshot.availableOutputs.map(\.uid) == ["speaker", "other"])
     }
 
-    @Test func sinkBecomesTheRouteAndGoes_reasonsOneAndTwo_onceEach() throws {
-        let bench = try Bench(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
+    @Test(arguments: ServerKind.allCases) func sinkBecomesTheRouteAndGoes_reasonsOneAndTwo_onceEach(_ kind: ServerKind)
+        throws
+    {
+        let bench = try Bench(kind.server())
         let module = try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        try bench.pulse.pactl(["set-default-sink", "phones"])
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })
         #expect(bench.told.changes.last == .route(.newDeviceAvailable, from: ["speaker"], to: ["phones"]))
         bench.told.clear()
@@ -79,8 +82,15 @@ import Testing
         #expect(bench.backend.snapshot.availableOutputs.map(\.uid) == ["speaker"])
     }
 
-    @Test func onlySinkGoes_routeIsEmpty() throws {
-        let bench = try Bench(PrivatePulse(sinks: []))
+    @Test func serverSwitchesOnConnect_isTheSameReason() throws {
+        let bench = try Bench(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
+        try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })
+        #expect(bench.told.changes.last == .route(.newDeviceAvailable, from: ["speaker"], to: ["phones"]))
+    }
+
+    @Test(arguments: ServerKind.allCases) func onlySinkGoes_routeIsEmpty(_ kind: ServerKind) throws {
+        let bench = try Bench(kind.server(sinks: []))
         let module = try bench.pulse.addSink("only")
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "only" })
         bench.told.clear()
@@ -89,8 +99,10 @@ import Testing
         #expect(bench.told.changes == [.route(.oldDeviceUnavailable, from: ["only"], to: [])])
     }
 
-    @Test func defaultChosenByHand_isUnknown_throughUsAsCalled() throws {
-        let bench = try Bench(PrivatePulse(sinks: ["first", "second"]))
+    @Test(arguments: ServerKind.allCases) func defaultChosenByHand_isUnknown_throughUsAsCalled(_ kind: ServerKind)
+        throws
+    {
+        let bench = try Bench(kind.server(sinks: ["first", "second"]))
         // What appeared at the start is old by now only to the clock: the model of the start counts as new for 2 s.
         #expect(
             bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }?.isSuccess == true)
@@ -101,22 +113,24 @@ import Testing
                 == .badParameter)
     }
 
-    @Test func sameSinkWithOtherChannels_isConfigurationChange() throws {
-        let bench = try Bench(PrivatePulse(sinks: []))
+    @Test(arguments: ServerKind.allCases) func sameSinkWithOtherChannels_isConfigurationChange(_ kind: ServerKind)
+        throws
+    {
+        let bench = try Bench(kind.server(sinks: []))
         let module = try bench.pulse.addSink("card", channels: 2)
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "card" })
         bench.told.clear()
         // Gone and back while our loop stands still: to us the same port with other settings.
         try bench.pulse.unloadModule(module)
-        #expect(try eventually { try bench.pulse.pactl(["list", "short", "sinks"]).isEmpty })
+        #expect(try eventually { try !bench.pulse.pactl(["list", "short", "sinks"]).contains("\tcard\t") })
         try bench.pulse.addSink("card", channels: 6)
         #expect(bench.wait { !bench.told.changes.isEmpty })
         #expect(bench.told.all == [.route(.routeConfigurationChange, from: ["card"], to: ["card"]), .ports])
         #expect(bench.backend.snapshot.route.outputs.first?.channels == 6)
     }
 
-    @Test func inputMutedAndVolumeTurned_areTold() throws {
-        let bench = try Bench(PrivatePulse(modules: [mic("mic")]))
+    @Test(arguments: ServerKind.allCases) func inputMutedAndVolumeTurned_areTold(_ kind: ServerKind) throws {
+        let bench = try Bench(kind.server(modules: [mic("mic")]))
         try bench.pulse.pactl(["set-source-mute", "mic", "1"])
         #expect(bench.wait { bench.told.all.contains(.inputMute(true)) })
         try bench.pulse.pactl(["set-sink-volume", "speaker", "50%"])
@@ -124,8 +138,8 @@ import Testing
         #expect(bench.told.changes.isEmpty)
     }
 
-    @Test func streams_areListedWithProcessRoleAndCork() throws {
-        let bench = try Bench(PrivatePulse(sinks: ["speaker", "other"]))
+    @Test(arguments: ServerKind.allCases) func streams_areListedWithProcessRoleAndCork(_ kind: ServerKind) throws {
+        let bench = try Bench(kind.server(sinks: ["speaker", "other"]))
         let tone = try Tone(
             bench.pulse, hertz: 440, name: "player", processID: 4_711, properties: ["media.role": "music"])
         func stream() -> AudioStream? { bench.backend.snapshot.streams.first { $0.processID == 4_711 } }
@@ -152,8 +166,8 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
-    @Test func recordingOfAProcess_movesToTheChosenInput() throws {
-        let pulse = try PrivatePulse(modules: [
+    @Test(arguments: ServerKind.allCases) func recordingOfAProcess_movesToTheChosenInput(_ kind: ServerKind) throws {
+        let pulse = try kind.server(modules: [
             mic("one"), mic("two"),
         ])
         let bench = try Bench(pulse)
@@ -166,8 +180,9 @@ import Testing
         #expect(bench.wait { stream()?.portUID == "two" })
     }
 
-    @Test func burstOfChanges_lastStateIsRightAndNoReasonLies() throws {
-        let bench = try Bench(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func burstOfChanges_lastStateIsRightAndNoReasonLies(_ kind: ServerKind) throws
+    {
+        let bench = try Bench(kind.server())
         let admin = try PulseThread(server: bench.pulse.serverString, name: "admin")
         var present = Set<String>(["speaker"])
         var indices: [String: UInt32] = [:]

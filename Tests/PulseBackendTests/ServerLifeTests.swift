@@ -10,8 +10,8 @@ import Testing
 @Suite struct ServerLifeTests {
     private typealias Bench = PulseBackendTests.Bench
 
-    @Test func serverKilledAndBack_lostAndResetOnceEach() throws {
-        let bench = try Bench(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func serverKilledAndBack_lostAndResetOnceEach(_ kind: ServerKind) throws {
+        let bench = try Bench(kind.server())
         bench.pulse.kill()
         #expect(bench.wait { bench.told.all.contains(.lost) })
         #expect(bench.backend.snapshot == .disconnected)
@@ -21,8 +21,8 @@ import Testing
         #expect(bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"])
     }
 
-    @Test func twentyRestarts_areTwentyPairs() throws {
-        let bench = try Bench(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func twentyRestarts_areTwentyPairs(_ kind: ServerKind) throws {
+        let bench = try Bench(kind.server())
         for _ in 0..<20 {
             bench.pulse.kill()
             #expect(bench.wait { !bench.backend.snapshot.isConnected })
@@ -32,8 +32,8 @@ import Testing
         #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
     }
 
-    @Test func serverAbsentAtStart_isFoundWhenItComes() throws {
-        let pulse = try PrivatePulse(start: false)
+    @Test(arguments: ServerKind.allCases) func serverAbsentAtStart_isFoundWhenItComes(_ kind: ServerKind) throws {
+        let pulse = try kind.server(start: false)
         // Not even the folder is there.
         try FileManager.default.removeItem(atPath: pulse.folder.path + "/run")
         let bench = try Bench(pulse, connects: false)
@@ -44,8 +44,10 @@ import Testing
         #expect(bench.told.all == [.lost, .reset])
     }
 
-    @Test func serverStopped_requestFailsAtItsDeadline_andContinuesAfterwards() throws {
-        let bench = try Bench(PrivatePulse(sinks: ["first", "second"]), patience: 0.3)
+    @Test(arguments: ServerKind.allCases) func serverStopped_requestFailsAtItsDeadline_andContinuesAfterwards(
+        _ kind: ServerKind
+    ) throws {
+        let bench = try Bench(kind.server(sinks: ["first", "second"]), patience: 0.3)
         bench.pulse.suspend()
         let result = bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }
         #expect(result?.code == .mediaServicesFailed)
@@ -57,8 +59,10 @@ import Testing
         #expect(bench.told.all == [.lost, .reset])
     }
 
-    @Test func backendDroppedWhileAskingAndWhileAbsent_leavesNothingBehind() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases) func backendDroppedWhileAskingAndWhileAbsent_leavesNothingBehind(
+        _ kind: ServerKind
+    ) throws {
+        let pulse = try kind.server()
         let loop = EventLoop()
         weak var dropped: PulseBackend?
         do {
