@@ -49,6 +49,14 @@ public final class Connection {
     public private(set) var isOpen = true
     /// What the filter was added with, to remove it by.
     var filterContext: UnsafeMutableRawPointer?
+    /// What is sent from here once the connection is up; libdbus writes nothing but blocking calls from then on, each of
+    /// them after a ``flush()``, so that neither cuts into a message of the other.
+    private var outbox = Outbox()
+    /// How many ``batch(_:)``es are under way.
+    private var batches = 0
+    private let descriptor: Int32
+    /// While the bus takes no more; made when first needed.
+    private var writable: IOWatch?
     private var dispatching = false
     private var calls = CallQueue()
     /// Brings the loop back to messages that are read but not handled. A timer rather than deferred work: while any is
@@ -60,12 +68,17 @@ public final class Connection {
         raw = try Self.open(address)
         uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""
         self.loop = loop
+        var descriptor: Int32 = -1
+        _ = dbus_connection_get_unix_fd(raw, &descriptor)
+        self.descriptor = descriptor
         pending = PendingCalls(loop: loop)
         objects.connection = self
         matches.connection = self
         names.connection = self
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
+        // Or libdbus would answer Peer's calls itself.
+        dbus_connection_set_route_peer_messages(raw, 1)
         guard LoopBridge.attach(self) else {
             close()
             throw .noMemory
@@ -111,12 +124,23 @@ public final class Connection {
         }
         LoopBridge.detach(self)
         backlog = nil
+        writable = nil
         calls.removeAll()
         dbus_connection_close(raw)
     }
 
-    /// Blocks until everything sent is written (`dbus_connection_flush`).
-    public func flush() { if isOpen { dbus_connection_flush(raw) } }
+    /// Blocks until everything sent is written.
+    public func flush() {
+        guard isOpen else { return }
+        dbus_connection_flush(raw)
+        outbox.write(to: descriptor)
+        while !outbox.isEmpty {
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            guard poll(&waiting, 1, -1) > 0 || errno == EINTR else { return }
+            outbox.write(to: descriptor)
+        }
+        writable?.events = []
+    }
 
     // MARK: Sending
 
@@ -126,10 +150,34 @@ public final class Connection {
     /// The serial it was sent with; nil where it was not sent.
     @discardableResult
     private func transmit(_ message: Message) -> UInt32? {
-        guard isOpen, message.failure == nil else { return nil }
-        var serial: dbus_uint32_t = 0
-        // Fails only for want of memory: then it is as if the bus had lost it, and deadlines speak.
-        return dbus_connection_send(raw, message.raw, &serial) != 0 ? serial : nil
+        guard isOpen, let serial = outbox.add(message) else { return nil }
+        if batches == 0 { push() }
+        return serial
+    }
+
+    /// Sends together what `body` sends, when it is done or with a ``push()``: one system call, not one for each.
+    public func batch<Result>(_ body: () throws -> Result) rethrows -> Result {
+        batches += 1
+        defer {
+            batches -= 1
+            if batches == 0 { push() }
+        }
+        return try body()
+    }
+
+    /// Writes what was sent up to now, as far as the bus takes it at once; the rest follows from the loop.
+    public func push() {
+        guard isOpen, !outbox.isEmpty else { return }
+        // What libdbus began to write it must finish first.
+        let isFree = dbus_connection_has_messages_to_send(raw) == 0
+        if isFree { outbox.write(to: descriptor) }
+        if outbox.isEmpty {
+            writable?.events = []
+        } else if let writable {
+            writable.events = .writable
+        } else {
+            writable = IOWatch(on: loop, descriptor: descriptor, events: .writable) { [weak self] _ in self?.push() }
+        }
     }
 
     /// Calls, and hands over the answer from the loop, exactly once.
@@ -152,6 +200,8 @@ public final class Connection {
         if let failure = message.failure { throw failure }
         guard isOpen else { throw .disconnected }
         message.noReplyExpected = false
+        // libdbus writes this one itself.
+        flush()
         let milliseconds = Int32(clamping: MonotonicClock.microseconds(timeout) / 1_000)
         let answer = Failure.catching {
             dbus_connection_send_with_reply_and_block(raw, message.raw, milliseconds, $0)
@@ -168,6 +218,7 @@ public final class Connection {
     ) throws(Failure) -> NameRequest {
         guard Syntax.isBusName(name), !name.hasPrefix(":") else { throw .invalidArgs("Not a well-known bus name") }
         guard isOpen else { throw .disconnected }
+        flush()
         var flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE)
         if replaceExisting { flags |= UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) }
         if allowReplacement { flags |= UInt32(DBUS_NAME_FLAG_ALLOW_REPLACEMENT) }
@@ -225,6 +276,7 @@ public final class Connection {
             _ = dbus_watch_handle(watch, flags)
             dispatching = false
         }
+        if !outbox.isEmpty { push() }
         dispatch()
     }
 
@@ -264,10 +316,8 @@ public final class Connection {
     }
 
     private var isReadable: Bool {
-        var descriptor = pollfd()
-        descriptor.events = Int16(POLLIN)
-        guard dbus_connection_get_unix_fd(raw, &descriptor.fd) != 0 else { return false }
-        return poll(&descriptor, 1, 0) > 0
+        var incoming = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&incoming, 1, 0) > 0
     }
 
     private func receive(call: Message) {
@@ -278,7 +328,7 @@ public final class Connection {
         }
     }
 
-    /// Every message that libdbus did not answer itself (it serves Peer). False leaves it to libdbus.
+    /// Every message. False leaves it to libdbus.
     func receive(_ message: OpaquePointer) -> Bool {
         switch dbus_message_get_type(message) {
         case DBUS_MESSAGE_TYPE_METHOD_CALL:
@@ -315,6 +365,7 @@ public final class Connection {
         isOpen = false
         LoopBridge.detachWatches(self)
         backlog = nil
+        writable = nil
         calls.removeAll()
         let handler = onDisconnect
         onDisconnect = nil

@@ -47,6 +47,11 @@ public final class Invocation {
         connection?.answer(message, Failure(name: name, message: text))
     }
 
+    /// Sends together what `body` sends, the answer too: see ``Connection/batch(_:)``.
+    public func batch(_ body: () -> Void) {
+        if let connection { connection.batch(body) } else { body() }
+    }
+
     private func claim() -> Bool {
         guard !answered else { return false }
         answered = true

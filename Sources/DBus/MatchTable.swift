@@ -70,19 +70,23 @@ final class MatchTable {
 
     // MARK: Rules at the bus
 
-    /// Adds the rule without waiting (`dbus_bus_add_match`), or another reference to it.
+    /// Adds the rule without waiting for the bus, or another reference to it.
     func hold(_ rule: MatchRule) {
         let count = holds[rule, default: 0]
         holds[rule] = count + 1
-        guard count == 0, let connection, connection.isOpen, let text = rule.text else { return }
-        dbus_bus_add_match(connection.raw, text, nil)
+        if count == 0 { tell("AddMatch", rule) }
     }
 
     func release(_ rule: MatchRule) {
         guard let count = holds[rule] else { return }
         holds[rule] = count > 1 ? count - 1 : nil
-        guard count == 1, let connection, connection.isOpen, let text = rule.text else { return }
-        dbus_bus_remove_match(connection.raw, text, nil)
+        if count == 1 { tell("RemoveMatch", rule) }
+    }
+
+    private func tell(_ member: String, _ rule: MatchRule) {
+        guard let text = rule.text, let call = try? Connection.busCall(member, [.string(text)]) else { return }
+        call.noReplyExpected = true
+        connection?.send(call)
     }
 
     // MARK: Subscribers

@@ -1,25 +1,85 @@
 import CDBus
 import Glibc
 
-/// One D-Bus message; owns one reference to it (`DBusMessage`).
+/// One D-Bus message: one that came, or one of ours that is on its way.
+///
+/// One that came is libdbus's (`DBusMessage`), of which this owns a reference. One of ours is kept as words and bytes
+/// until it is sent; libdbus makes its own of it only where it is asked for (``raw``).
 public final class Message {
     public enum Kind: Sendable { case methodCall, methodReturn, error, signal, other }
 
-    package let raw: OpaquePointer
+    /// Present until libdbus has made its own of it.
+    private var draft: Draft?
+    private var owned: OpaquePointer?
     /// Why the message cannot be sent: a value that is no value of its type was appended.
     public private(set) var failure: Failure?
+    /// 0 until it is sent.
+    private var sentSerial: UInt32 = 0
 
     /// Takes over one reference.
-    package init(owning raw: OpaquePointer) { self.raw = raw }
+    package init(owning raw: OpaquePointer) { owned = raw }
 
     /// Takes a reference of its own.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }
 
-    deinit { dbus_message_unref(raw) }
+    /// The names must be valid.
+    init(_ draft: Draft) { self.draft = draft }
+
+    deinit { if let owned { dbus_message_unref(owned) } }
+
+    /// libdbus's own of it. What is changed from then on is changed there.
+    package var raw: OpaquePointer {
+        if let owned { return owned }
+        let made = demarshalled() ?? dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL)
+        guard let made else { fatalError("dbus: out of memory") }
+        draft = nil
+        owned = made
+        return made
+    }
+
+    private func demarshalled() -> OpaquePointer? {
+        var bytes: [UInt8] = []
+        do throws(Failure) {
+            // A serial must be there; it is given anew when the message is sent.
+            try draft?.write(serial: 1, to: &bytes)
+        } catch {
+            failure = failure ?? error
+        }
+        let made = Failure.catching { error in
+            bytes.withUnsafeBytes { buffer in
+                dbus_message_demarshal(
+                    buffer.bindMemory(to: CChar.self).baseAddress, Int32(clamping: buffer.count), error)
+            }
+        }
+        guard let message = made.result else {
+            failure = failure ?? made.failure ?? .noMemory
+            return nil
+        }
+        dbus_message_set_serial(message, sentSerial)
+        return message
+    }
+
+    /// The message on the wire, appended to `bytes`; its serial, which is `new` where it had none yet.
+    func write(to bytes: inout [UInt8], serial new: UInt32) throws(Failure) -> UInt32 {
+        if let failure { throw failure }
+        let serial = serial == 0 ? new : serial
+        if let draft {
+            try draft.write(serial: serial, to: &bytes)
+            sentSerial = serial
+        } else {
+            if self.serial == 0 { dbus_message_set_serial(raw, serial) }
+            var pointer: UnsafeMutablePointer<CChar>?
+            var count: Int32 = 0
+            guard dbus_message_marshal(raw, &pointer, &count) != 0, let pointer else { throw .noMemory }
+            bytes.append(contentsOf: UnsafeRawBufferPointer(start: pointer, count: Int(count)))
+            dbus_free(pointer)
+        }
+        return serial
+    }
 
     // MARK: Making
 
-    /// A call (`dbus_message_new_method_call`). Throws InvalidArgs where a name or the path is malformed.
+    /// A call. Throws InvalidArgs where a name or the path is malformed.
     ///
     /// Without an interface the other end finds the member by its name alone.
     public static func methodCall(
@@ -27,15 +87,22 @@ public final class Message {
     ) throws(Failure) -> Message {
         if let destination, !Syntax.isBusName(destination) { throw .invalidArgs("Not a bus name") }
         try check(path: path, interface: interface, member: member)
-        guard let raw = dbus_message_new_method_call(destination, path, interface, member) else { throw .noMemory }
-        return Message(owning: raw)
+        var draft = Draft(.methodCall)
+        draft.destination = destination
+        draft.path = path
+        draft.interface = interface
+        draft.member = member
+        return Message(draft)
     }
 
-    /// A signal (`dbus_message_new_signal`), to everyone who asked for it unless a ``destination`` is set.
+    /// A signal, to everyone who asked for it unless a ``destination`` is set.
     public static func signal(path: String, interface: String, member: String) throws(Failure) -> Message {
         try check(path: path, interface: interface, member: member)
-        guard let raw = dbus_message_new_signal(path, interface, member) else { throw .noMemory }
-        return Message(owning: raw)
+        var draft = Draft(.signal)
+        draft.path = path
+        draft.interface = interface
+        draft.member = member
+        return Message(draft)
     }
 
     private static func check(path: String, interface: String?, member: String) throws(Failure) {
@@ -48,19 +115,23 @@ public final class Message {
         guard Syntax.isMember(member) else { throw .invalidArgs("Not a member name") }
     }
 
-    /// An empty answer to this call (`dbus_message_new_method_return`). The call must have been sent or received.
-    public func reply() -> Message {
-        precondition(serial != 0, "a reply to a message that nobody has sent")
-        guard let reply = dbus_message_new_method_return(raw) else { fatalError("dbus: out of memory") }
-        return Message(owning: reply)
+    /// An empty answer to this call, which must have been sent or received.
+    public func reply() -> Message { answer(.methodReturn) }
+
+    /// An error in answer to this call. A malformed name becomes `…Error.Failed`.
+    public func error(name: String, text: String) -> Message {
+        let error = answer(.error)
+        error.draft?.errorName = Syntax.isErrorName(name) ? name : Failure.Name.failed
+        error.append([.string(text)])
+        return error
     }
 
-    /// An error in answer to this call (`dbus_message_new_error`). A malformed name becomes `…Error.Failed`.
-    public func error(name: String, text: String) -> Message {
+    private func answer(_ kind: Draft.Kind) -> Message {
         precondition(serial != 0, "a reply to a message that nobody has sent")
-        let name = Syntax.isErrorName(name) ? name : Failure.Name.failed
-        guard let error = dbus_message_new_error(raw, name, text) else { fatalError("dbus: out of memory") }
-        return Message(owning: error)
+        var draft = Draft(kind)
+        draft.destination = sender
+        draft.replySerial = serial
+        return Message(draft)
     }
 
     // MARK: Header
@@ -76,7 +147,7 @@ public final class Message {
     }
 
     /// The unique name of who sent it, as the bus vouches for it; nil on a message that was made here.
-    public var sender: String? { text(dbus_message_get_sender(raw)) }
+    public var sender: String? { draft == nil ? text(dbus_message_get_sender(raw)) : nil }
     public var path: String? { text(dbus_message_get_path(raw)) }
     public var interface: String? { text(dbus_message_get_interface(raw)) }
     public var member: String? { text(dbus_message_get_member(raw)) }
@@ -84,46 +155,61 @@ public final class Message {
     /// The types of all arguments, one after the other; empty without arguments.
     public var signature: String { text(dbus_message_get_signature(raw)) ?? "" }
     /// 0 until it is sent.
-    public var serial: UInt32 { dbus_message_get_serial(raw) }
+    public var serial: UInt32 { owned.map { dbus_message_get_serial($0) } ?? sentSerial }
     /// The serial of the call that this answers; 0 for calls and signals.
     public var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
 
     /// Who it is for; nil is the other end of the connection, or everyone for a signal. A malformed name sets ``failure``.
     public var destination: String? {
-        get { text(dbus_message_get_destination(raw)) }
+        get { draft.map(\.destination) ?? text(dbus_message_get_destination(raw)) }
         set {
             guard newValue.map(Syntax.isBusName) ?? true else {
                 failure = failure ?? .invalidArgs("Not a bus name")
                 return
             }
-            if dbus_message_set_destination(raw, newValue) == 0 { failure = failure ?? .noMemory }
+            if draft != nil {
+                draft?.destination = newValue
+            } else if dbus_message_set_destination(raw, newValue) == 0 {
+                failure = failure ?? .noMemory
+            }
         }
     }
 
     /// Whether the caller does not want an answer.
     public var noReplyExpected: Bool {
-        get { dbus_message_get_no_reply(raw) != 0 }
-        set { dbus_message_set_no_reply(raw, newValue ? 1 : 0) }
+        get { draft?.noReplyExpected ?? (dbus_message_get_no_reply(raw) != 0) }
+        set {
+            if draft == nil {
+                dbus_message_set_no_reply(raw, newValue ? 1 : 0)
+            } else {
+                draft?.noReplyExpected = newValue
+            }
+        }
     }
 
     /// Whether the bus may start the destination for this message. True unless set.
     public var autoStart: Bool {
-        get { dbus_message_get_auto_start(raw) != 0 }
-        set { dbus_message_set_auto_start(raw, newValue ? 1 : 0) }
+        get { draft.map { !$0.noAutoStart } ?? (dbus_message_get_auto_start(raw) != 0) }
+        set {
+            if draft == nil {
+                dbus_message_set_auto_start(raw, newValue ? 1 : 0)
+            } else {
+                draft?.noAutoStart = !newValue
+            }
+        }
     }
 
     private func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
 
     // MARK: Body
 
-    /// Appends arguments. Strings end at a NUL; any other invalid value sets ``failure`` and the message is not sent.
+    /// Appends arguments to a message that is being made. Strings end at a NUL; any other invalid value sets ``failure``
+    /// and the message is not sent.
     public func append(_ values: [Value]) {
         guard failure == nil, !values.isEmpty else { return }
-        var iterator = DBusMessageIter()
-        dbus_message_iter_init_append(raw, &iterator)
-        var writer = MessageWriter()
+        precondition(draft != nil, "a message that was read already takes no more arguments")
         do throws(Failure) {
-            for value in values { try writer.append(value, to: &iterator) }
+            try draft?.append(values)
         } catch {
             failure = error
         }
@@ -131,7 +217,7 @@ public final class Message {
 
     /// The arguments. Throws InvalidArgs for file descriptors and LimitsExceeded for more than a million values.
     public func arguments() throws(Failure) -> [Value] {
-        // An abandoned container leaves the body unreadable.
+        // Half of a value may have been written.
         if let failure { throw failure }
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return [] }

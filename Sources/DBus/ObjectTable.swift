@@ -2,8 +2,8 @@ import CDBus
 
 /// The objects of one connection and the dispatch of calls to them.
 ///
-/// Serves Introspectable and Properties on every exported path and on the paths above it, ObjectManager where enabled;
-/// libdbus serves Peer, on any path. An exported object is kept alive until its path is removed.
+/// Serves Introspectable and Properties on every exported path and on the paths above it, ObjectManager where enabled,
+/// Peer on any path. An exported object is kept alive until its path is removed.
 public final class ObjectTable {
     struct Binding {
         let object: AnyObject
@@ -160,10 +160,11 @@ public final class ObjectTable {
 
     private func dispatch(_ call: Message, on connection: Connection) throws(Failure) {
         guard let path = call.path, let member = call.member else { throw .unknownMethod("A call without a name") }
-        guard let node = nodes[path] ?? (children[path] == nil ? nil : emptyNode) else {
+        let interface = call.interface
+        guard let node = nodes[path] ?? (interface != Names.peer && children[path] == nil ? nil : emptyNode) else {
             throw unknownObject?(path) ?? .unknownObject("No object at \(Syntax.shortened(path))")
         }
-        guard let interface = call.interface else {
+        guard let interface else {
             for binding in node.bindings {
                 if let method = binding.table.methods[member] {
                     return try invoke(method, of: binding, path, call, on: connection)

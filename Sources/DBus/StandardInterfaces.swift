@@ -1,7 +1,6 @@
 import CDBus
 
-/// `org.freedesktop.DBus.Properties`, `.Introspectable`, `.ObjectManager`, and `.Peer` for calls without an interface:
-/// libdbus serves those with one before any filter sees them.
+/// `org.freedesktop.DBus.Properties`, `.Introspectable`, `.ObjectManager` and `.Peer`.
 enum StandardInterfaces {
     static let names = [Names.properties, Names.introspectable, Names.objectManager, Names.peer]
 

@@ -147,12 +147,14 @@ extension Invocation {
 
     /// Answers with nothing, or with the refusal.
     func answer(_ service: any SessionService, _ body: () throws(SessionError) -> Void) {
-        do throws(SessionError) {
-            try body()
-            reply()
-            service.announce()
-        } catch {
-            fail(error)
+        batch {
+            do throws(SessionError) {
+                try body()
+                reply()
+                service.announce()
+            } catch {
+                fail(error)
+            }
         }
     }
 

@@ -104,15 +104,17 @@ public final class SessionObject {
         -> Interface<SessionObject>.Method
     {
         .init(name, signature) { object, call in
-            do throws(Failure) {
-                try refusing { () throws(SessionError) in
-                    try object.service.authorize(object.id, caller: call.sender)
+            call.batch {
+                do throws(Failure) {
+                    try refusing { () throws(SessionError) in
+                        try object.service.authorize(object.id, caller: call.sender)
+                    }
+                    try body(object, call)
+                    call.reply()
+                    object.service.announce()
+                } catch {
+                    call.fail(name: error.name, message: error.message)
                 }
-                try body(object, call)
-                call.reply()
-                object.service.announce()
-            } catch {
-                call.fail(name: error.name, message: error.message)
             }
         }
     }

@@ -81,8 +81,10 @@ final class Daemon {
 
     /// The one way into the core for facts.
     func submit(_ event: Event) {
-        _ = decide(event)
-        announce()
+        connection.batch {
+            _ = decide(event)
+            announce()
+        }
     }
 
     /// The one way into the core for requests. What the answer itself says is announced after it, by ``announce()``.
@@ -125,6 +127,7 @@ final class Daemon {
                 if told > 1 { state?.noteTold(told) }
                 CrashPoint.pass("told-noted")
                 carryOut(effect, of: decision)
+                connection.push()
                 CrashPoint.pass("told")
             } else {
                 carryOut(effect, of: decision)

@@ -32,10 +32,7 @@ import Testing
 
     @Test func blockingCall_isAnsweredByTheBus() throws {
         let world = try World()
-        let message = try Message.methodCall(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-            member: "NameHasOwner")
-        message.append([.string(world.service.uniqueName)])
+        let message = try world.busMessage("NameHasOwner", [.string(world.service.uniqueName)])
         #expect(try world.client.callAndWait(message, timeout: 10) == [.bool(true)])
         let wrong = try Message.methodCall(
             destination: "org.example.Nobody", path: "/", interface: "a.b", member: "C")
@@ -154,6 +151,43 @@ import Testing
         }
         try world.wait { done }
         try world.settle()
+    }
+
+    @Test func busThatStands_takesEverythingInOrderOnceItGoesOn() throws {
+        let world = try World()
+        world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])
+        // Several times what a socket holds, in messages of every length.
+        let texts = (0..<3_000).map { String(repeating: "x", count: $0) }
+        var answers: [Result<[Value], Failure>] = []
+        world.bus.suspend()
+        for text in texts {
+            world.client.call(try world.message("Echo", [.variant(.string(text))])) { answers.append($0) }
+        }
+        // The loop is not held up by what cannot be written.
+        var isFree = false
+        world.loop.later { isFree = true }
+        try world.wait { isFree }
+        world.bus.resume()
+        try world.wait { answers.count == texts.count }
+        #expect(answers == texts.map { .success([.variant(.string($0))]) })
+        #expect(try world.client.callAndWait(world.busMessage("NameHasOwner", [.string(World.name)])) == [.bool(false)])
+    }
+
+    @Test func batch_isSentWhenItIsOver_orPushed() throws {
+        let world = try World()
+        var heard: [String] = []
+        let subscription = world.client.subscribe(path: World.path) { heard.append($0.member ?? "") }
+        try world.settle()
+        world.service.batch {
+            for member in ["A", "B"] { world.service.objects.emit(path: World.path, interface: "a.b", member: member) }
+            world.service.push()
+            world.service.batch { world.service.objects.emit(path: World.path, interface: "a.b", member: "C") }
+            world.loop.iterate(timeout: World.watchdog) { heard.count >= 2 }
+            #expect(heard == ["A", "B"])
+        }
+        try world.wait { heard.count == 3 }
+        #expect(heard == ["A", "B", "C"])
+        withExtendedLifetime(subscription) {}
     }
 
     @Test func answerFromAStranger_isIgnored() throws {

@@ -36,6 +36,14 @@ final class World {
         return message
     }
 
+    func busMessage(_ member: String, _ arguments: [Value]) throws -> Message {
+        let bus = "org.freedesktop.DBus"
+        let message = try Message.methodCall(
+            destination: bus, path: "/org/freedesktop/DBus", interface: bus, member: member)
+        message.append(arguments)
+        return message
+    }
+
     func answer(to message: Message, from connection: Connection? = nil) throws -> Result<[Value], Failure> {
         var answers: [Result<[Value], Failure>] = []
         (connection ?? client).call(message, timeout: Self.watchdog) { answers.append($0) }
