@@ -66,6 +66,10 @@ let package = Package(
             // The contract's source, embedded: Interfaces is a link to data/dbus.
             resources: interfaces.map { .embedInCode("Interfaces/org.sessiond1.\($0).xml") }),
 
+        // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
+        room("MediaControl", []),
+        room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
+
         // Adapters; none imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
         room("GStreamerBackend", path: "Sources/Backends/GStreamer", ["CGStreamer", "EventLoop", "PluginAPI"]),
@@ -79,6 +83,7 @@ let package = Package(
             "sessiond",
             [
                 "SessionManager", "State", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
+                "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
@@ -114,6 +119,7 @@ let package = Package(
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),
+        tests("MediaControlTests", ["MediaControl", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(

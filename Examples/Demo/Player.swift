@@ -19,7 +19,7 @@ final class Player {
         process = try Child(
             try builtProduct(named: "sessiond-player"), ["--name", name] + arguments + ["file://" + file],
             environment: stage.environment)
-        busName = "org.mpris.MediaPlayer2.sessiond.instance\(process.processID)"
+        busName = "org.mpris.MediaPlayer2.sessiond_player.instance\(process.processID)"
         try listen()
     }
 

@@ -1,3 +1,5 @@
+import EventLoop
+
 /// Who a peer on the bus is, as the bus has it from the kernel.
 public struct Credentials: Hashable, Sendable {
     public let processID: UInt32?
@@ -17,18 +19,31 @@ extension Connection {
     ///
     /// Does not wait for the bus (AddMatch); the bus handles it before whatever is sent from here afterwards. With a
     /// well-known name as `sender`, only signals of whoever owns it at that moment are handed over. A malformed part
-    /// matches nothing. Identical subscriptions share one rule.
+    /// matches nothing. `arg0Namespace` is a bus name: the first argument is that name, or begins with it and a dot.
+    /// Identical subscriptions share one rule.
     public func subscribe(
         path: String? = nil, interface: String? = nil, member: String? = nil, sender: String? = nil,
-        arg0: String? = nil, _ handler: @escaping (Message) -> Void
+        arg0: String? = nil, arg0Namespace: String? = nil, _ handler: @escaping (Message) -> Void
     ) -> Subscription {
-        let rule = MatchRule(path: path, interface: interface, member: member, sender: sender, arg0: arg0)
+        let rule = MatchRule(
+            path: path, interface: interface, member: member, sender: sender, arg0: arg0, arg0Namespace: arg0Namespace)
         return matches.subscribe(rule, handler)
     }
 
     /// Calls once, from the loop, when the name has no owner any more, or has none already.
     public func watchName(_ name: String, vanished: @escaping () -> Void) -> Subscription {
         names.watch(name, vanished: vanished)
+    }
+
+    /// Calls a method of the bus itself; the answer comes from the loop, once.
+    public func askBus(
+        _ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void
+    ) {
+        do throws(Failure) {
+            call(try Self.busCall(member, arguments), reply)
+        } catch {
+            loop.later { reply(.failure(error)) }
+        }
     }
 
     /// Asks the bus who is behind a name (`GetConnectionCredentials`); answers once, from the loop.

@@ -246,15 +246,6 @@ public final class Connection {
         return message
     }
 
-    /// Asks the bus something; the answer comes from the loop.
-    func askBus(_ member: String, _ arguments: [Value], _ reply: @escaping (Result<[Value], Failure>) -> Void) {
-        do throws(Failure) {
-            call(try Self.busCall(member, arguments), reply)
-        } catch {
-            loop.later { reply(.failure(error)) }
-        }
-    }
-
     // MARK: Receiving
 
     func scheduleDispatch() {

@@ -8,6 +8,7 @@ public final class Invocation {
     /// The caller's unique name, as the bus vouches for it; empty only without a bus between.
     public let sender: String
     public let path: String
+    /// Empty where a relayed call named none.
     public let interface: String
     public let member: String
     /// Of the types that the method declared.

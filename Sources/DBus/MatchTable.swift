@@ -7,18 +7,21 @@ struct MatchRule: Hashable {
     var member: String?
     var sender: String?
     var arg0: String?
+    /// The first argument is that name, or one below it (`arg0namespace`).
+    var arg0Namespace: String?
 
     /// As the bus reads it; nil where a part is malformed, so that no signal can ever match.
     var text: String? {
         guard path.map(Syntax.isPath) ?? true, interface.map(Syntax.isInterface) ?? true,
             member.map(Syntax.isMember) ?? true, sender.map(Syntax.isBusName) ?? true,
-            arg0.map({ !$0.utf8.contains(0) }) ?? true
+            arg0.map({ !$0.utf8.contains(0) }) ?? true, arg0Namespace.map(Syntax.isBusName) ?? true
         else { return nil }
         var text = "type='signal'"
         if let sender { text += ",sender='\(sender)'" }
         if let path { text += ",path='\(path)'" }
         if let interface { text += ",interface='\(interface)'" }
         if let member { text += ",member='\(member)'" }
+        if let arg0Namespace { text += ",arg0namespace='\(arg0Namespace)'" }
         if let arg0 {
             // Inside quotes nothing but a quote needs escaping, and it cannot be escaped inside.
             text += ",arg0='"
@@ -143,6 +146,11 @@ final class MatchTable {
     private func wants(_ rule: MatchRule, _ signal: Message) -> Bool {
         if let member = rule.member, dbus_message_has_member(signal.raw, member) == 0 { return false }
         if let interface = rule.interface, dbus_message_has_interface(signal.raw, interface) == 0 { return false }
+        if let namespace = rule.arg0Namespace {
+            guard let name = signal.firstString, name == namespace || name.hasPrefix(namespace + ".") else {
+                return false
+            }
+        }
         guard let sender = rule.sender else { return true }
         if dbus_message_has_sender(signal.raw, sender) != 0 { return true }
         guard let owner = connection?.names.owner(of: sender) else { return false }

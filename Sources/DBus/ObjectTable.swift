@@ -29,9 +29,19 @@ public final class ObjectTable {
     /// Asked before a call to an unknown path is answered with UnknownObject; nil leaves it at that.
     public var unknownObject: ((String) -> Failure?)?
 
+    /// Paths whose calls are somebody else's to answer.
+    private var relays: [String: (Invocation) -> Void] = [:]
+
     init() {}
 
     // MARK: Exporting
+
+    /// Hands every call to that path over as it comes, whatever its interface, Properties and Introspectable included
+    /// but not Peer; the handler answers now or later. Nothing may be exported there.
+    public func relay(path: String, _ handler: @escaping (Invocation) -> Void) {
+        precondition(Syntax.isPath(path) && nodes[path] == nil, "not an object path, or one in use")
+        relays[path] = handler
+    }
 
     /// Adds interfaces at a path; exporting again at the same path adds to it, also with another object.
     ///
@@ -161,6 +171,13 @@ public final class ObjectTable {
     private func dispatch(_ call: Message, on connection: Connection) throws(Failure) {
         guard let path = call.path, let member = call.member else { throw .unknownMethod("A call without a name") }
         let interface = call.interface
+        if let relay = relays[path], interface != Names.peer {
+            let arguments = try call.arguments()
+            return relay(
+                Invocation(
+                    call, on: connection, path: path, interface: interface ?? "", member: member,
+                    arguments: arguments))
+        }
         guard let node = nodes[path] ?? (interface != Names.peer && children[path] == nil ? nil : emptyNode) else {
             throw unknownObject?(path) ?? .unknownObject("No object at \(Syntax.shortened(path))")
         }

@@ -73,11 +73,13 @@ public struct SettingKey: Sendable {
             },
             get: { settings in settings.roles.sorted { $0.key < $1.key }.map { ($0.key, $0.value.words) } }),
 
-        SettingKey(
-            section: "mpris", key: "pause", kind: .onOff,
-            meaning: "Whether players that are interrupted are paused and resumed through MPRIS.",
-            set: { settings, entry throws(KeyFileError) in settings.mpris.pause = try entry.isOn() },
-            get: { [("pause", $0.mpris.pause ? "on" : "off")] }),
+        switched(
+            "mpris", "pause", \.mpris.pause,
+            "Whether players that are interrupted are paused and resumed through MPRIS."),
+        switched(
+            "mpris", "media-keys", \.mpris.mediaKeys,
+            "Whether the player in front by the rules is also org.mpris.MediaPlayer2.sessiond on the bus, so that "
+                + "media keys, headset buttons and playerctl reach it."),
 
         holders("privileges", "call", \.privileges.call, "Who may take the class call."),
         holders("privileges", "alert", \.privileges.alert, "Who may take the class alert."),
@@ -112,6 +114,15 @@ public struct SettingKey: Sendable {
             section: section, key: key, kind: .integer(range), meaning: meaning,
             set: { settings, entry throws(KeyFileError) in settings[keyPath: path] = try entry.integer(in: range) },
             get: { [(key, "\($0[keyPath: path])")] })
+    }
+
+    private static func switched(
+        _ section: String, _ key: String, _ path: Path<Bool>, _ meaning: String
+    ) -> SettingKey {
+        SettingKey(
+            section: section, key: key, kind: .onOff, meaning: meaning,
+            set: { settings, entry throws(KeyFileError) in settings[keyPath: path] = try entry.isOn() },
+            get: { [(key, $0[keyPath: path] ? "on" : "off")] })
     }
 
     private static func word<Word: RawRepresentable<String> & CaseIterable & Sendable>(

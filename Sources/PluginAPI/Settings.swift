@@ -65,6 +65,8 @@ public struct Settings: Sendable, Hashable {
     public struct MPRIS: Sendable, Hashable {
         /// Pause and resume players that are interrupted through MPRIS.
         public var pause = true
+        /// Whether the player in front is `org.mpris.MediaPlayer2.sessiond`.
+        public var mediaKeys = true
     }
 
     /// Who may take a privileged class.

@@ -32,7 +32,7 @@ final class PluginProcess {
 
         fileprivate func busName(_ process: pid_t) -> String {
             switch self {
-            case .player: "org.mpris.MediaPlayer2.sessiond.instance\(process)"
+            case .player: "org.mpris.MediaPlayer2.sessiond_player.instance\(process)"
             case .recorder: "org.sessiond1.Recorder.instance\(process)"
             }
         }

@@ -42,7 +42,7 @@ func play(_ arguments: PluginArguments) throws(Failure) -> Int32 {
             host.quit(1, ending: player)
         }
     }
-    try host.claim("org.mpris.MediaPlayer2.sessiond.instance\(PluginHost.processID)")
+    try host.claim("org.mpris.MediaPlayer2.sessiond_player.instance\(PluginHost.processID)")
     if let id = arguments.pluginID {
         host.register(id, kind: .player, object: PlayerPlugin.objectPath, name: arguments.session.name)
     }

@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Logging
+import MediaPlayers
 import PluginAPI
 import PulseBackend
 import SessionBus
@@ -32,13 +33,19 @@ final class Daemon {
     var audio: AudioServer?
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
+    private var players: MediaPlayers?
+    private var playerRules: PlayerRules?
     /// Nil where nothing can be kept for a restart.
     var state: StateFile?
     private var announcements: [Effect] = []
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
-    init(_ settings: Settings, loop: EventLoop, connection: Connection, log: Logger) {
+    /// The bus whose MPRIS players are looked after; nil on a system bus, which has none.
+    private let playerBus: BusAddress?
+
+    init(_ settings: Settings, loop: EventLoop, connection: Connection, playerBus: BusAddress?, log: Logger) {
+        self.playerBus = playerBus
         self.settings = settings
         self.loop = loop
         self.connection = connection
@@ -61,12 +68,19 @@ final class Daemon {
         audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
         for (id, record) in records { audio?.sessionCreated(id, process: record.processID) }
         audio?.start()
+        guard let bus = playerBus else { return }
+        let rules = PlayerRules(self)
+        playerRules = rules
+        players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)
+        players?.onNotice = { [log] in log.notice("\($0)") }
+        players?.start()
     }
 
     /// Leaves the bus and the audio server as it found them.
     func stop() {
         CrashPoint.pass("exiting")
         plugins?.stop()
+        players?.stop()
         audio = nil
         connection.close()
     }
@@ -77,6 +91,7 @@ final class Daemon {
         history = History(capacity: settings.limits.history, keeping: history)
         submit(.settingsChanged(Arbiter.Settings(settings)))
         managerObject?.propertiesChanged(["Ducking"])
+        players?.reload(MediaPlayers.Settings(settings))
     }
 
     /// The one way into the core for facts.
@@ -134,6 +149,7 @@ final class Daemon {
             }
         }
         CrashPoint.pass("before-reply")
+        if decision.isNoteworthy { players?.sessionsChanged() }
     }
 
     /// Puts a session on the bus.

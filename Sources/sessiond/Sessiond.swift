@@ -43,7 +43,8 @@ enum Sessiond {
             complain("sessiond: no \(arguments.isSystem ? "system" : "session") bus: \(error.message)\n")
             return 69
         }
-        let daemon = Daemon(settings, loop: loop, connection: connection, log: log)
+        let daemon = Daemon(
+            settings, loop: loop, connection: connection, playerBus: arguments.isSystem ? nil : .session, log: log)
         connection.onDisconnect = { [unowned loop] in
             log.error("the bus is gone")
             loop.quit(69)

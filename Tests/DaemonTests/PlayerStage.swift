@@ -36,7 +36,8 @@ final class PlayerStage {
     func player(_ arguments: [String] = []) throws -> PluginProgram {
         let child = try program("sessiond-player", arguments)
         return try PluginProgram(
-            child, "org.mpris.MediaPlayer2.sessiond.instance\(child.processID)", ObjectPath.player, BusName.player,
+            child, "org.mpris.MediaPlayer2.sessiond_player.instance\(child.processID)", ObjectPath.player,
+            BusName.player,
             daemon)
     }
 

@@ -1,0 +1,133 @@
+public import DBus
+import EventLoop
+public import MediaControl
+
+/// What the daemon knows of the sessions that players belong to.
+public protocol PlayerPolicy: AnyObject {
+    /// What the rules want of it now.
+    func demand(of player: Player) -> Demand
+    /// Whether its sound belongs to the now-playing session.
+    func isNowPlaying(_ player: Player) -> Bool
+    /// A person started it by hand while its session was interrupted: that takes the sound back, as far as it may.
+    func takeBack(_ player: Player)
+    /// It left the bus.
+    func gone(_ player: Player)
+}
+
+/// The MPRIS players of a bus: paused and resumed as the rules want, and the one in front under one name.
+///
+/// On the loop of the connection; asks no player for anything that has to be waited for.
+public final class MediaPlayers {
+    /// What the settings say.
+    public struct Settings: Sendable, Hashable {
+        /// Whether players are paused and resumed.
+        public var pauses: Bool
+        /// Whether the one in front is `org.mpris.MediaPlayer2.sessiond`.
+        public var servesMediaKeys: Bool
+        /// Microseconds after which what was paused stays paused; 0: never too old.
+        public var maxAge: UInt64
+
+        public init(pauses: Bool, servesMediaKeys: Bool, maxAge: UInt64) {
+            self.pauses = pauses
+            self.servesMediaKeys = servesMediaKeys
+            self.maxAge = maxAge
+        }
+    }
+
+    private let watch: PlayerWatch
+    private let name: FrontName
+    private let policy: any PlayerPolicy
+    private var book = PauseBook<String>()
+    private var settings: Settings
+    private let loop: EventLoop
+    private var isScheduled = false
+    /// Something worth a line in the log.
+    public var onNotice: ((String) -> Void)?
+
+    /// `address`: the connection's bus, on which the name of the one in front has a connection of its own.
+    public init(_ connection: Connection, _ address: BusAddress, _ settings: Settings, _ policy: any PlayerPolicy) {
+        watch = PlayerWatch(connection)
+        name = FrontName(address, connection.loop)
+        loop = connection.loop
+        self.policy = policy
+        self.settings = settings
+        book.maxAge = settings.maxAge
+        watch.onFacts = { [unowned self] player in
+            guard let facts = player.facts else { return }
+            carryOut(book.told(facts, by: player.id, at: MonotonicClock.now()))
+            reconsider()
+        }
+        watch.onGone = { [unowned self] player in
+            book.forget(player.id)
+            policy.gone(player)
+            reconsider()
+        }
+        watch.onFrontNameFree = { [unowned self] in name.retry() }
+        name.onTouch = { [unowned self] player in book.touched(player) }
+        name.onTaken = { [unowned self] owner in onNotice?("the media keys' name is owned by \(owner)") }
+    }
+
+    /// Looks for players, and goes on hearing of them.
+    public func start() { watch.start() }
+
+    /// Gives the name back.
+    public func stop() { name.close() }
+
+    public func reload(_ settings: Settings) {
+        self.settings = settings
+        book.maxAge = settings.maxAge
+        reconsider()
+    }
+
+    /// The sessions are not as they were: looked at once this turn of the loop is over, so that nobody's answer waits
+    /// for it. Costs nothing where there is no player.
+    public func sessionsChanged() {
+        guard !watch.players.isEmpty, !isScheduled else { return }
+        isScheduled = true
+        loop.later { [weak self] in
+            self?.isScheduled = false
+            self?.reconsider()
+        }
+    }
+
+    private func reconsider() {
+        let players = watch.players.values.filter { $0.facts != nil }
+        let now = MonotonicClock.now()
+        for player in players {
+            carryOut(book.demand(settings.pauses ? policy.demand(of: player) : .free, of: player.id, at: now))
+        }
+        name.show(settings.servesMediaKeys ? front(of: players) : nil)
+    }
+
+    private func front(of players: [Player]) -> String? {
+        FrontPlayer.choose(
+            players.lazy.filter { $0.facts?.canControl == true }.map { [policy] player in
+                .init(
+                    player.id, player.facts?.status ?? .stopped, isNowPlaying: policy.isNowPlaying(player),
+                    order: player.order)
+            })
+    }
+
+    private func carryOut(_ commands: [PauseBook<String>.Command]) {
+        for command in commands {
+            switch command {
+            case .ask(let id):
+                watch.ask(id) { [weak self] facts in
+                    guard let self else { return }
+                    self.carryOut(self.book.answered(id, facts, at: MonotonicClock.now()))
+                }
+            case .pause(let id):
+                watch.tell(id, "Pause") { [weak self] succeeded in
+                    guard let self else { return }
+                    self.carryOut(self.book.pauseEnded(id, succeeded: succeeded, at: MonotonicClock.now()))
+                }
+            case .play(let id):
+                watch.tell(id, "Play") { [weak self] succeeded in
+                    guard let self else { return }
+                    self.carryOut(self.book.playEnded(id, succeeded: succeeded, at: MonotonicClock.now()))
+                }
+            case .takeBack(let id): if let player = watch.players[id] { policy.takeBack(player) }
+            }
+        }
+    }
+}

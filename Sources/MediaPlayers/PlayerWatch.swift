@@ -1,0 +1,136 @@
+import DBus
+import MediaControl
+
+/// The players on a bus and what they say of themselves. Hears of names and of changed properties, never asks twice
+/// what it was told, and holds nothing where there is no player.
+final class PlayerWatch {
+    /// Anybody on the bus may call himself a player.
+    private static let limit = 128
+
+    private let connection: Connection
+    private(set) var players: [String: Player] = [:]
+    private var names: [String: String] = [:]
+    private var subscriptions: [String: Subscription] = [:]
+    private var appearances: Subscription?
+    private var order: UInt64 = 0
+
+    /// A player answered for the first time, or told of a change.
+    var onFacts: ((Player) -> Void)?
+    /// It left the bus.
+    var onGone: ((Player) -> Void)?
+    /// ``MPRIS/front`` has no owner any more.
+    var onFrontNameFree: (() -> Void)?
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func start() {
+        appearances = connection.subscribe(
+            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            sender: "org.freedesktop.DBus", arg0Namespace: MPRIS.namespace
+        ) { [weak self] signal in
+            guard let values = try? signal.arguments(), values.count == 3, let name = values[0].stringValue,
+                let owner = values[2].stringValue
+            else { return }
+            self?.owns(name, owner.isEmpty ? nil : owner)
+        }
+        // Asked after the rule is added: whatever changes from here on is seen one way or the other.
+        connection.askBus("ListNames") { [weak self] answer in
+            let names = (try? answer.get())?.first?.stringsValue ?? []
+            for name in names where name.hasPrefix(MPRIS.namespace + ".") { self?.find(name) }
+        }
+    }
+
+    /// How it is now, from itself; nil where it does not say so in time. What it says is told of, too.
+    func ask(_ id: String, _ reply: @escaping (PlayerFacts?) -> Void) {
+        connection.call(player: id, MPRIS.properties, "GetAll", [.string(MPRIS.player)]) { [weak self] answer in
+            guard let self, let values = (try? answer.get())?.first?.asProperties, self.players[id] != nil else {
+                return reply(nil)
+            }
+            var facts = self.players[id]?.facts ?? PlayerFacts()
+            facts.merge(values)
+            self.take(facts, id)
+            reply(facts)
+        }
+    }
+
+    /// Calls a method without arguments; says whether the player did it.
+    func tell(_ id: String, _ member: String, _ reply: @escaping (Bool) -> Void) {
+        connection.call(player: id, MPRIS.player, member) { answer in
+            if case .success = answer { reply(true) } else { reply(false) }
+        }
+    }
+
+    // MARK: Names
+
+    private func find(_ name: String) {
+        connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
+            // Told by a signal meanwhile, or gone.
+            guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
+            self.owns(name, owner)
+        }
+    }
+
+    private func owns(_ name: String, _ owner: String?) {
+        guard !MPRIS.mirrors.contains(name) else {
+            if name == MPRIS.front, owner == nil { onFrontNameFree?() }
+            return
+        }
+        let short = String(name.dropFirst(MPRIS.namespace.utf8.count + 1))
+        if let before = names[name], before != owner {
+            names[name] = nil
+            players[before]?.names.remove(short)
+            if players[before]?.names.isEmpty == true { leave(before) }
+        }
+        guard let owner else { return }
+        names[name] = owner
+        if players[owner] == nil { appear(owner) }
+        players[owner]?.names.insert(short)
+    }
+
+    private func appear(_ id: String) {
+        guard players.count < PlayerWatch.limit else { return }
+        order += 1
+        var player = Player(id: id, processID: 0)
+        player.order = order
+        players[id] = player
+        subscriptions[id] = connection.subscribe(
+            path: MPRIS.path, interface: MPRIS.properties, member: "PropertiesChanged", sender: id,
+            arg0: MPRIS.player
+        ) { [weak self] signal in self?.changed(id, signal) }
+        // Who it is comes before what it does: its facts are told of with its process known.
+        connection.credentials(of: id) { [weak self] answer in
+            guard let self, self.players[id] != nil else { return }
+            self.players[id]?.processID = (try? answer.get())?.processID ?? 0
+            self.ask(id) { _ in }
+        }
+    }
+
+    private func leave(_ id: String) {
+        subscriptions[id] = nil
+        guard let player = players.removeValue(forKey: id) else { return }
+        onGone?(player)
+    }
+
+    // MARK: Facts
+
+    private func changed(_ id: String, _ signal: Message) {
+        guard players[id] != nil, let values = try? signal.arguments(), values.count == 3 else { return }
+        let changes = values[1].asProperties ?? [:]
+        let invalid = values[2].stringsValue ?? []
+        guard PlayerFacts.concern(changes.keys) || PlayerFacts.concern(invalid) else { return }
+        // One that did not answer when it appeared does so now, perhaps.
+        guard var facts = players[id]?.facts, !PlayerFacts.concern(invalid) else { return ask(id) { _ in } }
+        facts.merge(changes)
+        take(facts, id)
+    }
+
+    private func take(_ facts: PlayerFacts, _ id: String) {
+        let before = players[id]?.facts
+        players[id]?.facts = facts
+        if let before, (before.status == .playing) != (facts.status == .playing) {
+            order += 1
+            players[id]?.order = order
+        }
+        if before != facts, let player = players[id] { onFacts?(player) }
+    }
+}

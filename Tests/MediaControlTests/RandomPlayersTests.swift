@@ -1,0 +1,225 @@
+import MediaControl
+import Testing
+
+@testable import ReferenceModel
+
+/// Any player, any person, any timing: a resume is never wrong, and where nothing speaks against it, it comes.
+@Suite struct RandomPlayersTests {
+    @Test(arguments: 0..<40) func anyHistory_resumesWhatItMayAndNothingElse(_ seed: Int) {
+        for round in 0..<50 {
+            var run = PlayerRun(seed: UInt64(seed * 50 + round))
+            run.go(steps: 60)
+            #expect(run.faults.isEmpty, "seed \(seed * 50 + round): \(run.faults)\n\(run.log.joined(separator: "\n"))")
+            if !run.faults.isEmpty { return }
+        }
+    }
+
+    @Test func theRandomHistories_exerciseWhatTheyClaim() {
+        var resumed = 0
+        var paused = 0
+        for seed in 0..<200 {
+            var run = PlayerRun(seed: UInt64(seed))
+            run.go(steps: 60)
+            resumed += run.plays
+            paused += run.pauses
+        }
+        #expect(resumed > 10 && paused > 100)
+    }
+}
+
+/// The book, one player, and a bus between that delivers in order, each way by itself, with delays.
+private struct PlayerRun {
+    private enum Parcel {
+        case ask, pause, play
+        case told(PlayerFacts)
+        case answer(PlayerFacts?)
+        case paused(Bool), played(Bool)
+    }
+    private struct Delivery {
+        let due: UInt64
+        let parcel: Parcel
+    }
+
+    private var random: SplitMix64
+    private var book = PauseBook<Int>()
+    private var player: MockPlayer
+    private var now: UInt64 = 1_000_000
+    private var toPlayer: [Delivery] = []
+    private var toBook: [Delivery] = []
+    private var lastReply: UInt64 = 0
+    private var demand = Demand.free
+    /// The player's truth when it last answered a question.
+    private var answered: (player: MockPlayer, at: UInt64)?
+    /// When the stretch of silence, or what followed it, began, and what was then true.
+    private var stretch: (since: UInt64, played: Bool) = (0, false)
+    /// While our last Pause was on its way, or its echo was.
+    private var pauseWindow: ClosedRange<UInt64> = 0...0
+    private(set) var faults: [String] = []
+    private(set) var log: [String] = []
+    private(set) var plays = 0
+    private(set) var pauses = 0
+
+    init(seed: UInt64) {
+        random = SplitMix64(seed: seed)
+        player = MockPlayer(manner: Manner.allCases.randomElement(using: &random) ?? .correct)
+        log.append("\(player.manner)")
+        carryOut(book.demand(.free, of: 1, at: now))
+        if Bool.random(using: &random) { act(.play) }
+    }
+
+    mutating func go(steps: Int) {
+        for _ in 0..<steps {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0: act(MockPlayer.Deed.allCases.randomElement(using: &random) ?? .play)
+            case 1...3: want([.free, .silent, .silent, .resume].randomElement(using: &random) ?? .free)
+            case 4: pass(.random(in: 0...40_000, using: &random))
+            // Everything has arrived, and long ago.
+            case 5...6:
+                settle()
+                judgeRest()
+            default: pass(.random(in: 0...3_000_000, using: &random))
+            }
+            if !faults.isEmpty { return }
+        }
+    }
+
+    private mutating func note(_ text: String) { log.append("\(now / 1_000) ms \(text)") }
+
+    private mutating func act(_ deed: MockPlayer.Deed) {
+        guard player.person(deed, at: now) else { return }
+        note("person \(deed)")
+        tell()
+    }
+
+    private mutating func want(_ wanted: Demand) {
+        // A claim to resume comes of an interruption alone.
+        guard wanted != demand, wanted != .resume || demand == .silent else { return }
+        note("demand \(wanted)")
+        if wanted == .silent { stretch = (now, player.status == .playing) }
+        demand = wanted
+        carryOut(book.demand(wanted, of: 1, at: now))
+    }
+
+    /// Lets time pass, and everything arrive that is due meanwhile.
+    private mutating func pass(_ span: UInt64) {
+        let end = now + span
+        while let due = [toPlayer.first?.due, toBook.first?.due].compactMap(\.self).min(), due <= end {
+            now = max(now, due)
+            if toPlayer.first?.due == due { handle(toPlayer.removeFirst().parcel) } else { hear() }
+        }
+        now = end
+    }
+
+    private mutating func settle() {
+        for _ in 0..<20 { pass(1_000_000) }
+    }
+
+    /// With nothing under way: what had to happen has.
+    private mutating func judgeRest() {
+        guard [.correct, .late, .quiet].contains(player.manner), stretch.since > 0 else { return }
+        guard player.personActed < stretch.since, stretch.played else { return }
+        switch demand {
+        case .silent where player.manner == .quiet && player.personActed > 0: break
+        case .silent: if player.status == .playing { faults.append("plays on, though it should be silent") }
+        case .resume: if player.status != .playing { faults.append("was not resumed, though nothing speaks against") }
+        case .free: break
+        }
+    }
+
+    // MARK: The bus
+
+    private mutating func send(_ parcel: Parcel) {
+        let isLate = player.manner == .late
+        let delay: UInt64 = .random(in: 100...(isLate ? 4_000_000 : 20_000), using: &random)
+        toPlayer.append(Delivery(due: max(now + delay, toPlayer.last?.due ?? 0), parcel: parcel))
+    }
+
+    private mutating func reply(_ parcel: Parcel) {
+        lastReply = max(now + .random(in: 100...5_000, using: &random), lastReply)
+        toBook.insert(
+            Delivery(due: lastReply, parcel: parcel), at: toBook.firstIndex { $0.due > lastReply } ?? toBook.count)
+    }
+
+    /// What the caller finds out by itself, without the player.
+    private mutating func giveUp(_ parcel: Parcel) {
+        let due = now + 5_000_000
+        toBook.insert(Delivery(due: due, parcel: parcel), at: toBook.firstIndex { $0.due > due } ?? toBook.count)
+    }
+
+    private mutating func tell() { if player.manner != .quiet { reply(.told(player.facts)) } }
+
+    private mutating func carryOut(_ commands: [PauseBook<Int>.Command]) {
+        for command in commands {
+            note("\(command)")
+            switch command {
+            case .ask: send(.ask)
+            case .pause:
+                pauses += 1
+                if demand != .silent { faults.append("paused, though nothing asked for silence") }
+                if answered?.player.status != .playing { faults.append("paused what did not play") }
+                pauseWindow = (answered?.at ?? now)...UInt64.max
+                send(.pause)
+            case .play:
+                plays += 1
+                if demand != .resume { faults.append("resumed, though nothing asked for it") }
+                judgePlay()
+                send(.play)
+            case .takeBack:
+                if demand != .silent { faults.append("took back what it was not kept from") }
+                // A quiet player's person is found out later.
+                if player.manner != .quiet, player.personPlayed + 10_000 < stretch.since {
+                    faults.append("took a person for what was none")
+                }
+            }
+        }
+    }
+
+    /// By what was true when the player last said how it was: later deeds of a person are not known to anybody.
+    private mutating func judgePlay() {
+        guard let (player, _) = answered else { return faults.append("resumed without asking") }
+        guard player.status == .paused else { return faults.append("resumed what was \(player.status)") }
+        guard player.pausedByUs == nil else { return }
+        // No message tells a person's pause from ours where both happen at once, nor what a quiet player's person did.
+        if player.manner == .quiet || pauseWindow.contains(player.personActed) { return }
+        faults.append("resumed what a person had paused")
+    }
+
+    private mutating func handle(_ parcel: Parcel) {
+        let before = player.facts
+        switch parcel {
+        case .ask:
+            // Whoever calls gives up after seconds; the player is as it is.
+            if player.manner == .deaf { return giveUp(.answer(nil)) }
+            answered = (player, now)
+            reply(.answer(player.facts))
+        case .pause:
+            let succeeded = player.pause(at: now)
+            if player.facts != before { tell() }
+            if player.manner == .deaf { giveUp(.paused(false)) } else { reply(.paused(succeeded)) }
+        case .play:
+            let succeeded = player.play(at: now)
+            if player.facts != before { tell() }
+            if player.manner == .deaf { giveUp(.played(false)) } else { reply(.played(succeeded)) }
+        case .told, .answer, .paused, .played: break
+        }
+    }
+
+    private mutating func hear() {
+        switch toBook.removeFirst().parcel {
+        case .told(let facts):
+            note("told \(facts.status) \(facts.track.id)")
+            carryOut(book.told(facts, by: 1, at: now))
+        case .answer(let facts):
+            note("answer \(facts.map { "\($0.status) \($0.track.id)" } ?? "none")")
+            carryOut(book.answered(1, facts, at: now))
+        case .paused(let succeeded):
+            note("pause ended \(succeeded)")
+            pauseWindow = pauseWindow.lowerBound...(now + PauseBook<Int>.echoTime)
+            carryOut(book.pauseEnded(1, succeeded: succeeded, at: now))
+        case .played(let succeeded):
+            note("play ended \(succeeded)")
+            carryOut(book.playEnded(1, succeeded: succeeded, at: now))
+        case .ask, .pause, .play: break
+        }
+    }
+}

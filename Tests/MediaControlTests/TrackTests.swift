@@ -1,0 +1,18 @@
+import MediaControl
+import Testing
+
+@Suite struct TrackTests {
+    @Test(arguments: [
+        (Track(), Track(id: "/1", url: "file:///a", title: "A"), true),
+        (Track(id: "/1"), Track(id: "/2"), false),
+        (Track(id: "/1", url: "file:///a"), Track(id: "/1", url: "file:///b"), false),
+        // A title that was learnt late, and a radio's.
+        (Track(id: "/1", url: "file:///a", title: "a.mp3"), Track(id: "/1", url: "file:///a", title: "A Song"), true),
+        // A browser that gives every track one id and no URL.
+        (Track(id: "/browser", title: "One film"), Track(id: "/browser", title: "Another"), false),
+        (Track(id: "/browser", title: ""), Track(id: "/browser", title: "One film"), true),
+    ]) func twoTracks_differWhereSomethingSaysSo(_ one: Track, _ two: Track, _ same: Bool) {
+        #expect(one.mayBe(two) == same)
+        #expect(two.mayBe(one) == same)
+    }
+}
