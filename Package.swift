@@ -104,7 +104,9 @@ let package = Package(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
         // What must survive anything: decoders by bytes, the bus by calls; Scripts/fuzz runs them for long.
-        room("Fuzzing", path: "Fuzz/Fuzzing", ["CDBus", "DBus", "EventLoop", "SessionBus", "PluginAPI"]),
+        room(
+            "Fuzzing", path: "Fuzz/Fuzzing",
+            ["CDBus", "DBus", "EventLoop", "SessionBus", "Scenario", "State", "SessionManager", "PluginAPI"]),
         .executableTarget(
             name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport"], path: "Fuzz/sessiond-fuzz",
             swiftSettings: strict),

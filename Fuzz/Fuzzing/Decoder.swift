@@ -13,6 +13,10 @@ public enum Decoder: String, CaseIterable, Sendable {
     case settings
     /// The bytes are a plugin's manifest.
     case manifest
+    /// The bytes are a state file, or one record of it; the core goes on from it.
+    case state
+    /// The bytes are a scenario, which is carried out.
+    case scenario
 
     /// Traps where a promise is broken; refusing the bytes is never one.
     public func decode(_ bytes: [UInt8]) {
@@ -21,6 +25,8 @@ public enum Decoder: String, CaseIterable, Sendable {
         case .options: Self.options(bytes)
         case .settings: Self.settings(bytes)
         case .manifest: Self.manifest(bytes)
+        case .state: Self.state(bytes)
+        case .scenario: Self.scenario(bytes)
         }
     }
 

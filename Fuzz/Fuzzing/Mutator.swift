@@ -6,6 +6,7 @@ public struct Mutator {
     private static let tokens = [
         "[", "]", "=", "\n", "#", ";", "\\", "\\s", "\r\n", "\u{feff}", "[interruption]\n", "grace = ", "1e308", "nan",
         "[limits]\nsessions = ", "-1", "99999999999999999999", "a{sv}", "v", "\u{0}", "[sessiond Plugin]\n", "Exec=",
+        "activate s1\n", "exact\n", "from session s1 ", "class=call", " by=s1", "wait 1\n", "R10",
     ]
     .map { Array($0.utf8) }
 
