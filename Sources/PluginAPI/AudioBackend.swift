@@ -23,6 +23,8 @@ public protocol AudioBackend: AnyObject {
     var onInputMuteChanged: ((_ isMuted: Bool) -> Void)? { get set }
     /// The route's output volume, 0…1 (more where the server amplifies).
     var onOutputVolumeChanged: ((_ volume: Double) -> Void)? { get set }
+    /// The server runs the route's devices with other latencies.
+    var onLatencyChanged: (() -> Void)? { get set }
 
     /// Connects, and goes on trying for as long as the adapter lives.
     func start()
@@ -31,10 +33,12 @@ public protocol AudioBackend: AnyObject {
     /// Fails with `badParameter` for an unknown port, `mediaServicesFailed` where the server is away, refuses or does
     /// not answer within the adapter's deadline; so do all requests below.
     func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Makes that port the route's input.
+    /// Makes that port the route's input. The microphone of a headset that shows its music profile becomes it as soon
+    /// as ``setHandsFree(_:reason:completion:)`` has brought it about.
     func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Moves that process's recordings to the port. Recordings of monitors stay; none at all is a success.
-    func selectInput(_ uid: String, forProcess processID: UInt32, completion: @escaping Completion)
+    /// Has the headset with that input show its hands-free profile, and every other one, nil: all, the profile that it
+    /// had before this was asked of it. Profiles that somebody else set stay.
+    func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion)
     /// Moves one stream to that port's device.
     func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)
     /// Mutes or unmutes one stream at the server. The caller undoes it: the server remembers a mute.
@@ -49,7 +53,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var isConnected = false
     /// For people: "pulseaudio 16.1", "PulseAudio (on PipeWire 0.3.65)"; empty while disconnected.
     public var serverName = ""
-    /// In order of appearance, oldest first: the last is the one that wins. Only what is plugged in.
+    /// In order of appearance, or of being chosen by a person since; oldest first: the last is the one that wins. Only
+    /// what is plugged in. A Bluetooth headset's input is there whichever profile it shows.
     public var availableInputs: [Port] = []
     public var availableOutputs: [Port] = []
     public var route = Route.none

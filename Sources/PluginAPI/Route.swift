@@ -23,7 +23,8 @@ public struct Port: Sendable, Hashable {
     public let type: PortType
     /// For people.
     public let name: String
-    /// Stable while the device is there: the server's device name, with the port's where it has several.
+    /// Stable while the device is there: the server's device name, with the port's behind a stroke where it has any; for
+    /// a Bluetooth headset its address and `/a2dp`, `/hfp` or `/hfp-input`.
     public let uid: String
     /// At least 1.
     public let channels: UInt32
@@ -41,6 +42,9 @@ public struct Port: Sendable, Hashable {
         self.sampleRate = sampleRate
         self.isAvailable = isAvailable
     }
+
+    /// What the ports of one device have in common: the uid up to its last stroke, whole where it has none.
+    public var device: Substring { uid.lastIndex(of: "/").map { uid[..<$0] } ?? uid[...] }
 }
 
 /// Where sound comes from and goes to (AVAudioSessionRouteDescription).

@@ -91,7 +91,11 @@ public final class SessionObject {
         Reading(name: "SampleRate", signature: "d") {
             .double(Double(($0.route.outputs.first ?? $0.route.inputs.first)?.sampleRate ?? 0))
         },
-        Reading(name: "IOBufferDuration", signature: "d") { .double($0.preferences.ioBufferDuration ?? 0) },
+        // What really is, where the server says; what was asked for until it does.
+        Reading(name: "IOBufferDuration", signature: "d") { session in
+            let latency = session.route.outputs.isEmpty ? session.inputLatency : session.outputLatency
+            return .double(latency > 0 ? latency : session.preferences.ioBufferDuration ?? 0)
+        },
         Reading(name: "OutputLatency", signature: "d") { .double($0.outputLatency) },
         Reading(name: "InputLatency", signature: "d") { .double($0.inputLatency) },
         Reading(name: "OutputVolume", signature: "d") { .double($0.outputVolume) },

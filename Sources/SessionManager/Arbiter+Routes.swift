@@ -10,6 +10,7 @@ extension Arbiter {
             changes.insert(.server)
         }
         tellRoutes(since: before)
+        tellLacks(since: before, &effects)
     }
 
     mutating func servicesLost(_ effects: inout Effects) {
@@ -32,6 +33,8 @@ extension Arbiter {
         self.audio = audio
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
         tellRoutes(since: before)
+        // Nor is it news that nothing suits: who was active before a restart was told then.
+        if before.audio != nil { tellLacks(since: before, &effects) }
     }
 
     /// Told to every session whose own route it changes, and once globally; then, where the output went, the
@@ -39,20 +42,37 @@ extension Arbiter {
     mutating func routeChanged(
         _ reason: RouteChangeReason, _ audio: Audio, at now: Instant, _ effects: inout Effects
     ) {
-        // A device that wakes up where it was is news; any other change must have changed something.
-        guard let old = self.audio, old != audio || reason == .wakeFromSleep else { return }
+        // That a machine wakes up is news; any other change must have changed something.
+        let wakes = reason == .wakeFromSleep
+        guard let old = self.audio, old != audio || wakes else { return }
         let before = self
         self.audio = audio
-        forgetOverrides(&effects)
-        for x in sessions.indices {
-            forgetVanishedInput(x, &effects)
-            let (previous, current) = (before.route(of: before.sessions[x]), route(of: sessions[x]))
-            guard current != previous else { continue }
-            effects.append(.routeChanged(sessions[x].id, reason, previous: previous, current: current))
+        // An override is what the route changed for, or it is over.
+        if reason != .override, !wakes { forgetOverrides(&effects) }
+        for x in sessions.indices { forgetVanishedInput(x, &effects) }
+        if old.route != audio.route || wakes || !isAboutToChange(old) {
+            for x in sessions.indices {
+                let (previous, current) = (before.route(of: before.sessions[x]), route(of: sessions[x]))
+                guard current != previous || wakes && sessions[x].standing.isActive else { continue }
+                effects.append(.routeChanged(sessions[x].id, reason, previous: previous, current: current))
+            }
+            effects.append(.routeChanged(nil, reason, previous: old.route, current: audio.route))
         }
         tellRoutes(since: before)
-        effects.append(.routeChanged(nil, reason, previous: old.route, current: audio.route))
+        tellLacks(since: before, &effects)
         if reason == .oldDeviceUnavailable { pauseAfterUnplug(old.route.outputs, at: now, &effects) }
+    }
+
+    /// Whether a port that has just come is going to be the route: that is told when it is, as one change and not two.
+    private func isAboutToChange(_ old: Audio) -> Bool {
+        let choice = routeChoice
+        guard let audio else { return false }
+        func comes(_ uid: String?, _ before: [Port], _ route: [Port]) -> Bool {
+            guard let uid else { return false }
+            return !before.contains { $0.uid == uid } && !route.contains { $0.uid == uid }
+        }
+        return comes(choice.output, old.outputs, audio.route.outputs)
+            || comes(choice.input, old.inputs, audio.route.inputs)
     }
 
     mutating func overrideOutput(
@@ -66,12 +86,9 @@ extension Arbiter {
         }
         try requireServer()
         guard sessions[x].standing.override != override else { return }
-        let previous = route(of: sessions[x])
         sessions[x].standing.override = override
-        if route(of: sessions[x]) != previous { sessions[x].standing.changes.insert(.route) }
+        let speaker = audio?.outputs.last { $0.type == .speaker }
         effects.append(.selectOutput(sessions[x].id, uid: override == .speaker ? speaker?.uid : nil))
-        effects.append(
-            .routeChanged(sessions[x].id, .override, previous: previous, current: route(of: sessions[x])))
     }
 
     mutating func setPreferredInput(_ x: Int, _ uid: String, _ effects: inout Effects) throws(SessionError) {
@@ -135,6 +152,23 @@ extension Arbiter {
                 sessions[x].standing.changes.insert(.availableInputs)
             }
         }
+    }
+
+    /// The active sessions that nothing suits any more, and did before.
+    private func tellLacks(since before: Arbiter, _ effects: inout Effects) {
+        tellLack(before.sessions.indices.filter { !before.lacksRoute(before.sessions[$0]) }, &effects)
+    }
+
+    /// Tells those of the sessions that nothing there is suits, each, and everybody once.
+    func tellLack(_ indices: [Int], _ effects: inout Effects) {
+        let lacking = indices.filter { lacksRoute(sessions[$0]) }
+        guard let audio, !lacking.isEmpty else { return }
+        for x in lacking {
+            let own = route(of: sessions[x])
+            effects.append(.routeChanged(sessions[x].id, .noSuitableRouteForCategory, previous: own, current: own))
+        }
+        effects.append(
+            .routeChanged(nil, .noSuitableRouteForCategory, previous: audio.route, current: audio.route))
     }
 
     private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout Effects) {

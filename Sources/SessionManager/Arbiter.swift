@@ -94,23 +94,21 @@ public struct Arbiter: Sendable {
     /// Whether a session of that number once was and is no more.
     public func isExpired(_ id: SessionID) -> Bool { id.number > 0 && id.number <= lastID && index(of: id) == nil }
 
-    /// The route as that session may use it.
+    /// The part of the route that the session uses: what really is, but for the input it prefers, where it records.
     public func route(of session: Session) -> Route {
         guard let audio else { return .none }
         var route = audio.route.limited(to: session.configuration.category)
-        if session.override == .speaker, let speaker = speaker { route.outputs = [speaker] }
         if let input = availableInputs(of: session).first(where: { $0.uid == session.preferredInput }) {
             route.inputs = [input]
         }
         return route
     }
 
-    /// The inputs that session may choose from: none where its category has no input.
+    /// The inputs that session may choose from: none where its category has no input, a Bluetooth headset's only where
+    /// its options allow it.
     public func availableInputs(of session: Session) -> [Port] {
-        session.configuration.category.hasInput ? audio?.inputs ?? [] : []
+        session.configuration.category.hasInput ? audio?.inputs(fitting: session.configuration) ?? [] : []
     }
-
-    var speaker: Port? { audio?.outputs.first { $0.type == .speaker && $0.isAvailable } }
 
     func index(of id: SessionID) -> Int? {
         var low = 0

@@ -18,8 +18,9 @@ public enum Effect: Sendable, Hashable {
     case routeChanged(SessionID?, RouteChangeReason, previous: Route, current: Route)
     case servicesLost
     case servicesReset
-    /// The server should carry that session's output there; nil: where everybody's goes.
+    /// Where that session's output should go from now on, as far as it decides; nil: where its category says.
     case selectOutput(SessionID, uid: String?)
+    /// Where its recordings should come from; nil: from where everybody's do.
     case selectInput(SessionID, uid: String?)
     /// Which properties read differently now. After everything above.
     case propertiesChanged(SessionID, SessionProperties)

@@ -7,6 +7,11 @@ final class AudioServer {
     private let backend: any AudioBackend
     private let log: Logger
     private let submit: (Event) -> Void
+    private let keeper: RouteKeeper
+    private let preferredInputs: PreferredInputs
+    /// The route's volume or latencies changed.
+    var onVolumeChanged: (() -> Void)?
+    var onLatencyChanged: (() -> Void)?
     /// The sessions by the process whose streams are theirs.
     private var processes: [SessionID: UInt32] = [:]
     /// Processes above each process that has a stream, itself first; read once per stream's life.
@@ -17,6 +22,8 @@ final class AudioServer {
         self.backend = backend
         self.log = log
         self.submit = submit
+        keeper = RouteKeeper(backend, log: log)
+        preferredInputs = PreferredInputs(backend, log: log)
     }
 
     var snapshot: AudioSnapshot { backend.snapshot }
@@ -34,7 +41,12 @@ final class AudioServer {
         }
         backend.onRouteChanged = { [unowned self] reason, _, _ in submit(.routeChanged(reason, audio)) }
         backend.onPortsChanged = { [unowned self] in submit(.portsChanged(audio)) }
-        backend.onStreamsChanged = { [unowned self] in updateSounding() }
+        backend.onStreamsChanged = { [unowned self] in
+            updateSounding()
+            placeRecordings()
+        }
+        backend.onOutputVolumeChanged = { [unowned self] _ in onVolumeChanged?() }
+        backend.onLatencyChanged = { [unowned self] in onLatencyChanged?() }
         backend.onInputMuteChanged = { [unowned self] muted in
             // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
             let isBuiltIn = snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
@@ -48,26 +60,31 @@ final class AudioServer {
         updateSounding()
     }
 
-    func sessionClosed(_ id: SessionID) { processes[id] = nil }
-
-    /// Moves what that process plays to the port; nil: to where everybody's sound goes.
-    func selectOutput(_ uid: String?, of process: UInt32) {
-        guard let uid = uid ?? snapshot.route.outputs.first?.uid else { return }
-        for stream in snapshot.streams where stream.direction == .playback {
-            guard let owner = stream.processID, ancestry(owner).contains(process), stream.portUID != uid else {
-                continue
-            }
-            backend.moveStream(stream.id, to: uid) { [log] result in
-                if case .failure(let error) = result { log.warning("stream not moved: \(error)") }
-            }
-        }
+    func sessionClosed(_ id: SessionID) {
+        preferredInputs.prefer(nil, of: id)
+        placeRecordings()
+        processes[id] = nil
     }
 
-    /// Moves what that process records to the port; nil: to where everybody records.
-    func selectInput(_ uid: String?, of process: UInt32) {
-        guard let uid = uid ?? snapshot.route.inputs.first?.uid else { return }
-        backend.selectInput(uid, forProcess: process) { [log] result in
-            if case .failure(let error) = result { log.warning("recording not moved: \(error)") }
+    /// Carries out what the sessions want of the route, after that event.
+    func followRoute(of arbiter: Arbiter, after event: Event) {
+        let choice = arbiter.routeChoice
+        keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: event.routeReason(choice))
+    }
+
+    /// Has the session's recordings come from that port; nil: from where everybody's do.
+    func selectInput(_ uid: String?, of session: SessionID) {
+        preferredInputs.prefer(uid, of: session)
+        placeRecordings()
+    }
+
+    /// The machine has woken up.
+    func wake() { if snapshot.isConnected { submit(.routeChanged(.wakeFromSleep, audio)) } }
+
+    private func placeRecordings() {
+        preferredInputs.place { process in
+            let line = ancestry(process)
+            return processes.filter { line.contains($0.value) }.map(\.key)
         }
     }
 
@@ -91,7 +108,7 @@ final class AudioServer {
             return nil
         }
         let streams = snapshot.streams.filter { $0.direction == .playback }
-        let owners = Set(streams.compactMap(\.processID))
+        let owners = Set(snapshot.streams.compactMap(\.processID))
         ancestries = ancestries.filter { owners.contains($0.key) }
         var result = Sounding(sessions: [], others: false)
         for stream in streams where !stream.isCorked && !stream.isMuted {

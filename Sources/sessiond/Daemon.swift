@@ -35,6 +35,7 @@ final class Daemon {
     private var pluginsObject: PluginsObject?
     private var players: MediaPlayers?
     private var playerRules: PlayerRules?
+    private var sleepWatch: SleepWatch?
     /// Nil where nothing can be kept for a restart.
     var state: StateFile?
     private var announcements: [Effect] = []
@@ -66,8 +67,22 @@ final class Daemon {
         self.plugins = plugins
         pluginsObject = PluginsObject(plugins, on: connection.objects)
         audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
+        audio?.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
+        audio?.onLatencyChanged = { [unowned self] in
+            tellActive(["IOBufferDuration", "OutputLatency", "InputLatency"])
+        }
         for (id, record) in records { audio?.sessionCreated(id, process: record.processID) }
+        for session in arbiter.sessions where !session.preferredInput.isEmpty {
+            audio?.selectInput(session.preferredInput, of: session.id)
+        }
         audio?.start()
+        // Not before somebody could have been served: another bus is not worth waiting for.
+        loop.later { [weak self] in
+            guard let self else { return }
+            self.sleepWatch = SleepWatch(
+                loop: self.loop, shared: self.playerBus == nil ? self.connection : nil, log: self.log
+            ) { [unowned self] in self.audio?.wake() }
+        }
         guard let bus = playerBus else { return }
         let rules = PlayerRules(self)
         playerRules = rules
@@ -76,11 +91,19 @@ final class Daemon {
         players?.start()
     }
 
+    /// Only active sessions are told, as of everything that may change many times a second.
+    private func tellActive(_ properties: Set<String>) {
+        for session in arbiter.sessions where session.state == .active {
+            records[session.id]?.object.propertiesChanged(properties)
+        }
+    }
+
     /// Leaves the bus and the audio server as it found them.
     func stop() {
         CrashPoint.pass("exiting")
         plugins?.stop()
         players?.stop()
+        sleepWatch = nil
         audio = nil
         connection.close()
     }
@@ -148,6 +171,7 @@ final class Daemon {
                 carryOut(effect, of: decision)
             }
         }
+        if !decision.effects.isEmpty { audio?.followRoute(of: arbiter, after: decision.event) }
         CrashPoint.pass("before-reply")
         if decision.isNoteworthy { players?.sessionsChanged() }
     }
@@ -178,10 +202,9 @@ final class Daemon {
             managerObject?.routeChanged(reason, previous: previous, current: current)
         case .servicesLost: managerObject?.servicesLost()
         case .servicesReset: managerObject?.servicesReset()
-        case .selectOutput(let id, let uid):
-            if let process = records[id]?.processID { audio?.selectOutput(uid, of: process) }
-        case .selectInput(let id, let uid):
-            if let process = records[id]?.processID { audio?.selectInput(uid, of: process) }
+        // Part of what the route follows.
+        case .selectOutput: break
+        case .selectInput(let id, let uid): audio?.selectInput(uid, of: id)
         case .propertiesChanged(let id, let properties):
             // What concerns others comes before the answer; what the caller knows from the answer need not delay it.
             if id == decision.session {
@@ -292,7 +315,7 @@ extension SessionProperties {
         if contains(.route) { names.formUnion(["CurrentRoute", "SampleRate"]) }
         if contains(.availableInputs) { names.insert("AvailableInputs") }
         if contains(.preferredInput) { names.insert("PreferredInput") }
-        if contains(.preferences) { names.insert("IOBufferDuration") }
+        if contains(.preferences) || contains(.route) { names.insert("IOBufferDuration") }
         return names
     }
 }

@@ -202,7 +202,7 @@ private struct BusRun {
         case .began(let id, let reason, let by):
             "\(id) began \(reason.rawValue) by \(by.map(ObjectPath.session) ?? ObjectPath.none)"
         case .ended(let id, let shouldResume, _, _): "\(id) ended \(shouldResume)"
-        case .ducked, .muted, .hint: describeOther(told) ?? ""
+        case .ducked, .muted, .hint, .routed: describeOther(told) ?? ""
         }
     }
 
@@ -210,7 +210,7 @@ private struct BusRun {
         switch told {
         case .ducked(let id, let ducked): "\(id) ducked \(ducked)"
         case .hint(let id, let begin): "\(id) hint \(begin)"
-        case .muted, .began, .ended: nil
+        case .muted, .began, .ended, .routed: nil
         }
     }
 }

@@ -8,9 +8,11 @@ enum Told: Hashable {
     case ducked(SessionID, Bool)
     case muted(SessionID, Bool)
     case hint(SessionID, Bool)
+    /// One session, or everybody where nil.
+    case routed(SessionID?, RouteChangeReason)
 }
 
-/// Behaviour §1–§6 a second time, read from the text alone: rule by rule, edge by edge, slow and plain.
+/// Behaviour §1–§7 a second time, read from the text alone: rule by rule, edge by edge, slow and plain.
 ///
 /// Everything that can be derived (lowered, muted, hints, now playing) is a function over all pairs; only states, edges
 /// "waiter waits for owner" and the times are kept.
@@ -152,6 +154,10 @@ struct ReferenceModel {
             self = before
             return Outcome(refusal: error.code)
         }
+        var routed = self
+        // An unplugging that pauses comes after the route was told.
+        if case .routeChanged = event { routed.people = before.people }
+        outcome.others.formUnion(routed.routesTold(event, since: before))
         release()
         for person in people {
             guard let old = before.person(person.id) else { continue }
@@ -191,7 +197,9 @@ struct ReferenceModel {
             for person in theirs { leave(person.id, recommends: person.notifiesOnExit) }
             people.removeAll { $0.client == client }
         case .setForeground(let id, let isForeground): people[try place(of: id)].isForeground = isForeground
-        case .setPreferences(let id, let preferences): people[try place(of: id)].preferences = preferences
+        case .setPreferences(let id, let preferences):
+            people[try place(of: id)].preferences = preferences
+            dissolve(id)
         case .setSilentMode(let isOn): isSilent = isOn
         case .setScreenLocked(let isOn): isLocked = isOn
         case .soundingChanged(let new): sounding = new
@@ -238,13 +246,18 @@ struct ReferenceModel {
         changed.configuration = configuration
         if changed.isPlaying { try judge(changed) }
         people[place] = changed
-        for edge in edges where edge.waiter == changed.id || edge.owner == changed.id {
+        dissolve(changed.id)
+        if changed.isPlaying { take(place) }
+    }
+
+    /// Waits of or for it between two that no longer conflict are over.
+    private mutating func dissolve(_ id: SessionID) {
+        for edge in edges where edge.waiter == id || edge.owner == id {
             if let waiter = person(edge.waiter), let owner = person(edge.owner), cell(owner, over: waiter) != .interrupt
             {
                 remove(edge, recommends: false)
             }
         }
-        if changed.isPlaying { take(place) }
     }
 
     /// It is active now, newest of all: who conflicts is interrupted, most recently active first; who is interrupted

@@ -51,7 +51,8 @@ import Testing
             kind.server(sinks: ["speaker", "second"], modules: [mic("mic")]))
         let snapshot = bench.backend.snapshot
         #expect(snapshot.serverName.hasPrefix(kind == .pulseAudio ? "pulseaudio " : "PulseAudio (on PipeWire "))
-        #expect(snapshot.availableOutputs.map(\.uid) == ["speaker", "second"])
+        let isDefaultLast = snapshot.availableOutputs.map(\.uid) == ["second", "speaker"]
+        #expect(isDefaultLast, "the default counts as the newest")
         #expect(snapshot.availableOutputs.map(\.type) == [.virtual, .virtual])
         #expect(snapshot.availableInputs.map(\.uid) == ["mic"], "monitors are no inputs")
         #expect(snapshot.route.outputs.first?.sampleRate == 48_000)
@@ -166,17 +167,15 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
-    @Test(arguments: ServerKind.allCases) func recordingOfAProcess_movesToTheChosenInput(_ kind: ServerKind) throws {
-        let pulse = try kind.server(modules: [
-            mic("one"), mic("two"),
-        ])
+    @Test(arguments: ServerKind.allCases) func recording_movesToTheChosenInput(_ kind: ServerKind) throws {
+        let pulse = try kind.server(modules: [mic("one"), mic("two")])
         let bench = try Bench(pulse)
         let recorder = try Child("parec", ["--device=one", "/dev/null"], environment: pulse.environment)
         let process = UInt32(recorder.processID)
         func stream() -> AudioStream? { bench.backend.snapshot.streams.first { $0.processID == process } }
         #expect(bench.wait { stream()?.portUID == "one" })
-        #expect(
-            bench.result { bench.backend.selectInput("two", forProcess: process, completion: $0) }?.isSuccess == true)
+        let id = try #require(stream()?.id)
+        #expect(bench.result { bench.backend.moveStream(id, to: "two", completion: $0) }?.isSuccess == true)
         #expect(bench.wait { stream()?.portUID == "two" })
     }
 

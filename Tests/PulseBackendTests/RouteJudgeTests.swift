@@ -62,7 +62,7 @@ import Testing
         #expect(one.verdict?.reason == .unknown)
         one.recent = ["b"]
         #expect(one.verdict?.reason == .newDeviceAvailable)
-        one.requested = ("b", .override)
+        one.requested = ["b": .override]
         #expect(one.verdict?.reason == .override)
     }
 }

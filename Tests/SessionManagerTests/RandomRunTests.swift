@@ -34,11 +34,30 @@ enum Hardware {
     static let microphone = Port(type: .microphoneBuiltIn, name: "Microphone", uid: "microphone", channels: 1)
     static let headset = Port(type: .microphoneWired, name: "Headset", uid: "headset", channels: 1)
 
+    static let receiver = Port(type: .receiver, name: "Earpiece", uid: "receiver", channels: 1)
+    static let music = Port(type: .bluetoothA2DP, name: "Buds", uid: "buds/a2dp", channels: 2)
+    static let talk = Port(type: .bluetoothHFP, name: "Buds", uid: "buds/hfp", channels: 1)
+    static let talkInput = Port(type: .bluetoothHFP, name: "Buds", uid: "buds/hfp-input", channels: 1)
+    static let network = Port(type: .airPlay, name: "Kitchen", uid: "kitchen", channels: 2)
+
     static let plugged = Audio(
         route: Route(inputs: [headset], outputs: [headphones]), inputs: [microphone, headset],
         outputs: [speaker, headphones])
     static let unplugged = Audio(
         route: Route(inputs: [microphone], outputs: [speaker]), inputs: [microphone], outputs: [speaker])
+
+    /// Some of everything there is, in any order, and a route through some of it.
+    static func random(_ random: inout SplitMix64) -> Audio {
+        func some(_ ports: [Port]) -> [Port] {
+            ports.shuffled(using: &random).filter { _ in Bool.random(using: &random) }
+        }
+        let outputs = some([speaker, headphones, receiver, music, talk, network])
+        let inputs = some([microphone, headset, talkInput])
+        let route = Route(
+            inputs: inputs.randomElement(using: &random).map { [$0] } ?? [],
+            outputs: outputs.randomElement(using: &random).map { [$0] } ?? [])
+        return Audio(route: route, inputs: inputs, outputs: outputs)
+    }
 }
 
 struct RandomRun {
@@ -53,6 +72,9 @@ struct RandomRun {
         .music, .music, .podcast, .mixing, .ambient, .initial, .mixingPodcast, .ducker, .prompt, .navigation,
         .recording, .voice, .mixingVoice, .of(.multiRoute), .of(.multiRoute, .spokenAudio, .duckOthers),
         .of(.ambient, .voicePrompt, .duckOthers), .of(.audioProcessing), .of(.playAndRecord, .spokenAudio),
+        .of(.playAndRecord, .videoChat, [.allowAirPlay, .allowBluetoothA2DP]),
+        .of(.record, .default, .allowBluetoothHFP),
+        .of(.playAndRecord, .default, [.allowBluetoothA2DP, .mixWithOthers]),
     ]
 
     private let isModelled: Bool
@@ -121,7 +143,11 @@ struct RandomRun {
         case 86..<90: return [.soundingChanged(sounding(world))]
         case 90..<92: return newcomer(last)
         case 92..<95:
-            isPlugged.toggle()
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: return [.routeChanged(pick(RouteChangeReason.allCases), Hardware.random(&random))]
+            case 1: return [.portsChanged(Hardware.random(&random))]
+            default: isPlugged.toggle()
+            }
             return isPlugged
                 ? [.routeChanged(.newDeviceAvailable, Hardware.plugged)]
                 : [.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)]

@@ -75,6 +75,8 @@ struct World {
         check("others", core: World.others(decision), model: outcome.others)
         check("now playing", core: arbiter.nowPlaying, model: model.nowPlaying)
         check("deadline", core: arbiter.nextDeadline, model: model.nextDeadline)
+        check("output", core: arbiter.routeChoice.output, model: model.wantedOutput?.uid)
+        check("input", core: arbiter.routeChoice.input, model: model.wantedInput?.uid)
         check("sessions", core: arbiter.sessions.count, model: model.people.count)
         for (session, person) in zip(arbiter.sessions, model.people) {
             let id = session.id
@@ -95,6 +97,7 @@ struct World {
             check("\(id) ducked", core: session.isDucked, model: model.isDucked(person))
             check("\(id) muted", core: session.isMuted, model: model.isMuted(person))
             check("\(id) others", core: session.otherAudioPlaying, model: model.hearsOthers(person))
+            check("\(id) inputs", core: arbiter.availableInputs(of: session), model: model.availableInputs(of: person))
             check("\(id) hint", core: session.shouldSilenceSecondaryAudio, model: model.hint(person))
         }
         return faults
@@ -121,6 +124,7 @@ struct World {
             case .duckingChanged(let id, let ducked, _) where id != created: result.insert(.ducked(id, ducked))
             case .mutedChanged(let id, let muted) where id != created: result.insert(.muted(id, muted))
             case .silenceSecondaryAudioHint(let id, let begin): result.insert(.hint(id, begin))
+            case .routeChanged(let id, let reason, _, _): result.insert(.routed(id, reason))
             default: break
             }
         }

@@ -14,6 +14,7 @@ public final class InMemoryBackend: AudioBackend {
     public var onStreamsChanged: (() -> Void)?
     public var onInputMuteChanged: ((Bool) -> Void)?
     public var onOutputVolumeChanged: ((Double) -> Void)?
+    public var onLatencyChanged: (() -> Void)?
 
     private let later: (@escaping () -> Void) -> Void
     private var picture = AudioSnapshot()
@@ -141,16 +142,14 @@ public final class InMemoryBackend: AudioBackend {
         }
     }
 
-    public func selectInput(_ uid: String, forProcess processID: UInt32, completion: @escaping Completion) {
-        request(completion, needs: { [self] in port(uid, in: $0.availableInputs) }) { [self] port in
-            change(.unknown) {
-                for place in $0.streams.indices
-                where $0.streams[place].direction == .record && $0.streams[place].processID == processID {
-                    $0.streams[place].portUID = port.uid
-                    $0.streams[place].deviceName = port.uid
-                }
+    /// Its headsets have all their ports at all times.
+    public func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion) {
+        request(
+            completion,
+            needs: { [self] snapshot in
+                uid.map { port($0, in: snapshot.availableInputs).map { _ in } } ?? .success(())
             }
-        }
+        ) {}
     }
 
     public func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion) {

@@ -17,6 +17,7 @@ public final class PulseBackend: AudioBackend {
     public var onStreamsChanged: (() -> Void)?
     public var onInputMuteChanged: ((Bool) -> Void)?
     public var onOutputVolumeChanged: ((Double) -> Void)?
+    public var onLatencyChanged: (() -> Void)?
 
     let loop: EventLoop
     private let server: String?
@@ -42,7 +43,12 @@ public final class PulseBackend: AudioBackend {
     private var settle: Timer?
     private var unsettledSince: UInt64?
     private var toldDevices: [PulseDevice] = []
-    var requested: (uid: String, reason: RouteChangeReason, until: UInt64)?
+    /// What we asked for, by uid, until it is the route or too old to be what a change is due to.
+    var requested: [String: (reason: RouteChangeReason, until: UInt64)] = [:]
+    /// A port that is to be the route once it is there, as its card changes its profile.
+    var awaited: (input: String?, output: String?) = (nil, nil)
+    /// The profiles of cards before we made them hands-free, by card.
+    var profilesBefore: [String: String] = [:]
 
     private struct Item: Hashable {
         let facility: PulseConnection.Facility
@@ -106,6 +112,8 @@ public final class PulseBackend: AudioBackend {
         connection.readSources(
             nil, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: ended)
         begin()
+        connection.readCards(nil, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: ended)
+        begin()
         connection.readPlaying(
             nil, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: ended)
         begin()
@@ -125,7 +133,9 @@ public final class PulseBackend: AudioBackend {
         dirty = [:]
         settle?.disarm()
         unsettledSince = nil
-        requested = nil
+        requested = [:]
+        awaited = (nil, nil)
+        profilesBefore = [:]
         toldDevices = []
         let sockets = ServerAddress.sockets(server, environment: ServerAddress.environment)
         if watch == nil, !sockets.isEmpty {
@@ -185,6 +195,7 @@ public final class PulseBackend: AudioBackend {
         case .source: model.sources[item.index] = nil
         case .playing: model.playing[item.index] = nil
         case .recording: model.recording[item.index] = nil
+        case .card: model.cards[item.index] = nil
         case .server: break
         }
     }
@@ -209,6 +220,9 @@ public final class PulseBackend: AudioBackend {
         case .recording:
             connection.readRecording(
                 item.index, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: end)
+        case .card:
+            connection.readCards(
+                item.index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
         case .server: break
         }
     }
@@ -249,10 +263,14 @@ public final class PulseBackend: AudioBackend {
             // Answers are on their way: what they say is told when they are in.
             if outstanding > 0 { return }
         }
-        let recent = model.recent(now, within: PulseBackend.recently)
         var current = model.snapshot(now: now)
         let previous = snapshot
-        if !previous.isConnected { return tellFirst(current) }
+        if !previous.isConnected {
+            // Who comes to a running system finds the route as somebody wants it.
+            current.route.outputs.forEach { model.prefer($0, isInput: false) }
+            current.route.inputs.forEach { model.prefer($0, isInput: true) }
+            return tellFirst(model.snapshot(now: now))
+        }
 
         if model.isPipeWire, !isSettled, differs(previous, current) {
             let since = unsettledSince ?? now
@@ -265,6 +283,7 @@ public final class PulseBackend: AudioBackend {
                 current.availableOutputs = previous.availableOutputs
                 current.isInputMuted = previous.isInputMuted
                 current.outputVolume = previous.outputVolume
+                (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
                 snapshot = current
                 if current.streams != previous.streams { onStreamsChanged?() }
                 return
@@ -273,15 +292,20 @@ public final class PulseBackend: AudioBackend {
         }
         settle?.disarm()
 
-        var judge = RouteJudge(previous: previous, current: current, recent: recent)
-        if let requested, now < requested.until { judge.requested = (requested.uid, requested.reason) }
+        requested = requested.filter { now < $0.value.until }
+        var judge = RouteJudge(
+            previous: previous, current: current,
+            recent: model.recent(current, now, within: PulseBackend.recently))
+        judge.requested = requested.mapValues(\.reason)
         judge.reprofiled = reprofiled()
         let verdict = judge.verdict
+        let chosen = (judge.chosenOutput, judge.chosenInput)
+        chosen.0.map { model.prefer($0, isInput: false) }
+        chosen.1.map { model.prefer($0, isInput: true) }
+        if chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
-        if let requested, (current.route.inputs + current.route.outputs).contains(where: { $0.uid == requested.uid }) {
-            self.requested = nil
-        }
+        for port in current.route.inputs + current.route.outputs { requested[port.uid] = nil }
         if let verdict { onRouteChanged?(verdict.reason, verdict.previous, verdict.current) }
         if previous.availableInputs != current.availableInputs || previous.availableOutputs != current.availableOutputs
         {
@@ -290,6 +314,10 @@ public final class PulseBackend: AudioBackend {
         if previous.streams != current.streams { onStreamsChanged?() }
         if previous.isInputMuted != current.isInputMuted { onInputMuteChanged?(current.isInputMuted) }
         if previous.outputVolume != current.outputVolume { onOutputVolumeChanged?(current.outputVolume) }
+        if previous.outputLatency != current.outputLatency || previous.inputLatency != current.inputLatency {
+            onLatencyChanged?()
+        }
+        selectAwaited()
     }
 
     private func tellFirst(_ current: AudioSnapshot) {

@@ -16,6 +16,7 @@ final class PulseConnection {
         case source
         case playing
         case recording
+        case card
         case server
     }
 
@@ -100,6 +101,7 @@ final class PulseConnection {
         case PA_SUBSCRIPTION_EVENT_SOURCE.rawValue: onEvent?(.source, index, isRemoved)
         case PA_SUBSCRIPTION_EVENT_SINK_INPUT.rawValue: onEvent?(.playing, index, isRemoved)
         case PA_SUBSCRIPTION_EVENT_SOURCE_OUTPUT.rawValue: onEvent?(.recording, index, isRemoved)
+        case PA_SUBSCRIPTION_EVENT_CARD.rawValue: onEvent?(.card, index, isRemoved)
         case PA_SUBSCRIPTION_EVENT_SERVER.rawValue: onEvent?(.server, 0, false)
         default: break
         }
@@ -111,7 +113,7 @@ final class PulseConnection {
         let mask =
             PA_SUBSCRIPTION_MASK_SINK.rawValue | PA_SUBSCRIPTION_MASK_SOURCE.rawValue
             | PA_SUBSCRIPTION_MASK_SINK_INPUT.rawValue | PA_SUBSCRIPTION_MASK_SOURCE_OUTPUT.rawValue
-            | PA_SUBSCRIPTION_MASK_SERVER.rawValue
+            | PA_SUBSCRIPTION_MASK_CARD.rawValue | PA_SUBSCRIPTION_MASK_SERVER.rawValue
         command(end) { pa_context_subscribe($0, pa_subscription_mask(rawValue: mask), $1, $2) }
     }
 
@@ -140,6 +142,16 @@ final class PulseConnection {
         ask(item: { item($0.load(as: pa_source_info.self)) }, end) { context, reply in
             index.map { pa_context_get_source_info_by_index(context, $0, step, reply) }
                 ?? pa_context_get_source_info_list(context, step, reply)
+        }
+    }
+
+    func readCards(_ index: UInt32?, item: @escaping (pa_card_info) -> Void, end: @escaping (Bool) -> Void) {
+        let step: pa_card_info_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_card_info.self)) }, end) { context, reply in
+            index.map { pa_context_get_card_info_by_index(context, $0, step, reply) }
+                ?? pa_context_get_card_info_list(context, step, reply)
         }
     }
 

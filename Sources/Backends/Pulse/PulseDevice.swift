@@ -93,17 +93,30 @@ struct PulseDevice: Hashable {
 
     /// The server's name of the port with that uid; nil where it is not this device's; "" for a device without ports.
     func portName(of uid: String) -> String? {
-        if ports.isEmpty { return uid == name ? "" : nil }
+        if ports.isEmpty { return uid == self.uid(nil) ? "" : nil }
         return ports.first { self.uid($0) == uid }?.name
     }
 
-    private func uid(_ port: DevicePort?) -> String { port.map { name + "/" + $0.name } ?? name }
+    /// Virtual, and only a filter over another device: it plays where that one does.
+    var isFilter: Bool { properties["device.class"] == "filter" && active?.type == .virtual }
 
-    private func port(_ port: DevicePort?) -> Port {
-        let type = PortTypeRules.type(
+    private func uid(_ port: DevicePort?) -> String {
+        let type = type(port)
+        if type == .bluetoothA2DP || type == .bluetoothHFP, let address = Bluetooth.address(properties) {
+            return Bluetooth.uid(address, type, isInput: isInput)
+        }
+        return port.map { name + "/" + $0.name } ?? name
+    }
+
+    private func type(_ port: DevicePort?) -> PortType {
+        PortTypeRules.type(
             of: PortFacts(
                 isInput: isInput, deviceName: name, portType: port?.type ?? 0, portName: port?.name ?? "",
                 driver: driver, isNetwork: isNetwork, properties: properties))
+    }
+
+    private func port(_ port: DevicePort?) -> Port {
+        let type = type(port)
         // A headset's own name says more than "Headset".
         let isRadio = type == .bluetoothA2DP || type == .bluetoothHFP
         let label = (isRadio ? nil : port?.label) ?? self.label

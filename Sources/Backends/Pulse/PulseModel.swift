@@ -9,12 +9,11 @@ struct PulseModel {
     var defaultSource = ""
     var sinks: [UInt32: PulseDevice] = [:]
     var sources: [UInt32: PulseDevice] = [:]
+    var cards: [UInt32: PulseCard] = [:]
     var playing: [UInt32: PulseStream] = [:]
     var recording: [UInt32: PulseStream] = [:]
 
-    /// When each port that is there now appeared, by uid.
-    private var appearances: [String: (order: UInt64, time: UInt64)] = [:]
-    private var nextOrder: UInt64 = 0
+    private var order = PortOrder()
 
     var isPipeWire: Bool { PulseModel.isPipeWire(serverName) }
 
@@ -32,30 +31,30 @@ struct PulseModel {
         return nil
     }
 
-    /// Ports that appeared less than that many microseconds before `now`.
-    func recent(_ now: UInt64, within span: UInt64) -> Set<String> {
-        Set(appearances.filter { now &- $0.value.time < span }.keys)
+    /// Ports of the snapshot that appeared less than that many microseconds before `now`.
+    func recent(_ snapshot: AudioSnapshot, _ now: UInt64, within span: UInt64) -> Set<String> {
+        Set(
+            order.recent(snapshot.availableOutputs, isInput: false, now, within: span)
+                + order.recent(snapshot.availableInputs, isInput: true, now, within: span))
     }
 
+    /// Somebody chose that port: it counts as the newest from the next snapshot on.
+    mutating func prefer(_ port: Port, isInput: Bool) { order.prefer(port, isInput: isInput) }
+
     mutating func snapshot(now: UInt64) -> AudioSnapshot {
-        let outputs = sinks.values.sorted { $0.index < $1.index }.flatMap(\.available)
-        let inputs = sources.values.sorted { $0.index < $1.index }.flatMap(\.available)
-        let present = Set((outputs + inputs).map(\.uid))
-        appearances = appearances.filter { present.contains($0.key) }
-        for port in outputs + inputs where appearances[port.uid] == nil {
-            appearances[port.uid] = (nextOrder, now)
-            nextOrder += 1
-        }
-        let order = appearances.mapValues(\.order)
-        func byAppearance(_ ports: [Port]) -> [Port] {
-            ports.sorted { order[$0.uid, default: 0] < order[$1.uid, default: 0] }
-        }
+        let devices = (sinks.values.sorted { $0.index < $1.index }, sources.values.sorted { $0.index < $1.index })
+        let outputs = devices.0.flatMap(\.available)
+        let inputs =
+            devices.1.flatMap(\.available)
+            + cards.values.sorted { $0.index < $1.index }.compactMap(\.handsFreeInput)
+        let filters = (devices.0 + devices.1).filter(\.isFilter).flatMap(\.available).map(\.uid)
+        order.update(inputs, outputs, filters: Set(filters), now: now)
 
         var result = AudioSnapshot()
         result.isConnected = true
         result.serverName = serverName
-        result.availableOutputs = byAppearance(outputs)
-        result.availableInputs = byAppearance(inputs)
+        result.availableOutputs = order.sorted(outputs, isInput: false)
+        result.availableInputs = order.sorted(inputs, isInput: true)
         let (output, input) = (self.output, self.input)
         result.route = Route(
             inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])

@@ -14,8 +14,14 @@ extension PulseBackend {
 
     private func select(_ uid: String, isInput: Bool, _ reason: RouteChangeReason, _ completion: @escaping Completion) {
         let batch = Batch(self, completion)
-        guard let connection = connection(for: batch), let (device, port) = find(uid, isInput, batch) else { return }
-        requested = (uid, reason, MonotonicClock.now() &+ PulseBackend.recently)
+        guard let connection = connection(for: batch) else { return }
+        expect(uid, reason)
+        if isInput { awaited.input = nil } else { awaited.output = nil }
+        if isInput, model.find(uid, isInput: true) == nil, card(of: uid) != nil {
+            awaited.input = uid
+            return batch.close()
+        }
+        guard let (device, port) = find(uid, isInput, batch) else { return }
         choose(port, of: device, on: connection, batch)
         connection.command(batch.add()) {
             isInput
@@ -25,20 +31,61 @@ extension PulseBackend {
         batch.close()
     }
 
-    public func selectInput(_ uid: String, forProcess processID: UInt32, completion: @escaping Completion) {
+    public func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion) {
         let batch = Batch(self, completion)
-        guard let connection = connection(for: batch), let (device, port) = find(uid, true, batch) else { return }
-        choose(port, of: device, on: connection, batch)
-        for stream in snapshot.streams
-        where stream.direction == .record && stream.processID == processID && stream.portUID != nil
-            && stream.deviceName != device.name
-        {
-            connection.command(batch.add()) {
-                pa_context_move_source_output_by_name($0, stream.id.number, device.name, $1, $2)
+        guard let connection = connection(for: batch) else { return }
+        let talking = uid.flatMap(card)
+        if uid != nil, talking == nil {
+            return batch.fail(.badParameter("no headset has that input; read the available ones again"))
+        }
+        func set(_ card: PulseCard, _ profile: String, _ type: PortType) {
+            guard let address = card.address else { return }
+            for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
+            // The sound goes on through the same headset, whatever the server thinks best meanwhile.
+            if snapshot.route.outputs.first?.device == address[...] {
+                awaited.output = Bluetooth.uid(address, type, isInput: false)
             }
+            connection.command(batch.add()) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
+        }
+        for card in model.cards.values where card.name != talking?.name {
+            guard let before = profilesBefore.removeValue(forKey: card.name), card.isHandsFree else { continue }
+            set(card, before, .bluetoothA2DP)
+        }
+        if let talking, !talking.isHandsFree, let profile = talking.handsFreeProfile {
+            profilesBefore[talking.name] = talking.activeProfile
+            set(talking, profile, .bluetoothHFP)
         }
         batch.close()
     }
+
+    /// The card of the headset with that input.
+    private func card(of uid: String) -> PulseCard? {
+        model.cards.values.first { card in
+            card.address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: true) == uid } ?? false
+        }
+    }
+
+    /// What becomes the route within a while becomes it by our doing.
+    private func expect(_ uid: String, _ reason: RouteChangeReason) {
+        requested[uid] = (reason, MonotonicClock.now() &+ PulseBackend.recently)
+    }
+
+    /// Makes the route what had to appear first, now that it has.
+    func selectAwaited() {
+        let (input, output) = awaited
+        if let input, model.find(input, isInput: true) != nil {
+            awaited.input = nil
+            if snapshot.route.inputs.first?.uid != input { select(input, isInput: true, reason(of: input)) { _ in } }
+        }
+        if let output, model.find(output, isInput: false) != nil {
+            awaited.output = nil
+            if snapshot.route.outputs.first?.uid != output {
+                select(output, isInput: false, reason(of: output)) { _ in }
+            }
+        }
+    }
+
+    private func reason(of uid: String) -> RouteChangeReason { requested[uid]?.reason ?? .categoryChange }
 
     public func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion) {
         let batch = Batch(self, completion)
@@ -80,7 +127,8 @@ extension PulseBackend {
     }
 
     private func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
-        guard !port.isEmpty, port != device.activePort else { return }
+        // Also where it seems to be chosen: another choice may be under way.
+        guard !port.isEmpty else { return }
         connection.command(batch.add()) {
             device.isInput
                 ? pa_context_set_source_port_by_name($0, device.name, port, $1, $2)

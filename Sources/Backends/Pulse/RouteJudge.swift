@@ -13,8 +13,8 @@ struct RouteJudge {
     let current: AudioSnapshot
     /// Ports that appeared so lately that their becoming the route is that appearance's doing.
     var recent: Set<String> = []
-    /// The port somebody asked for through us, and what that is called.
-    var requested: (uid: String, reason: RouteChangeReason)?
+    /// The ports that were asked for through us, by uid, and what that is called.
+    var requested: [String: RouteChangeReason] = [:]
     /// Ports of the previous route whose card goes on under another profile: gone by name, not in fact.
     var reprofiled: Set<String> = []
 
@@ -29,15 +29,48 @@ struct RouteJudge {
         }
         if previous.route == current.route { return appeared.isEmpty ? nil : tell(.newDeviceAvailable) }
         let used = (previous.route.inputs + previous.route.outputs).filter(\.isAvailable).map(\.uid)
-        let went = Set(used).subtracting(after).subtracting(reprofiled)
+        let went = Set(used).subtracting(after).subtracting(reprofiled).subtracting(headsets)
         if !went.isEmpty { return tell(.oldDeviceUnavailable) }
-        if !reprofiled.isEmpty { return tell(.routeConfigurationChange) }
+        let asked = (current.route.outputs + current.route.inputs).compactMap { requested[$0.uid] }
+        if let reason = asked.first, reprofiled.isEmpty == false || !headsets.isEmpty { return tell(reason) }
+        if !reprofiled.isEmpty || !headsets.isEmpty { return tell(.routeConfigurationChange) }
         let uses = (current.route.inputs + current.route.outputs).map(\.uid)
         if used == uses { return tell(appeared.isEmpty ? .routeConfigurationChange : .newDeviceAvailable) }
         let added = Set(uses).subtracting(used)
-        if let requested, added.contains(requested.uid) { return tell(requested.reason) }
+        for uid in uses where added.contains(uid) {
+            if let reason = requested[uid] { return tell(reason) }
+        }
         if !added.isDisjoint(with: appeared.union(recent)) { return tell(.newDeviceAvailable) }
         // Somebody chose another device that was there already: the platform has no number for it.
         return tell(.unknown)
+    }
+
+    /// The output that somebody else made the route though the one before is still there; nil: nobody did.
+    var chosenOutput: Port? {
+        chosen(previous.route.outputs, current.route.outputs, of: current.availableOutputs)
+    }
+
+    var chosenInput: Port? { chosen(previous.route.inputs, current.route.inputs, of: current.availableInputs) }
+
+    private func chosen(_ before: [Port], _ after: [Port], of available: [Port]) -> Port? {
+        guard let old = before.first, let new = after.first, old.uid != new.uid, requested[new.uid] == nil,
+            available.contains(where: { $0.uid == old.uid }), old.isAvailable,
+            available.contains(where: { $0.uid == new.uid })
+        else { return nil }
+        return new
+    }
+
+    /// Ports of the previous route whose headset is there under another profile.
+    private var headsets: Set<String> {
+        let present = Set((current.availableOutputs + current.availableInputs).map(\.uid))
+        let used = (previous.route.inputs + previous.route.outputs).filter { port in
+            guard port.type == .bluetoothA2DP || port.type == .bluetoothHFP, !present.contains(port.uid) else {
+                return false
+            }
+            return current.availableOutputs.contains {
+                ($0.type == .bluetoothA2DP || $0.type == .bluetoothHFP) && $0.device == port.device
+            }
+        }
+        return Set(used.map(\.uid))
     }
 }

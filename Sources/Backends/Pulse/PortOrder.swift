@@ -1,0 +1,64 @@
+import PluginAPI
+
+/// In which order ports came, or were chosen by a person since: the last one wins.
+struct PortOrder {
+    private var places: [String: (order: Int, time: UInt64)] = [:]
+    private var next = 0
+    /// Below all that came: what is only a filter over another device wins when somebody chooses it, and not before.
+    private var nextFilter = -1
+
+    /// A headset keeps its place whatever profile it shows.
+    private static func key(_ port: Port, isInput: Bool) -> String {
+        let isHeadset = port.type == .bluetoothA2DP || port.type == .bluetoothHFP
+        return (isInput ? "<" : ">") + (isHeadset ? String(port.device) : port.uid)
+    }
+
+    /// Takes note of what is there at `now`, in microseconds, and forgets what is not.
+    mutating func update(_ inputs: [Port], _ outputs: [Port], filters: Set<String>, now: UInt64) {
+        var present: [String: (order: Int, time: UInt64)] = [:]
+        for (ports, isInput) in [(outputs, false), (inputs, true)] {
+            for port in ports {
+                let key = PortOrder.key(port, isInput: isInput)
+                if let place = places[key] ?? present[key] {
+                    present[key] = place
+                } else if filters.contains(port.uid) {
+                    present[key] = (nextFilter, now)
+                    nextFilter -= 1
+                } else {
+                    present[key] = (next, now)
+                    next += 1
+                }
+            }
+        }
+        places = present
+    }
+
+    /// Somebody chose it: it counts as the newest.
+    mutating func prefer(_ port: Port, isInput: Bool) {
+        let key = PortOrder.key(port, isInput: isInput)
+        guard let place = places[key], place.order < next - 1 else { return }
+        places[key] = (next, place.time)
+        next += 1
+    }
+
+    func sorted(_ ports: [Port], isInput: Bool) -> [Port] {
+        // Ports of one headset keep the order they have.
+        ports.enumerated().sorted { one, two in
+            let (a, b) = (order(one.element, isInput), order(two.element, isInput))
+            return a == b ? one.offset < two.offset : a < b
+        }
+        .map(\.element)
+    }
+
+    private func order(_ port: Port, _ isInput: Bool) -> Int {
+        places[PortOrder.key(port, isInput: isInput)]?.order ?? 0
+    }
+
+    /// Those of the ports that came less than that many microseconds before `now`.
+    func recent(_ ports: [Port], isInput: Bool, _ now: UInt64, within span: UInt64) -> [String] {
+        ports.filter { port in
+            places[PortOrder.key(port, isInput: isInput)].map { now &- $0.time < span } ?? false
+        }
+        .map(\.uid)
+    }
+}

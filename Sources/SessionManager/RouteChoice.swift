@@ -1,0 +1,138 @@
+import PluginAPI
+
+/// Which ports the route should go through, as the deciding sessions demand (behaviour §7).
+///
+/// A pure function of who is active and what is plugged in: nothing is remembered, so that the same sessions on the
+/// same ports always want the same.
+public struct RouteChoice: Sendable, Hashable {
+    /// Uids; nil where nothing suits, and whatever the server does is as good.
+    public var output: String?
+    public var input: String?
+    /// The input of a Bluetooth headset whose hands-free profile somebody records through; nil: nobody does.
+    public var handsFree: String?
+    /// Whether the output is as it is because a session overrides it.
+    public var isOverridden = false
+
+    public init(output: String? = nil, input: String? = nil, handsFree: String? = nil) {
+        self.output = output
+        self.input = input
+        self.handsFree = handsFree
+    }
+}
+
+extension Arbiter {
+    /// What the active sessions together want of the server; without a server nothing.
+    ///
+    /// The output is decided by the latest active session that does not mix and has an output, else by the latest that
+    /// has one; the input likewise. Nobody active: as for playback, and nobody records.
+    public var routeChoice: RouteChoice {
+        guard let audio else { return RouteChoice() }
+        var output: Int?
+        var input: Int?
+        for x in sessions.indices where sessions[x].standing.isActive {
+            let category = sessions[x].standing.configuration.category
+            if category.hasOutput, decides(x, over: output) { output = x }
+            if category.hasInput, decides(x, over: input) { input = x }
+        }
+        var choice = RouteChoice()
+        let recorder = input.map { sessions[$0] }
+        let preferred = recorder.map { $0.preferredInput } ?? ""
+        let fitting = audio.inputs(fitting: recorder?.configuration)
+        choice.input = (fitting.first { $0.uid == preferred } ?? fitting.last)?.uid
+        choice.handsFree = fitting.first { $0.uid == choice.input && $0.type == .bluetoothHFP }?.uid
+        let player = output.map { sessions[$0] }
+        let overriding = player?.override == .speaker ? audio.outputs.last { $0.type == .speaker } : nil
+        choice.isOverridden = overriding != nil
+        choice.output =
+            (overriding ?? audio.output(for: player?.configuration, handsFree: choice.handsFree))?.uid
+        return choice
+    }
+
+    /// What is wanted of such a server with nobody active.
+    public static func idleRouteChoice(on audio: Audio) -> RouteChoice {
+        var nobody = Arbiter()
+        nobody.audio = audio
+        return nobody.routeChoice
+    }
+
+    /// Whether that session has a word about the route before the other one.
+    private func decides(_ x: Int, over other: Int?) -> Bool {
+        guard let other else { return true }
+        let (one, two) = (sessions[x].standing, sessions[other].standing)
+        return one.isMixable == two.isMixable ? one.activation > two.activation : two.isMixable
+    }
+
+    /// Whether the session is active and needs an input or an output, and none there is suits it.
+    func lacksRoute(_ session: Session) -> Bool {
+        guard session.standing.isActive, let audio else { return false }
+        let configuration = session.standing.configuration
+        return configuration.category.hasInput && audio.inputs(fitting: configuration).isEmpty
+            || configuration.category.hasOutput && audio.outputs(fitting: configuration).isEmpty
+    }
+}
+
+extension Audio {
+    /// The inputs that such a session may use, oldest first; nil: nobody records.
+    func inputs(fitting configuration: Configuration?) -> [Port] {
+        inputs.filter { Eligibility.mayRecord(from: $0.type, configuration) }
+    }
+
+    /// The outputs that such a session may use, oldest first; nil: nobody plays.
+    func outputs(fitting configuration: Configuration?) -> [Port] {
+        outputs.filter { Eligibility.mayPlay(on: $0.type, configuration) }
+    }
+
+    /// The newest output that suits; receiver and speaker are one place in that order, and which of them it is the
+    /// category says.
+    fileprivate func output(for configuration: Configuration?, handsFree: String?) -> Port? {
+        let headset = inputs.first { $0.uid == handsFree }?.device
+        // A headset that is about to become hands-free stays the output, whichever profile it shows just now.
+        let fitting = outputs.filter {
+            Eligibility.mayPlay(on: $0.type, configuration)
+                || headset != nil && $0.type == .bluetoothA2DP && $0.device == headset
+        }
+        let receiver = fitting.last { $0.type == .receiver }
+        let talks = configuration.map { $0.category == .playAndRecord && !$0.options.contains(.defaultToSpeaker) }
+        if talks == true {
+            let newest = fitting.last { $0.type != .receiver || !fitting.contains { $0.type == .speaker } }
+            return newest?.type == .speaker ? receiver ?? newest : newest
+        }
+        return fitting.last { $0.type != .receiver } ?? receiver
+    }
+}
+
+/// Which types of port need an option, and which.
+enum Eligibility {
+    private struct Row {
+        let type: PortType
+        let option: Options
+        /// The categories that need the option; the others may, or may not.
+        let needing: Set<Category>
+        let others: Bool
+    }
+
+    private static let outputs = [
+        Row(type: .bluetoothA2DP, option: .allowBluetoothA2DP, needing: [.playAndRecord], others: true),
+        Row(type: .bluetoothHFP, option: .allowBluetoothHFP, needing: [.playAndRecord], others: true),
+        Row(type: .airPlay, option: .allowAirPlay, needing: [.playAndRecord], others: true),
+    ]
+
+    private static let inputs = [
+        Row(type: .bluetoothHFP, option: .allowBluetoothHFP, needing: [.record, .playAndRecord], others: false)
+    ]
+
+    /// nil: nobody in particular.
+    static func mayPlay(on type: PortType, _ configuration: Configuration?) -> Bool {
+        permits(outputs, type, configuration)
+    }
+
+    static func mayRecord(from type: PortType, _ configuration: Configuration?) -> Bool {
+        permits(inputs, type, configuration)
+    }
+
+    private static func permits(_ table: [Row], _ type: PortType, _ configuration: Configuration?) -> Bool {
+        guard let row = table.first(where: { $0.type == type }) else { return true }
+        guard let configuration, row.needing.contains(configuration.category) else { return row.others }
+        return configuration.options.contains(row.option)
+    }
+}

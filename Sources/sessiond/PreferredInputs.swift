@@ -1,0 +1,52 @@
+import Logging
+import PluginAPI
+import SessionManager
+
+/// Has the recordings of sessions that prefer an input come from there, also those that start later, and from where
+/// everybody's do when they prefer it no longer.
+final class PreferredInputs {
+    private let backend: any AudioBackend
+    private let log: Logger
+    private var preferences: [SessionID: String] = [:]
+    /// The recordings that are elsewhere by our doing, with where.
+    private var moved: [AudioStream.ID: String] = [:]
+
+    init(_ backend: any AudioBackend, log: Logger) {
+        self.backend = backend
+        self.log = log
+    }
+
+    /// nil: no preference.
+    func prefer(_ uid: String?, of session: SessionID) { preferences[session] = uid }
+
+    /// `owners` are the sessions that a process records for.
+    func place(_ owners: (_ process: UInt32) -> [SessionID]) {
+        guard !preferences.isEmpty || !moved.isEmpty else { return }
+        let snapshot = backend.snapshot
+        let streams = snapshot.streams.filter { $0.direction == .record && $0.portUID != nil }
+        let present = Set(streams.map(\.id))
+        moved = moved.filter { present.contains($0.key) }
+        for stream in streams {
+            let sessions = stream.processID.map(owners) ?? []
+            let preferred = sessions.sorted().compactMap { preferences[$0] }.last
+            if let preferred {
+                move(stream, to: preferred)
+            } else if moved[stream.id] != nil, let shared = snapshot.route.inputs.first?.uid {
+                move(stream, to: shared)
+                moved[stream.id] = nil
+            }
+        }
+    }
+
+    private func move(_ stream: AudioStream, to uid: String) {
+        guard moved[stream.id] != uid else { return }
+        moved[stream.id] = uid
+        guard stream.portUID != uid else { return }
+        backend.moveStream(stream.id, to: uid) { [weak self, log] result in
+            guard case .failure(let error) = result else { return }
+            log.warning("the recording stays where it is: \(error)")
+            // It is tried again when something about the streams changes.
+            self?.moved[stream.id] = nil
+        }
+    }
+}

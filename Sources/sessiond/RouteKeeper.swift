@@ -1,0 +1,87 @@
+import Logging
+import PluginAPI
+import SessionManager
+
+/// Has the server's route follow what the active sessions want, and asks only where that changes: what a person or the
+/// server itself chose meanwhile stays until then, and nothing is fought over.
+final class RouteKeeper {
+    private let backend: any AudioBackend
+    private let log: Logger
+    /// What was wanted last; nil while there is no server.
+    private var wanted: RouteChoice?
+    /// What was asked for and is not seen to be the route yet.
+    private var asked: (output: String?, input: String?) = (nil, nil)
+
+    init(_ backend: any AudioBackend, log: Logger) {
+        self.backend = backend
+        self.log = log
+    }
+
+    /// `idle` is what is wanted with nobody active: where a server is found, its route counts as chosen so.
+    func follow(_ choice: RouteChoice, idle: () -> RouteChoice, reason: RouteChangeReason) {
+        guard backend.snapshot.isConnected else {
+            wanted = nil
+            asked = (nil, nil)
+            return
+        }
+        seeWhatBecame(reason)
+        let before = wanted ?? idle()
+        wanted = choice
+        guard choice != before else { return }
+        if choice.handsFree != before.handsFree {
+            backend.setHandsFree(choice.handsFree, reason: reason, completion: answer("the headset's profile stays"))
+        }
+        let route = backend.snapshot.route
+        // Where the server went by itself when a device did, nothing goes when we go on from there.
+        let hasMoved = reason == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
+        let reason = hasMoved ? .unknown : reason
+        if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
+            asked.output = uid
+            backend.selectOutput(
+                uid, reason: reason, completion: answer("the output stays") { [weak self] in self?.asked.output = nil })
+        }
+        if let uid = choice.input, uid != before.input, uid != asked.input ?? route.inputs.first?.uid {
+            asked.input = uid
+            backend.selectInput(
+                uid, reason: reason, completion: answer("the input stays") { [weak self] in self?.asked.input = nil })
+        }
+    }
+
+    /// What was asked for has come about, cannot any more, or somebody chose otherwise.
+    private func seeWhatBecame(_ reason: RouteChangeReason) {
+        let snapshot = backend.snapshot
+        let isOver = reason == .unknown
+        if isOver || asked.output == snapshot.route.outputs.first?.uid
+            || !snapshot.availableOutputs.contains(where: { $0.uid == asked.output })
+        {
+            asked.output = nil
+        }
+        if isOver || asked.input == snapshot.route.inputs.first?.uid
+            || !snapshot.availableInputs.contains(where: { $0.uid == asked.input })
+        {
+            asked.input = nil
+        }
+    }
+
+    private func answer(_ what: String, _ failed: @escaping () -> Void = {}) -> AudioBackend.Completion {
+        { [log] result in
+            guard case .failure(let error) = result else { return }
+            log.warning("\(what): \(error)")
+            failed()
+        }
+    }
+}
+
+extension Event {
+    /// What a change of the route is called that such an event brings about.
+    func routeReason(_ choice: RouteChoice) -> RouteChangeReason {
+        switch self {
+        case .routeChanged(let reason, _): reason
+        case .overrideOutput: .override
+        case .create, .setCategory, .activate, .deactivate, .setPreferredInput, .setPreferences, .close, .setForeground,
+            .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .portsChanged,
+            .soundingChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            choice.isOverridden ? .override : .categoryChange
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import DBus
+import EventLoop
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+
+/// A daemon on a sound server whose devices come and go, and everything it told everybody of the route.
+final class RouteStage {
+    let daemon: DaemonStage
+    let pulse: PrivatePulse
+    private(set) var told: [(reason: RouteChangeReason?, previous: Route, current: Route)] = []
+    private var subscription: Subscription?
+
+    init(_ pulse: PrivatePulse) throws {
+        self.pulse = pulse
+        daemon = try DaemonStage(pulse: pulse)
+        guard daemon.waitForServer() else { throw SupportError("no sound server: \(pulse.log)") }
+        subscription = daemon.observer.subscribe(
+            path: ObjectPath.root, interface: BusName.manager, member: "RouteChanged", sender: BusName.service
+        ) { [unowned self] message in
+            guard let values = try? message.arguments(), values.count == 3, let previous = values[1].route,
+                let current = values[2].route
+            else { return }
+            told.append((values[0].uint32Value.flatMap(RouteChangeReason.init), previous, current))
+        }
+    }
+
+    /// Why the route changed, in order.
+    var reasons: [RouteChangeReason?] {
+        daemon.loop.iterate(timeout: 0.004) { false }
+        return told.map(\.reason)
+    }
+
+    func forget() {
+        daemon.loop.iterate(timeout: 0.004) { false }
+        told = []
+    }
+
+    /// Where sound goes, by the daemon; "" for nowhere.
+    var output: String { route?.outputs.first?.uid ?? "" }
+    var input: String { route?.inputs.first?.uid ?? "" }
+    private var route: Route? { (try? daemon.property("CurrentRoute"))?.route }
+
+    /// Waits until the route goes there, by the daemon and by the server.
+    func goes(to uid: String) -> Bool { eventually { self.output == uid } }
+    func records(from uid: String) -> Bool { eventually { self.input == uid } }
+
+    /// The server's own word: the default's name.
+    var defaultSink: String { (try? pulse.pactl(["get-default-sink"])) ?? "" }
+
+    func activeProfile(of card: String) throws -> String {
+        let lines = try pulse.pactl(["list", "cards"]).split(separator: "\n").map(String.init)
+        guard let start = lines.firstIndex(where: { $0.contains("Name: " + card) }) else { return "" }
+        let line = lines[start...].first { $0.contains("Active Profile: ") } ?? ""
+        return line.split(separator: " ").last.map(String.init) ?? ""
+    }
+
+    /// The names of the sources that are recorded from, in the order of the recordings.
+    func recordedSources() throws -> [String] {
+        func table(_ what: String) throws -> [[String]] {
+            try pulse.pactl(["list", "short", what]).split(separator: "\n").map {
+                $0.split(separator: "\t").map(String.init)
+            }
+        }
+        let sources = try table("sources")
+        // A microphone of ours is itself a recording of a monitor.
+        return try table("source-outputs").compactMap { row in
+            sources.first { $0[0] == row[1] }?[1]
+        }
+        .filter { !$0.hasSuffix(".monitor") }
+    }
+
+    /// What a session's properties read.
+    func reads(_ name: String, _ session: String) throws -> Value { try daemon.property(name, of: session) }
+}

@@ -1,0 +1,290 @@
+import DBus
+import EventLoop
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Behaviour §7 on a real server: who decides the route, and that the sound goes there.
+@Suite struct RouteTests {
+    private static func microphone(_ name: String, _ sink: String) -> String {
+        "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone "
+            + "master=\(sink).monitor"
+    }
+
+    // MARK: Last in wins
+
+    @Test func newestDeviceWins_andTheOneBeforeWhenItGoes() throws {
+        let stage = try RouteStage(PrivatePulse())
+        let phones = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(stage.goes(to: "phones"))
+        #expect(stage.defaultSink == "phones")
+        let speakers = try stage.pulse.addSink("usb", properties: ["device.bus": "usb"])
+        #expect(stage.goes(to: "usb"))
+        #expect(stage.reasons == [.newDeviceAvailable, .newDeviceAvailable], "once each")
+        stage.forget()
+        try stage.pulse.unloadModule(speakers)
+        #expect(stage.goes(to: "phones"))
+        try stage.pulse.unloadModule(phones)
+        #expect(stage.goes(to: "speaker"))
+        // The server's own choice for a moment may be another one.
+        #expect(stage.reasons.first == .oldDeviceUnavailable)
+        #expect(Set(stage.reasons).isSubset(of: [.oldDeviceUnavailable, .unknown]))
+    }
+
+    @Test func serverThatSwitchesItself_isAgreedWith() throws {
+        let stage = try RouteStage(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
+        let phones = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(stage.goes(to: "phones"))
+        try stage.pulse.unloadModule(phones)
+        #expect(stage.goes(to: "speaker"))
+        #expect(stage.reasons == [.newDeviceAvailable, .oldDeviceUnavailable])
+    }
+
+    @Test func personsChoice_staysUntilTheNextDeviceComes_alsoOverARestart() throws {
+        let stage = try RouteStage(PrivatePulse(sinks: ["first", "second", "third"]))
+        #expect(stage.defaultSink == stage.output)
+        try stage.pulse.pactl(["set-default-sink", "first"])
+        #expect(stage.goes(to: "first"))
+        stage.daemon.daemon.kill()
+        try stage.daemon.restart()
+        #expect(stage.daemon.waitForServer())
+        #expect(stage.goes(to: "first"))
+        let music = try stage.daemon.client()
+        music.activate(try music.session("Music"))
+        #expect(stage.defaultSink == "first")
+        let module = try stage.pulse.addSink("fourth")
+        #expect(stage.goes(to: "fourth"))
+        try stage.pulse.unloadModule(module)
+        #expect(stage.goes(to: "first"), "what a person chose counts as newer than what was there")
+    }
+
+    @Test func filterOverADevice_doesNotWin() throws {
+        let stage = try RouteStage(PrivatePulse())
+        try stage.pulse.loadModule("module-remap-sink sink_name=mono master=speaker")
+        #expect(
+            eventually {
+                (try? stage.daemon.property("AvailableOutputs"))?.ports.contains { $0.uid == "mono" } == true
+            })
+        #expect(stage.output == "speaker" && stage.defaultSink == "speaker")
+    }
+
+    // MARK: Categories
+
+    @Test func talking_goesToTheReceiver_jacksWin_afterwardsTheSpeaker() throws {
+        let pulse = try PrivatePulse(sinks: [])
+        let card = try FakeCard(pulse)
+        let stage = try RouteStage(pulse)
+        let client = try stage.daemon.client()
+        let call = try client.session("Call", category: "play-and-record")
+        #expect(stage.goes(to: card.speaker))
+        #expect(client.activate(call) == nil)
+        #expect(stage.goes(to: card.earpiece))
+        #expect(stage.reasons == [.categoryChange])
+        try card.plug(.headphones)
+        #expect(stage.goes(to: card.headphones))
+        try card.unplug(.headphones)
+        #expect(stage.goes(to: card.speaker), "nobody talks: unplugging has paused it")
+        #expect(client.state(call) == "interrupted")
+        #expect(client.activate(call) == nil)
+        #expect(
+            client.call(
+                call, "SetCategory",
+                [.string("play-and-record"), .string("default"), .strings(["default-to-speaker"])]) == nil)
+        #expect(stage.goes(to: card.speaker))
+        #expect(
+            client.call(call, "SetCategory", [.string("play-and-record"), .string("default"), .strings([])]) == nil)
+        #expect(stage.goes(to: card.earpiece))
+        client.deactivate(call)
+        #expect(stage.goes(to: card.speaker))
+    }
+
+    @Test func nothingToRecordFrom_isToldWithReasonSeven() throws {
+        let stage = try RouteStage(PrivatePulse())
+        let client = try stage.daemon.client()
+        let memo = try client.session("Memo", category: "record")
+        #expect(client.activate(memo) == nil)
+        #expect(try client.heard().contains("Memo route 7"))
+        let module = try stage.pulse.loadModule(RouteTests.microphone("mic", "speaker"))
+        #expect(stage.records(from: "mic"))
+        #expect(try eventually { try stage.reads("AvailableInputs", memo).ports.map(\.uid) == ["mic"] })
+        _ = try client.heard()
+        try stage.pulse.unloadModule(module)
+        #expect(stage.records(from: ""))
+        let heard = try client.heard()
+        #expect(heard.filter { $0.hasPrefix("Memo route") } == ["Memo route 2", "Memo route 7"])
+    }
+
+    // MARK: A session's own wishes
+
+    @Test func override_movesTheSound_untilTheRouteChanges() throws {
+        let pulse = try PrivatePulse(sinks: [])
+        try pulse.addSink("loud", properties: ["device.form_factor": "speaker"])
+        try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        try pulse.pactl(["set-default-sink", "phones"])
+        let stage = try RouteStage(pulse)
+        let (loud, phones) = (try Ear(pulse, sink: "loud"), try Ear(pulse, sink: "phones"))
+        let client = try stage.daemon.client()
+        let call = try client.session("Call", category: "play-and-record")
+        client.activate(call)
+        let tone = try Tone.program(pulse, hertz: 440)
+        #expect(phones.waitUntil(440, above: -30))
+        #expect(client.call(call, "OverrideOutput", [.string("speaker")]) == nil)
+        #expect(loud.waitUntil(440, above: -30) && phones.waitUntil(440, below: -60))
+        #expect(stage.output == "loud")
+        let heard = try client.heard().filter { $0.hasPrefix("Call route") }
+        #expect(heard == ["Call route 7", "Call route 4"], "there is nothing to record from")
+        #expect(client.call(call, "OverrideOutput", [.string("none")]) == nil)
+        #expect(phones.waitUntil(440, above: -30) && loud.waitUntil(440, below: -60))
+        #expect(client.call(call, "OverrideOutput", [.string("speaker")]) == nil)
+        #expect(stage.goes(to: "loud"))
+        let module = try pulse.addSink("usb", properties: ["device.bus": "usb"])
+        #expect(stage.goes(to: "usb"))
+        #expect(loud.waitUntil(440, below: -60))
+        try pulse.unloadModule(module)
+        #expect(stage.goes(to: "phones"), "the override is over")
+        withExtendedLifetime(tone) {}
+    }
+
+    @Test func preferredInput_movesTheSessionsRecordings_readsEmptyWhenItGoes() throws {
+        let pulse = try PrivatePulse(modules: [RouteTests.microphone("desk", "speaker")])
+        let module = try pulse.loadModule(RouteTests.microphone("lapel", "speaker"))
+        try pulse.pactl(["set-default-source", "desk"])
+        let stage = try RouteStage(pulse)
+        let recorder = try Child("parec", ["/dev/null"], environment: pulse.environment)
+        let other = try Child("sh", ["-c", "parec /dev/null"], environment: pulse.environment)
+        #expect(try eventually { try stage.recordedSources() == ["desk", "desk"] })
+        let client = try stage.daemon.client()
+        let memo = try client.session(
+            "Memo", category: "record", more: [("pid", .uint32(UInt32(recorder.processID)))])
+        let idle = try client.session("Idle")
+        #expect(try stage.reads("AvailableInputs", idle).ports.isEmpty == true)
+        #expect(client.call(idle, "SetPreferredInput", [.string("lapel")]) == "org.sessiond1.Error.BadParameter")
+        #expect(client.call(memo, "SetPreferredInput", [.string("lapel")]) == nil)
+        #expect(try eventually { try stage.recordedSources().sorted() == ["desk", "lapel"] })
+        #expect(try stage.reads("PreferredInput", memo).stringValue == "lapel")
+        #expect(client.call(memo, "SetPreferredInput", [.string("")]) == nil)
+        #expect(try eventually { try stage.recordedSources() == ["desk", "desk"] })
+        #expect(client.call(memo, "SetPreferredInput", [.string("lapel")]) == nil)
+        try pulse.unloadModule(module)
+        #expect(try eventually { try stage.reads("PreferredInput", memo).stringValue == "" })
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func volumeAndLatency_areReadBack_andToldToWhoIsActive() throws {
+        let stage = try RouteStage(PrivatePulse())
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        var volumes: [Double] = []
+        let subscription = client.connection.subscribe(
+            path: music, interface: "org.freedesktop.DBus.Properties", sender: BusName.service
+        ) { message in
+            let changed = (try? message.arguments())?[1].asProperties ?? [:]
+            if let volume = changed["OutputVolume"]?.doubleValue { volumes.append(volume) }
+        }
+        _ = try client.heard()
+        try stage.pulse.pactl(["set-sink-volume", "speaker", "50%"])
+        #expect(stage.daemon.loop.iterate(timeout: 10) { volumes == [0.5] })
+        let tone = try Tone(stage.pulse, hertz: 440, latency: 0.04)
+        #expect(try eventually { try stage.reads("IOBufferDuration", music).doubleValue ?? 0 > 0 })
+        #expect(try stage.reads("SampleRate", music).doubleValue == 48_000)
+        #expect(
+            client.call(
+                music, "SetPreferences",
+                [.properties([("sample-rate", .double(96_000)), ("io-buffer-duration", .double(2))])]) == nil)
+        #expect(try stage.reads("SampleRate", music).doubleValue == 48_000, "what really is")
+        #expect(try stage.reads("IOBufferDuration", music).doubleValue ?? 9 < 2)
+        stage.pulse.kill()
+        #expect(try eventually { try stage.daemon.property("ServerConnected").boolValue == false })
+        #expect(try stage.reads("SampleRate", music).doubleValue == 0)
+        #expect(try stage.reads("IOBufferDuration", music).doubleValue == 2)
+        withExtendedLifetime((tone, subscription)) {}
+    }
+
+    // MARK: Bluetooth
+
+    @Test func talkingThroughAHeadset_changesItsProfile_andBack() throws {
+        let radio = try FakeBluetooth()
+        let pulse = try PrivatePulse(environment: radio.environment)
+        try radio.attach(to: pulse)
+        let stage = try RouteStage(pulse)
+        try radio.connect(.hfp)
+        try radio.connect(.a2dp)
+        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        let plain = try client.session("Plain", category: "play-and-record")
+        #expect(try stage.reads("AvailableInputs", plain).ports.contains { $0.type == .bluetoothHFP } == false)
+        #expect(client.call(music, "Close") == nil)
+        stage.forget()
+        let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+        #expect(try stage.reads("AvailableInputs", chat).ports.contains { $0.type == .bluetoothHFP } == true)
+        #expect(client.activate(chat) == nil)
+        #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
+        #expect(eventually { stage.output.hasSuffix("/hfp") && stage.input.hasSuffix("/hfp-input") })
+        #expect(Set(stage.reasons).isSubset(of: [.categoryChange]), "\(stage.reasons)")
+        #expect(client.state(chat) == "active", "nothing was unplugged")
+        client.deactivate(chat)
+        #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        #expect(Set(stage.reasons).isSubset(of: [.categoryChange]), "\(stage.reasons)")
+        try radio.disconnect(.hfp)
+        try radio.disconnect(.a2dp)
+        #expect(stage.goes(to: "speaker"))
+    }
+
+    // MARK: Sleep
+
+    @Test func machineWakes_isToldToWhoIsActive() throws {
+        let stage = try RouteStage(PrivatePulse())
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        let logind = try Child(
+            "/usr/bin/python3", ["-m", "dbusmock", "--system", "--template", "logind"],
+            environment: stage.pulse.environment.merging(stage.daemon.bus.environment) { $1 })
+        func sleep(_ falls: Bool) -> Bool {
+            let call = try? stage.daemon.observer.callAndWait(
+                "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.DBus.Mock", "EmitSignal",
+                [
+                    .string("org.freedesktop.login1.Manager"), .string("PrepareForSleep"), .string("b"),
+                    .array(of: "v", [.variant(.bool(falls))]),
+                ], timeout: 5)
+            return call != nil
+        }
+        #expect(eventually { sleep(true) }, "\(logind.errors)")
+        #expect(try client.heard().isEmpty)
+        // The daemon learns of the new name on the bus at about the same time.
+        #expect(try eventually { try sleep(false) && client.heard().contains("Music route 6") })
+        #expect(stage.reasons.contains(.wakeFromSleep))
+    }
+
+    // MARK: The command line
+
+    @Test func unplugging_isSaidAtAGlance() throws {
+        let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
+        let card = try FakeCard(pulse)
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let monitor = try stage.start(["monitor"])
+        // There is no telling from outside when it listens: said again until it is heard.
+        #expect(
+            try eventually {
+                try stage.daemon.manager("SetSilentMode", [.bool(true)])
+                try stage.daemon.manager("SetSilentMode", [.bool(false)])
+                return monitor.text.contains("silent switch")
+            })
+        try card.plug(.headphones)
+        #expect(monitor.line { $0.contains("Headphones connected ← Speaker") } != nil, "\(monitor.text)")
+        try card.unplug(.headphones)
+        #expect(monitor.line { $0.contains("Headphones unplugged → Speaker") } != nil, "\(monitor.text)")
+        let status = try stage.run(["status"]).output
+        #expect(status.contains { $0.hasPrefix("Output") && $0.contains("Speakers ← Headphones (old device") })
+        let lines = try stage.run(["route", "list"]).output
+        #expect(lines.contains { $0.hasPrefix("* out") && $0.contains("Speaker") })
+        #expect(lines.contains { $0.hasPrefix("  out") && $0.contains("Receiver") })
+    }
+}

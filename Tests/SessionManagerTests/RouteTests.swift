@@ -1,0 +1,179 @@
+import PluginAPI
+import SessionManager
+import Testing
+
+/// Behaviour §7: who decides the route, what suits whom, and what is told of it.
+@Suite struct RouteTests {
+    private static let talking: Configuration = .of(.playAndRecord)
+
+    /// Nothing but ports: the route goes through the last of each.
+    private static func audio(_ outputs: [Port], _ inputs: [Port] = []) -> Audio {
+        Audio(route: Route(inputs: inputs.suffix(1), outputs: outputs.suffix(1)), inputs: inputs, outputs: outputs)
+    }
+
+    private static func world(_ outputs: [Port], _ inputs: [Port] = []) -> World {
+        var world = World()
+        world.send(.servicesReset(audio(outputs, inputs)))
+        return world
+    }
+
+    private func reasons(_ decision: Decision, _ id: SessionID?) -> [RouteChangeReason] {
+        decision.effects.compactMap {
+            if case .routeChanged(id, let reason, _, _) = $0 { reason } else { nil }
+        }
+    }
+
+    // MARK: Who decides
+
+    @Test func nobodyActive_newestOutputAndInput_neverReceiverNorHandsFree() {
+        let all = [Hardware.speaker, Hardware.headphones, Hardware.receiver]
+        let world = RouteTests.world(all, [Hardware.microphone, Hardware.talkInput])
+        #expect(world.arbiter.routeChoice.output == "headphones")
+        #expect(world.arbiter.routeChoice.input == "microphone")
+        #expect(RouteTests.world([Hardware.receiver]).arbiter.routeChoice.output == "receiver")
+    }
+
+    @Test func talking_receiverBeforeSpeaker_unlessDefaultToSpeakerOrOthersAreNewer() {
+        let pair = [Hardware.receiver, Hardware.speaker]
+        var world = RouteTests.world(pair)
+        let voice = world.player("voice", RouteTests.talking)
+        #expect(world.arbiter.routeChoice.output == "receiver")
+        world.send(.setCategory(voice, .of(.playAndRecord, .default, .defaultToSpeaker)))
+        #expect(world.arbiter.routeChoice.output == "speaker")
+        world.send(.setCategory(voice, RouteTests.talking))
+        world.send(.portsChanged(RouteTests.audio(pair + [Hardware.headphones])))
+        #expect(world.arbiter.routeChoice.output == "headphones")
+        world.send(.portsChanged(RouteTests.audio([Hardware.speaker])))
+        #expect(world.arbiter.routeChoice.output == "speaker")
+        world.leave(voice)
+        world.send(.portsChanged(RouteTests.audio(pair)))
+        #expect(world.arbiter.routeChoice.output == "speaker", "gone: the speaker again")
+    }
+
+    @Test func talking_bluetoothAndNetworkOnlyByOption() {
+        let outputs = [Hardware.speaker, Hardware.network, Hardware.music]
+        for (options, expected) in [
+            ([], "speaker"), (.allowAirPlay, "kitchen"), (.allowBluetoothA2DP, "buds/a2dp"),
+        ] as [(Options, String)] {
+            var world = RouteTests.world(outputs)
+            world.player("voice", .of(.playAndRecord, .default, options))
+            #expect(world.arbiter.routeChoice.output == expected)
+        }
+        var world = RouteTests.world(outputs)
+        world.player("music")
+        #expect(world.arbiter.routeChoice.output == "buds/a2dp", "output-only categories may by nature")
+    }
+
+    @Test func voiceChat_makesTheHeadsetHandsFree_andStaysOnIt() {
+        var world = RouteTests.world(
+            [Hardware.speaker, Hardware.music], [Hardware.microphone, Hardware.talkInput])
+        let chat = world.player("chat", .voice)
+        let choice = world.arbiter.routeChoice
+        #expect(choice.input == "buds/hfp-input" && choice.handsFree == "buds/hfp-input")
+        #expect(choice.output == "buds/a2dp", "the profile changes, the headset stays")
+        world.leave(chat)
+        #expect(world.arbiter.routeChoice.handsFree == nil)
+        #expect(world.arbiter.routeChoice.input == "microphone")
+        let plain = world.player("plain", RouteTests.talking)
+        #expect(world.arbiter.session(plain).map { world.arbiter.availableInputs(of: $0) } == [Hardware.microphone])
+        #expect(world.arbiter.routeChoice.output == "speaker")
+    }
+
+    @Test func severalWantDifferently_latestThatDoesNotMixDecides_elseTheLatest() {
+        let outputs = [Hardware.speaker, Hardware.receiver]
+        var world = RouteTests.world(outputs)
+        let quiet = world.player("quiet", .of(.playAndRecord, .default, [.mixWithOthers]))
+        #expect(world.arbiter.routeChoice.output == "receiver")
+        let music = world.player("music")
+        #expect(world.arbiter.routeChoice.output == "speaker")
+        world.send(.setCategory(quiet, .of(.playAndRecord, .voiceChat, [.mixWithOthers])))
+        #expect(world.arbiter.routeChoice.output == "speaker", "newer, but it mixes")
+        world.leave(music)
+        #expect(world.arbiter.routeChoice.output == "receiver")
+        world.player("mixing", .mixing)
+        #expect(world.arbiter.routeChoice.output == "speaker")
+    }
+
+    @Test func preferredInputOfTheDecider_isTheInput_andEmptyOnceGone() {
+        let inputs = [Hardware.headset, Hardware.microphone]
+        var world = RouteTests.world([Hardware.speaker], inputs)
+        let memo = world.player("memo", .recording)
+        #expect(world.arbiter.routeChoice.input == "microphone")
+        world.send(.setPreferredInput(memo, uid: "headset"))
+        #expect(world.arbiter.routeChoice.input == "headset")
+        world.send(.portsChanged(RouteTests.audio([Hardware.speaker], [Hardware.microphone])))
+        #expect(world.arbiter.session(memo)?.preferredInput == "")
+        #expect(world.arbiter.routeChoice.input == "microphone")
+    }
+
+    // MARK: The override
+
+    @Test func override_isWantedByWhoDecides_untilTheRouteChanges() {
+        let outputs = [Hardware.speaker, Hardware.headphones]
+        var world = RouteTests.world(outputs)
+        let voice = world.player("voice", RouteTests.talking)
+        #expect(world.arbiter.routeChoice.output == "headphones")
+        world.send(.overrideOutput(voice, .speaker))
+        #expect(world.arbiter.routeChoice.output == "speaker" && world.arbiter.routeChoice.isOverridden)
+        var audio = RouteTests.audio(outputs)
+        audio.route.outputs = [Hardware.speaker]
+        let moved = world.send(.routeChanged(.override, audio))
+        #expect(reasons(moved, voice) == [.override] && reasons(moved, nil) == [.override])
+        #expect(world.arbiter.session(voice)?.override == .speaker, "its own change does not end it")
+        world.send(.routeChanged(.newDeviceAvailable, RouteTests.audio(outputs + [Hardware.network])))
+        #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
+        #expect(world.arbiter.routeChoice.isOverridden == false)
+    }
+
+    // MARK: What is told
+
+    @Test func newcomerThatWillBeTheRoute_isToldOnce_whenItIs() {
+        var world = RouteTests.world([Hardware.speaker])
+        let music = world.player("music")
+        var audio = RouteTests.audio([Hardware.speaker, Hardware.headphones])
+        audio.route.outputs = [Hardware.speaker]
+        let could = world.send(.routeChanged(.newDeviceAvailable, audio))
+        #expect(reasons(could, nil).isEmpty)
+        audio.route.outputs = [Hardware.headphones]
+        let become = world.send(.routeChanged(.newDeviceAvailable, audio))
+        #expect(reasons(become, nil) == [.newDeviceAvailable] && reasons(become, music) == [.newDeviceAvailable])
+    }
+
+    @Test func newcomerThatWillNot_isToldThatItCould() {
+        var world = RouteTests.world([Hardware.speaker])
+        let voice = world.player("voice", RouteTests.talking)
+        var audio = RouteTests.audio([Hardware.speaker, Hardware.music])
+        audio.route.outputs = [Hardware.speaker]
+        let could = world.send(.routeChanged(.newDeviceAvailable, audio))
+        #expect(reasons(could, nil) == [.newDeviceAvailable] && reasons(could, voice).isEmpty)
+    }
+
+    @Test func noInput_isToldAtActivation_atTheChange_andWhenTheLastGoes() {
+        var world = RouteTests.world([Hardware.speaker], [Hardware.talkInput])
+        let memo = world.create("memo", .app, .recording)
+        let activated = world.activate(memo)
+        #expect(reasons(activated, memo) == [.noSuitableRouteForCategory], "a headset it may not use is none")
+        #expect(reasons(activated, nil) == [.noSuitableRouteForCategory])
+        #expect(reasons(world.send(.setCategory(memo, .music)), memo) == [.categoryChange])
+        #expect(
+            reasons(world.send(.setCategory(memo, .recording)), memo)
+                == [.categoryChange, .noSuitableRouteForCategory])
+        let both = RouteTests.audio([Hardware.speaker], [Hardware.microphone])
+        #expect(reasons(world.send(.routeChanged(.newDeviceAvailable, both)), memo) == [.newDeviceAvailable])
+        let gone = world.send(.routeChanged(.oldDeviceUnavailable, RouteTests.audio([Hardware.speaker])))
+        #expect(reasons(gone, memo) == [.oldDeviceUnavailable, .noSuitableRouteForCategory])
+        #expect(reasons(gone, nil) == [.oldDeviceUnavailable, .noSuitableRouteForCategory])
+    }
+
+    @Test func wakeFromSleep_isToldToWhoIsActive_andChangesNothing() {
+        var world = RouteTests.world([Hardware.speaker, Hardware.headphones])
+        let voice = world.player("voice", RouteTests.talking)
+        let idle = world.create("idle", .app, .music)
+        world.send(.overrideOutput(voice, .speaker))
+        let woken = world.send(
+            .routeChanged(.wakeFromSleep, RouteTests.audio([Hardware.speaker, Hardware.headphones])))
+        #expect(reasons(woken, voice) == [.wakeFromSleep] && reasons(woken, nil) == [.wakeFromSleep])
+        #expect(reasons(woken, idle).isEmpty)
+        #expect(world.arbiter.session(voice)?.override == .speaker)
+    }
+}
