@@ -73,6 +73,7 @@ install: ## what make release built, and all that belongs to it; PREFIX, SYSCONF
 	install -m 644 data/sysusers.d/sessiond.conf $(DESTDIR)$(sysusersdir)
 	$(call fill,data/dbus-1/services/org.sessiond1.service,$(datadir)/dbus-1/services)
 	$(call fill,data/dbus-1/system-services/org.sessiond1.service,$(datadir)/dbus-1/system-services)
+	$(call fill,data/applications/sessiond-player.desktop,$(datadir)/applications)
 	$(call fill,data/systemd/user/sessiond.service,$(unitdir)/user)
 	$(call fill,data/systemd/system/sessiond.service,$(unitdir)/system)
 	install -d $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8
@@ -110,6 +111,7 @@ uninstall: ## takes away what install put there; settings that were changed stay
 	rm -f $(DESTDIR)$(policydir)/org.sessiond1.conf $(DESTDIR)$(sysusersdir)/sessiond.conf
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
+	rm -f $(DESTDIR)$(datadir)/applications/sessiond-player.desktop
 	rm -f $(DESTDIR)$(unitdir)/user/sessiond.service $(DESTDIR)$(unitdir)/system/sessiond.service
 	rm -f $(foreach page,$(notdir $(wildcard man/*.[158])),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(page))
 	rm -f $(DESTDIR)$(datadir)/bash-completion/completions/sessionctl

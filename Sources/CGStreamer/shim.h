@@ -18,6 +18,9 @@ static inline void shim_set_float(gpointer object, const char *name, double valu
 static inline void shim_set_int64(gpointer object, const char *name, gint64 value) {
     g_object_set(object, name, value, NULL);
 }
+static inline void shim_set_int(gpointer object, const char *name, gint value) {
+    g_object_set(object, name, value, NULL);
+}
 static inline void shim_set_bool(gpointer object, const char *name, gboolean value) {
     g_object_set(object, name, value, NULL);
 }
@@ -37,6 +40,13 @@ static inline GstClockTime shim_transform_position(GstElement *element) {
     GstSegment *segment = &((GstBaseTransform *)element)->segment;
     if (segment->format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(segment->position)) return GST_CLOCK_TIME_NONE;
     return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, segment->position);
+}
+
+// The running time of the end of what a filter last handed on; the same field.
+static inline GstClockTime shim_transform_running_time(GstElement *element) {
+    GstSegment *segment = &((GstBaseTransform *)element)->segment;
+    if (segment->format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(segment->position)) return GST_CLOCK_TIME_NONE;
+    return gst_segment_to_running_time(segment, GST_FORMAT_TIME, segment->position);
 }
 
 // Pad probes run on GStreamer's streaming threads, where no Swift code of ours runs.
@@ -61,6 +71,29 @@ static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
     GstPadProbeType type =
         (GstPadProbeType)(GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
     return gst_pad_add_probe(pad, type, shim_pad_held, pipeline, NULL);
+}
+
+// Keeps the end of a source from what comes after it while another source is there to follow, and tells so on the bus.
+typedef struct {
+    gint armed;
+    GstElement *pipeline;
+} shim_succession;
+
+static GstPadProbeReturn shim_source_ended(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    shim_succession *succession = (shim_succession *)data;
+    if (((GstEvent *)info->data)->type != GST_EVENT_EOS || !__atomic_load_n(&succession->armed, __ATOMIC_ACQUIRE))
+        return GST_PAD_PROBE_OK;
+    gst_element_post_message(
+        succession->pipeline,
+        gst_message_new_application((GstObject *)succession->pipeline, gst_structure_new_empty("source-ended")));
+    return GST_PAD_PROBE_DROP;
+}
+static inline void shim_watch_end(GstPad *pad, shim_succession *succession) {
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, shim_source_ended, succession, NULL);
+}
+static inline void shim_succession_arm(shim_succession *succession, gint armed) {
+    __atomic_store_n(&succession->armed, armed, __ATOMIC_RELEASE);
 }
 
 // Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.

@@ -12,6 +12,10 @@
 // prctl is variadic.
 static inline int shim_set_parent_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
 
+// memfd_create is there for GNU sources alone.
+extern int memfd_create(const char *name, unsigned int flags);
+enum { shim_close_on_exec = 1 };
+
 // dl_iterate_phdr and its structure are there for GNU sources alone.
 struct shim_loaded {
     Elf64_Addr address;

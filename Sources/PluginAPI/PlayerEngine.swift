@@ -36,8 +36,37 @@ public struct MediaTags: Sendable, Hashable {
     public var organization: String?
     /// From 1.
     public var trackNumber: Int?
+    /// The cover.
+    public var artwork: Artwork?
 
     public init() {}
+}
+
+/// A picture as it lay in the item, not decoded.
+public struct Artwork: Sendable, Hashable {
+    public var bytes: [UInt8]
+    /// Such as `image/jpeg`, as the item says.
+    public var mimeType: String
+
+    public init(bytes: [UInt8], mimeType: String) {
+        self.bytes = bytes
+        self.mimeType = mimeType
+    }
+}
+
+/// What a playlist says of one of its entries.
+public struct PlaylistEntry: Sendable, Hashable {
+    /// Absolute.
+    public var uri: String
+    public var title: String?
+    /// Seconds, more than 0.
+    public var duration: Double?
+
+    public init(uri: String, title: String? = nil, duration: Double? = nil) {
+        self.uri = uri
+        self.title = title
+        self.duration = duration
+    }
 }
 
 /// One item at a time, decoded and played to the sound server (the port behind `org.sessiond1.Player`).
@@ -55,6 +84,11 @@ public protocol PlayerEngine: AnyObject {
     var duration: Double? { get }
     /// The item's channels; 0 while unknown.
     var channels: Int { get }
+    /// The stretches of the item that are here and can be played without waiting, in seconds, ascending; for streams an
+    /// estimate (AVPlayerItem's loadedTimeRanges).
+    var loadedRanges: [ClosedRange<Double>] { get }
+    /// It plays and waits for the network.
+    var isStalled: Bool { get }
 
     /// 0…1, linear amplitude, kept over items. Never written to the server, which would remember it.
     var volume: Double { get set }
@@ -82,7 +116,7 @@ public protocol PlayerEngine: AnyObject {
     /// The sound server went or cannot be reached; the message says what happened. The item is no failed one: it is
     /// paused (stopped at its beginning), keeps its place, and the next ``play()`` asks the server again.
     var onServicesLost: ((String) -> Void)? { get set }
-    /// ``duration`` or ``channels`` became known, or changed.
+    /// ``duration``, ``channels`` or ``isStalled`` became known, or changed.
     var onItemChanged: (() -> Void)? { get set }
     /// A ``seek(to:)`` is done; the position it reached, in seconds.
     var onSeeked: ((Double) -> Void)? { get set }
@@ -106,4 +140,23 @@ public protocol PlayerEngine: AnyObject {
     func meters() -> [ChannelLevel]
     /// Gives up the item and everything held for it.
     func unload()
+}
+
+extension PlayerEngine {
+    /// For engines that play what is wholly here.
+    public var loadedRanges: [ClosedRange<Double>] { duration.map { [0...$0] } ?? [] }
+    public var isStalled: Bool { false }
+}
+
+/// An engine that knows what follows: plays on without a gap, and takes lists apart.
+///
+/// ``PlayerEngine``'s rules of thread and calls hold.
+public protocol QueueingEngine: PlayerEngine {
+    /// What is to follow the item without a gap, where the engine can; nil for nothing. Gone with ``load(uri:)`` and
+    /// when it follows. Never told of as failed: what does not follow is loaded by whoever keeps the queue.
+    var following: String? { get set }
+    /// The following item is heard now and is the engine's item; ``onFinished`` is not called for the one before it.
+    var onAdvanced: (() -> Void)? { get set }
+    /// What was loaded is no sound but a list: these, in order, at least one. The engine holds nothing any more.
+    var onPlaylist: (([PlaylistEntry]) -> Void)? { get set }
 }

@@ -1,4 +1,4 @@
-/// The two interfaces of MPRIS 2.2 that a player without a track list serves, as its specification describes them.
+/// The three interfaces of MPRIS 2.2 that a player with a track list serves, as its specification describes them.
 enum MPRISInterfaceXML {
     static let root = """
         <interface name="org.mpris.MediaPlayer2">
@@ -8,6 +8,7 @@ enum MPRISInterfaceXML {
             <property name="CanRaise" type="b" access="read"/>
             <property name="HasTrackList" type="b" access="read"/>
             <property name="Identity" type="s" access="read"/>
+            <property name="DesktopEntry" type="s" access="read"/>
             <property name="SupportedUriSchemes" type="as" access="read"/>
             <property name="SupportedMimeTypes" type="as" access="read"/>
           </interface>
@@ -37,6 +38,7 @@ enum MPRISInterfaceXML {
             <property name="PlaybackStatus" type="s" access="read"/>
             <property name="LoopStatus" type="s" access="readwrite"/>
             <property name="Rate" type="d" access="readwrite"/>
+            <property name="Shuffle" type="b" access="readwrite"/>
             <property name="Metadata" type="a{sv}" access="read"/>
             <property name="Volume" type="d" access="readwrite"/>
             <property name="Position" type="x" access="read">
@@ -52,6 +54,45 @@ enum MPRISInterfaceXML {
             <property name="CanControl" type="b" access="read">
               <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="false"/>
             </property>
+          </interface>
+        """
+
+    static let trackList = """
+        <interface name="org.mpris.MediaPlayer2.TrackList">
+            <method name="GetTracksMetadata">
+              <arg name="TrackIds" type="ao" direction="in"/>
+              <arg name="Metadata" type="aa{sv}" direction="out"/>
+            </method>
+            <method name="AddTrack">
+              <arg name="Uri" type="s" direction="in"/>
+              <arg name="AfterTrack" type="o" direction="in"/>
+              <arg name="SetAsCurrent" type="b" direction="in"/>
+            </method>
+            <method name="RemoveTrack">
+              <arg name="TrackId" type="o" direction="in"/>
+            </method>
+            <method name="GoTo">
+              <arg name="TrackId" type="o" direction="in"/>
+            </method>
+            <signal name="TrackListReplaced">
+              <arg name="Tracks" type="ao"/>
+              <arg name="CurrentTrack" type="o"/>
+            </signal>
+            <signal name="TrackAdded">
+              <arg name="Metadata" type="a{sv}"/>
+              <arg name="AfterTrack" type="o"/>
+            </signal>
+            <signal name="TrackRemoved">
+              <arg name="TrackId" type="o"/>
+            </signal>
+            <signal name="TrackMetadataChanged">
+              <arg name="TrackId" type="o"/>
+              <arg name="Metadata" type="a{sv}"/>
+            </signal>
+            <property name="Tracks" type="ao" access="read">
+              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="false"/>
+            </property>
+            <property name="CanEditTracks" type="b" access="read"/>
           </interface>
         """
 }

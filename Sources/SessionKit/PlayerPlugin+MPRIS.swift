@@ -5,14 +5,17 @@ import SessionBus
 // `org.mpris.MediaPlayer2` and `.Player`, version 2.2: what media keys, playerctl and desktops speak.
 
 extension PlayerPlugin {
-    private static let path = "/org/mpris/MediaPlayer2"
+    static let path = "/org/mpris/MediaPlayer2"
     private static let rootName = "org.mpris.MediaPlayer2"
     private static let playerName = "org.mpris.MediaPlayer2.Player"
-    private static let noTrack = "/org/mpris/MediaPlayer2/TrackList/NoTrack"
+    static let noTrack = "/org/mpris/MediaPlayer2/TrackList/NoTrack"
 
     func exportMPRIS() {
         connection.objects.export(
-            self, at: PlayerPlugin.path, interfaces: [PlayerPlugin.rootInterface, PlayerPlugin.playerInterface])
+            self, at: PlayerPlugin.path,
+            interfaces: [
+                PlayerPlugin.rootInterface, PlayerPlugin.playerInterface, PlayerPlugin.trackListInterface,
+            ])
     }
 
     func announcementOfMPRIS() -> Announcement<PlayerPlugin> {
@@ -29,9 +32,7 @@ extension PlayerPlugin {
 
     private func microseconds(_ seconds: Double) -> Int64 { seconds > 0 ? Int64(min(seconds, 1e12) * 1e6) : 0 }
 
-    private var trackPath: String {
-        engine.uri == nil ? PlayerPlugin.noTrack : "\(ObjectPath.player)/track/\(track)"
-    }
+    private var currentTrack: String { queue.currentID.map(trackPath) ?? PlayerPlugin.noTrack }
 
     private var status: String {
         switch state {
@@ -41,15 +42,19 @@ extension PlayerPlugin {
         }
     }
 
-    private var isPlayable: Bool { engine.uri != nil && engine.state != .failed }
+    private var desktopEntry: String {
+        let entry = session.description.desktopEntry
+        return entry.isEmpty ? "sessiond-player" : entry
+    }
+
+    private var isPlayable: Bool { engine.uri != nil && !hasFailed }
     private var canSeek: Bool { isPlayable && engine.duration != nil }
 
-    private var metadata: Value {
-        guard let uri = engine.uri else { return .properties([]) }
-        var fields: [(String, Value)] = [("mpris:trackid", .objectPath(trackPath)), ("xesam:url", .string(uri))]
-        if let duration = engine.duration { fields.append(("mpris:length", .int64(microseconds(duration)))) }
-        // Without a title of its own, the file's name is what a person knows it by.
-        if let title = tags.title ?? FileURI.title(uri) { fields.append(("xesam:title", .string(title))) }
+    /// Of the current item: what is known of every item, and what it says of itself.
+    var metadata: Value {
+        guard let item = queue.current else { return .properties([]) }
+        var fields = basics(of: item, duration: engine.duration)
+        if !artURI.isEmpty { fields.append(("mpris:artUrl", .string(artURI))) }
         if let album = tags.album { fields.append(("xesam:album", .string(album))) }
         let lists = [
             ("xesam:artist", tags.artist ?? tags.organization), ("xesam:albumArtist", tags.albumArtist),
@@ -62,11 +67,39 @@ extension PlayerPlugin {
         return .properties(fields)
     }
 
+    func metadata(of item: PlayQueue.Item) -> Value {
+        item.id == queue.currentID ? metadata : .properties(basics(of: item, duration: nil))
+    }
+
+    private func basics(of item: PlayQueue.Item, duration: Double?) -> [(String, Value)] {
+        var fields: [(String, Value)] = [
+            ("mpris:trackid", .objectPath(trackPath(item.id))), ("xesam:url", .string(shown(item.entry.uri))),
+        ]
+        if let duration = duration ?? item.entry.duration {
+            fields.append(("mpris:length", .int64(microseconds(duration))))
+        }
+        if let title = title(of: item) { fields.append(("xesam:title", .string(title))) }
+        return fields
+    }
+
+    private var loopStatus: String {
+        switch repeatMode {
+        case .one: "Track"
+        // So many times are not once.
+        case .none: engine.loops == 0 ? "None" : "Track"
+        case .all: "Playlist"
+        }
+    }
+
     private func setLoopStatus(_ status: String) throws(Failure) {
         switch status {
-        case "None": changing { engine.loops = 0 }
-        // The list is the one item.
-        case "Track", "Playlist": changing { engine.loops = -1 }
+        case "None":
+            changing {
+                engine.loops = 0
+                repeatMode = .none
+            }
+        case "Track": repeatMode = .one
+        case "Playlist": repeatMode = .all
         default: throw Failure(.badParameter("LoopStatus must be None, Track or Playlist, not \(quoted(status))"))
         }
     }
@@ -84,7 +117,8 @@ extension PlayerPlugin {
 
     /// Another item's, or a place outside, is a request that came too late.
     private func setPosition(_ path: String, _ microseconds: Int64) throws(Failure) {
-        guard canSeek, path == trackPath, microseconds >= 0, Double(microseconds) / 1e6 <= engine.duration ?? 0 else {
+        guard canSeek, path == currentTrack, microseconds >= 0, Double(microseconds) / 1e6 <= engine.duration ?? 0
+        else {
             return
         }
         try seek(to: Double(microseconds) / 1e6)
@@ -103,7 +137,7 @@ extension PlayerPlugin {
         [
             .init("PlaybackStatus", "s", { .string($0.status) }),
             .init(
-                "LoopStatus", "s", { .string($0.engine.loops == 0 ? "None" : "Track") },
+                "LoopStatus", "s", { .string($0.loopStatus) },
                 set: { player, value throws(Failure) in try player.setLoopStatus(value.stringValue ?? "") }),
             .init(
                 "Rate", "d", { .double($0.engine.rate) },
@@ -121,10 +155,13 @@ extension PlayerPlugin {
                     try player.setVolume(volume.isNaN ? volume : min(max(volume, 0), 1))
                 }),
             .init("Position", "x", isTold: false, { .int64($0.microseconds($0.engine.position)) }),
+            .init(
+                "Shuffle", "b", { .bool($0.isShuffled) },
+                set: { player, value throws(Failure) in player.isShuffled = value.boolValue == true }),
             .init("MinimumRate", "d", { _ in .double(0.5) }),
             .init("MaximumRate", "d", { _ in .double(2) }),
-            .init("CanGoNext", "b", { _ in .bool(false) }),
-            .init("CanGoPrevious", "b", { _ in .bool(false) }),
+            .init("CanGoNext", "b", { .bool($0.canGoNext) }),
+            .init("CanGoPrevious", "b", { .bool($0.canGoPrevious) }),
             .init("CanPlay", "b", { .bool($0.isPlayable && $0.session.description.category.playerMay.play) }),
             .init("CanPause", "b", { .bool($0.isPlayable) }),
             .init("CanSeek", "b", { .bool($0.canSeek) }),
@@ -136,9 +173,15 @@ extension PlayerPlugin {
         Interface(
             name: playerName, introspection: MPRISInterfaceXML.player,
             methods: [
-                // One item is all there is.
-                .init("Next", "") { _, call in call.reply() },
-                .init("Previous", "") { _, call in call.reply() },
+                // Without one, they do nothing.
+                .init("Next", "") { player, call in
+                    player.next()
+                    call.reply()
+                },
+                .init("Previous", "") { player, call in
+                    player.previous()
+                    call.reply()
+                },
                 .init("Pause", "") { player, call in
                     player.pause()
                     call.reply()
@@ -169,15 +212,20 @@ extension PlayerPlugin {
         let properties: [Announcement<PlayerPlugin>.Property] = [
             .init("CanQuit", "b", { _ in .bool(true) }),
             .init("CanRaise", "b", { _ in .bool(false) }),
-            .init("HasTrackList", "b", { _ in .bool(false) }),
+            .init("HasTrackList", "b", { _ in .bool(true) }),
             .init("Identity", "s", { .string($0.identity) }),
+            // The desktop finds name and icon there; an own one is the program's that this one plays for.
+            .init(
+                "DesktopEntry", "s",
+                { .string($0.desktopEntry) }),
             .init("SupportedUriSchemes", "as", { _ in .strings(["file", "http", "https"]) }),
             .init(
                 "SupportedMimeTypes", "as",
                 { _ in
                     .strings([
-                        "audio/x-wav", "audio/flac", "audio/ogg", "audio/mpeg", "audio/mp4", "audio/aac",
-                        "application/ogg",
+                        "audio/x-wav", "audio/x-aiff", "audio/flac", "audio/ogg", "audio/mpeg", "audio/mp4",
+                        "audio/aac",
+                        "application/ogg", "audio/x-mpegurl", "audio/x-scpls",
                     ])
                 }),
         ]

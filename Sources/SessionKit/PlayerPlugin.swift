@@ -25,9 +25,17 @@ public final class PlayerPlugin: Plugin {
 
     let connection: Connection
     let identity: String
+    var queue = PlayQueue()
     var tags = MediaTags()
-    /// Counts what was loaded: MPRIS tells items apart by it.
-    var track: UInt64 = 0
+    /// Where the item's cover lies for others to look at; empty for none.
+    var artURI = ""
+    lazy var covers = CoverCache()
+    /// What bytes were loaded, by the URI the engine has them by; kept while they are in the queue.
+    var memory: [String: MemoryFile] = [:]
+    lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
+    var trackListTold = TrackListTold()
+    /// Those who wait to hear whether the item can be played.
+    var preparing: [(Bool) -> Void] = []
 
     /// Between `began` and `ended`.
     struct Interruption {
@@ -36,14 +44,17 @@ public final class PlayerPlugin: Plugin {
         /// When it was to start, where it had not yet.
         var start: UInt64?
     }
-    private var interruption: Interruption?
+    var interruption: Interruption?
     /// Counts the orders to play, pause or stop: an answer to an older one than the last does nothing.
     private var orders: UInt64 = 0
-    private var wantsSound = false
+    var wantsSound = false
     /// When the sound is to start, granted already (``MonotonicClock``).
     private var start: UInt64?
     private var isServerAway = false
-    private var failure = ""
+    var failure = ""
+    /// A list could not be taken apart: the engine holds nothing that could have failed.
+    var isListFailed = false
+    var hasFailed: Bool { engine.state == .failed || isListFailed }
     private var changeDepth = 0
     private var announcements: [Announcement<PlayerPlugin>] = []
     private lazy var starter = Timer(on: loop) { [unowned self] in startNow() }
@@ -74,7 +85,7 @@ public final class PlayerPlugin: Plugin {
         session.onEvent = { [unowned self] event in changing { heard(event) } }
         engine.onStateChanged = { [unowned self] _ in changing {} }
         engine.onItemChanged = { [unowned self] in changing {} }
-        engine.onTags = { [unowned self] tags in changing { self.tags = tags } }
+        engine.onTags = { [unowned self] tags in changing { learned(tags) } }
         engine.onSeeked = { [unowned self] position in
             changing {}
             emitSeeked(position)
@@ -82,44 +93,95 @@ public final class PlayerPlugin: Plugin {
         engine.onFinished = { [unowned self] success in finished(success) }
         engine.onFailed = { [unowned self] message in failed(message) }
         engine.onServicesLost = { [unowned self] message in changing { servicesLost(message) } }
+        if let engine = engine as? any QueueingEngine {
+            engine.onAdvanced = { [unowned self] in advanced() }
+            engine.onPlaylist = { [unowned self] entries in opened(entries) }
+        }
         announcements = export()
     }
 
     /// What it is doing, as the bus has it.
     public var state: PlayerState {
-        engine.state != .failed && interruption?.resumes == true ? .interrupted : engine.state
+        hasFailed ? .failed : interruption?.resumes == true ? .interrupted : engine.state
     }
 
     /// Runs a change and then tells, once, which properties it changed.
     func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
         changeDepth += 1
         defer {
+            if changeDepth == 1 { settle() }
             changeDepth -= 1
-            if changeDepth == 0 { for announcement in announcements { announcement.update(self) } }
         }
         return try body()
     }
 
+    /// What follows from what is now, and what of it is news.
+    private func settle() {
+        if let engine = engine as? any QueueingEngine {
+            let following = hasFailed ? nil : queue.following?.entry.uri
+            if engine.following != following { engine.following = following }
+        }
+        positionClock.run(engine.state == .playing)
+        for announcement in announcements { announcement.update(self) }
+        tellTrackList()
+        answerPreparations()
+    }
+
     // MARK: Orders
 
-    /// Replaces the item, silent. What is wrong with it comes as `Failed`.
-    public func load(uri: String) throws(Failure) {
+    /// Replaces all there is to play, silent. What is wrong with an item comes as `Failed`.
+    /// - Parameter start: the place of the item to begin with.
+    public func load(_ entries: [PlaylistEntry], startingAt start: Int = 0) throws(Failure) {
+        try check(entries)
+        guard entries.isEmpty || entries.indices.contains(start) else {
+            throw Failure(.badParameter("item \(start) of \(entries.count): there is none"))
+        }
+        changing {
+            order(sound: false)
+            interruption?.resumes = false
+            queue.replaceAll(with: entries, startingAt: start)
+            open(sounding: false)
+            if session.state == .active { lull.arm(after: PlayerPlugin.lullTime) }
+        }
+    }
+
+    /// The same for one item.
+    public func load(uri: String) throws(Failure) { try load([PlaylistEntry(uri: uri)]) }
+
+    func check(_ entries: [PlaylistEntry]) throws(Failure) {
         let category = session.description.category
         guard category.playerMay.prepare else {
             throw Failure(
                 SessionError(.incompatibleCategory, "nothing is played in category '\(category.rawValue)'"))
         }
-        guard uri.utf8.count <= PlayerPlugin.uriLimit else {
+        guard entries.allSatisfy({ $0.uri.utf8.count <= PlayerPlugin.uriLimit }) else {
             throw Failure(.badParameter("the URI is longer than \(PlayerPlugin.uriLimit) bytes"))
         }
-        changing {
-            order(sound: false)
-            interruption?.resumes = false
-            track += 1
-            tags = MediaTags()
-            engine.load(uri: uri)
-            if session.state == .active { lull.arm(after: PlayerPlugin.lullTime) }
+        guard entries.count <= PlayQueue.limit else {
+            throw Failure(
+                SessionError(.resourceNotAvailable, "\(entries.count) items: \(PlayQueue.limit) is the limit"))
         }
+    }
+
+    /// Whether the sound is ours, wanted, and to be heard now.
+    var sounds: Bool { wantsSound && interruption == nil && start == nil && session.state == .active }
+
+    /// Makes the queue's current item the engine's. Where it sounded before it goes on with this one.
+    func open(sounding: Bool) {
+        (tags, artURI, isListFailed) = (MediaTags(), "", false)
+        memory = memory.filter { held in queue.items.contains { $0.entry.uri == held.key } }
+        guard let item = queue.current else { return engine.unload() }
+        engine.load(uri: item.entry.uri)
+        if sounding { _ = begin(at: nil) }
+    }
+
+    /// The queue has nothing more to play, or something else: what sounded is over.
+    func openOrEnd(sounding: Bool) {
+        if queue.current == nil, sounding {
+            order(sound: false)
+            giveBack(notifyOthers: true)
+        }
+        open(sounding: sounding)
     }
 
     /// Asks for the sound, then plays from where it is; fails with the daemon's refusal, and nothing sounds.
@@ -164,7 +226,7 @@ public final class PlayerPlugin: Plugin {
         guard seconds >= 0, seconds < 1e9 else {
             throw Failure(.badParameter("position \(seconds) s: it must be 0 or more"))
         }
-        guard engine.uri != nil, engine.state != .failed else {
+        guard engine.uri != nil, !hasFailed else {
             throw Failure(.badParameter("nothing is loaded to seek in: load a file first"))
         }
         changing { engine.seek(to: seconds) }
@@ -178,7 +240,7 @@ public final class PlayerPlugin: Plugin {
         done()
     }
 
-    private func order(sound: Bool) {
+    func order(sound: Bool) {
         orders &+= 1
         wantsSound = sound
         start = nil
@@ -190,11 +252,11 @@ public final class PlayerPlugin: Plugin {
         guard category.playerMay.play else {
             throw SessionError(.cannotStartPlaying, "nothing is played in category '\(category.rawValue)'")
         }
+        guard !hasFailed else {
+            throw SessionError(.cannotStartPlaying, "what is loaded failed: \(failure)")
+        }
         guard engine.uri != nil else {
             throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first")
-        }
-        guard engine.state != .failed else {
-            throw SessionError(.cannotStartPlaying, "what is loaded failed: \(failure)")
         }
         guard !isServerAway else {
             throw SessionError(.mediaServicesFailed, "the sound server is away: play again when it is back")
@@ -220,7 +282,7 @@ public final class PlayerPlugin: Plugin {
                     interruption = nil
                     giveBack(notifyOthers: true)
                 }
-                if engine.state == .failed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
+                if hasFailed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
                 return result
             }
             return begin(at: start)
@@ -248,7 +310,7 @@ public final class PlayerPlugin: Plugin {
 
     private func startNow() { changing { if start != nil { _ = begin(at: nil) } } }
 
-    private func giveBack(notifyOthers: Bool) {
+    func giveBack(notifyOthers: Bool) {
         lull.disarm()
         session.deactivate(notifyOthers: notifyOthers)
     }
@@ -298,7 +360,7 @@ public final class PlayerPlugin: Plugin {
 
     private func interruptionEnded(_ shouldResume: Bool) {
         guard let was = interruption else { return }
-        guard shouldResume, was.resumes, engine.state != .failed else {
+        guard shouldResume, was.resumes, !hasFailed else {
             interruption = nil
             // Those who wait behind it need not wait for the claim to run out.
             return giveBack(notifyOthers: true)
@@ -334,26 +396,6 @@ public final class PlayerPlugin: Plugin {
         interruption?.resumes = false
         giveBack(notifyOthers: false)
         onServicesLost?(message)
-    }
-
-    // MARK: What the engine says
-
-    private func finished(_ success: Bool) {
-        changing { order(sound: false) }
-        emit("Finished", [.bool(success)])
-        giveBack(notifyOthers: true)
-        onFinished?(success)
-    }
-
-    private func failed(_ message: String) {
-        changing {
-            order(sound: false)
-            interruption = nil
-            failure = message
-        }
-        emit("Failed", [.string(message)])
-        giveBack(notifyOthers: true)
-        onFailed?(message)
     }
 }
 

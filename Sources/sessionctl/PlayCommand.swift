@@ -10,8 +10,9 @@ struct PlayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "play", abstract: "Play files and addresses, one after the other.",
         discussion: """
-            On a terminal: space pauses and goes on, left and right go 5 s back and on, up and down change the \
-            volume, n is the next, q quits.
+            Files, playlists (M3U, PLS) and addresses, streams and radios among them. On a terminal: space \
+            pauses and goes on, left and right go 5 s back and on, up and down change the volume, n is the next, p the \
+            previous, r repeats all, one or nothing, s shuffles, q quits.
             """)
 
     @Argument(help: "What to play.")
@@ -33,19 +34,24 @@ extension BusOptions {
     }
 }
 
-/// Plays items through a player of its own.
+/// Plays items through a player of its own, which keeps the queue.
 final class Playback: FrontEnd {
-    private static let help = "space pause · ←/→ 5 s · ↑/↓ volume · n next · q quit"
+    private static let help =
+        "space pause · ←/→ 5 s · ↑/↓ volume · n next · p previous · r repeat · s shuffle · q quit"
     private static let step = 5.0
+    private static let mpris = (path: "/org/mpris/MediaPlayer2", interface: "org.mpris.MediaPlayer2.Player")
 
     private let items: [String]
-    private var index = -1
     private var hasFailed = false
-    /// Whether the present item's end is told already.
-    private var isSettled = true
-    private var isAnnounced = false
+    /// The item and title that were said to play.
+    private var announced: (item: String, title: String)?
+    private var item = ""
+    private var isReady = false
+    private var isStalled = false
     private var isPausedByUs = false
     private var volume = 1.0
+    private var repeatMode = "none"
+    private var isShuffled = false
     private var lossWatch: Subscription?
 
     init(_ items: [String], _ arguments: [String], _ service: Service) throws {
@@ -57,78 +63,58 @@ final class Playback: FrontEnd {
             // Nothing starts again by itself, and nobody is there to start it.
             if !isInteractive { end(Complaint.refused("MediaServicesFailed: the audio server went away")) }
         }
+        plugin.onItemFailed = { [unowned self] message in
+            hasFailed = true
+            complain(message.escaped)
+        }
+        plugin.watch(Self.mpris.path) { [unowned self] in if $0["Metadata"] != nil { look() } }
     }
 
     override func start() {
         plugin.get("Volume") { [weak self] in self?.volume = $0?.doubleValue ?? 1 }
-        next()
-    }
-
-    private var item: String { items[index].escaped }
-
-    private func next() {
-        isSettled = true
-        guard index + 1 < items.count else { return end(hasFailed ? 1 : 0) }
-        index += 1
-        line = ProgressLine()
-        line.title = name(of: items[index]).escaped
-        isAnnounced = false
-        let current = index
-        plugin.call("Load", [.string(FileURI.uri(items[index]))]) { [weak self] answer in
-            guard let self, index == current else { return }
-            isSettled = false
-            switch answer {
-            case .failure(let failure): settle(failing: service.complaint(failure).message)
-            case .success: play()
-            }
+        plugin.call("LoadList", [.strings(items.map(FileURI.uri)), .uint32(0)]) { [weak self] answer in
+            guard let self else { return }
+            if case .failure(let failure) = answer { end(failure) } else { play() }
         }
     }
 
-    /// The last part of a path or address.
-    private func name(of item: String) -> String {
-        item.split(separator: "/").last.map(String.init) ?? item
-    }
-
     private func play() {
-        let current = index
         plugin.call("Play") { [weak self] answer in
-            guard let self, index == current, !isSettled, case .failure(let failure) = answer else { return }
-            // What cannot be played is one thing, and may not be played another.
+            guard let self, case .failure(let failure) = answer else { return }
+            // What cannot be played is one thing, told by a signal, and may not be played another.
             plugin.get("State") { [weak self] state in
-                guard let self, index == current, !isSettled else { return }
-                if state?.stringValue == "failed" { settle(failing: failure.message.escaped) } else { refused(failure) }
+                if state?.stringValue != "failed" { self?.refused(failure) }
             }
         }
     }
 
     private func refused(_ failure: Failure) {
-        guard isInteractive, isAnnounced else { return end(failure) }
+        guard isInteractive, announced != nil else { return end(failure) }
         complain(service.complaint(failure).message)
-    }
-
-    private func settle(failing message: String? = nil) {
-        guard !isSettled else { return }
-        isSettled = true
-        if let message {
-            hasFailed = true
-            complain("\(item): \(message)")
-        }
-        next()
     }
 
     // MARK: What the player says
 
-    override func finished(_ success: Bool) {
-        guard !isSettled else { return }
-        if success { settle() } else { settle(failing: "it ended early") }
-    }
+    override func finished(_ success: Bool) { end(hasFailed || !success ? 1 : 0) }
 
-    override func failed(_ message: String) { settle(failing: message) }
+    override func failed(_ message: String) {
+        complain(message)
+        end(1)
+    }
 
     override func changed(_ properties: [String: Value]) {
         if let duration = properties["Duration"]?.doubleValue { line.duration = duration > 0 ? duration : nil }
         if let volume = properties["Volume"]?.doubleValue { self.volume = volume }
-        if let state = properties["State"]?.stringValue { show(state) } else { draw() }
+        if let mode = properties["RepeatMode"]?.stringValue { repeatMode = mode }
+        if let isOn = properties["Shuffle"]?.boolValue { isShuffled = isOn }
+        if let path = properties["CurrentItem"]?.objectPathValue { item = path }
+        if let status = properties["ItemStatus"]?.stringValue { isReady = status == "ready" }
+        if let isOn = properties["Stalled"]?.boolValue { isStalled = isOn }
+        if let state = properties["State"]?.stringValue { show(state) }
+        line.remark = line.state == "playing" && isStalled ? "waiting for the network" : line.remark
+        if line.state == "playing", !isStalled { line.remark = "" }
+        look()
+        draw()
     }
 
     private func show(_ state: String) {
@@ -136,7 +122,7 @@ final class Playback: FrontEnd {
         line.style = state == "playing" ? .good : .warning
         line.remark = ["playing", "stopped"].contains(state) ? "" : " "
         switch state {
-        case "playing": announce()
+        case "playing": if announced?.item == item { sayPlainly("playing on") }
         case "interrupted":
             plugin.interrupters { [weak self] names in
                 guard let self, line.state == "interrupted" else { return }
@@ -144,28 +130,28 @@ final class Playback: FrontEnd {
                 draw()
                 sayPlainly("interrupted" + (names.isEmpty ? "" : " by " + Wording.list(names)))
             }
-        case "paused": if isAnnounced { sayPlainly("paused") }
+        case "paused": if announced != nil { sayPlainly("paused") }
         default: break
         }
-        draw()
     }
 
-    /// Says what plays, by its title where it has one.
-    private func announce() {
-        guard !isAnnounced else { return sayPlainly("playing on") }
-        isAnnounced = true
-        let current = index
-        plugin.get("Metadata", of: "org.mpris.MediaPlayer2.Player", at: "/org/mpris/MediaPlayer2") {
-            [weak self] value in
-            guard let self, index == current else { return }
+    /// Says what plays, by its title where it has one, once that is known; a radio's next song too.
+    private func look() {
+        guard isReady, line.state == "playing" else { return }
+        let current = item
+        plugin.get("Metadata", of: Self.mpris.interface, at: Self.mpris.path) { [weak self] value in
+            guard let self, item == current, line.state == "playing" else { return }
             let fields = value?.asProperties ?? [:]
-            if let title = fields["xesam:title"]?.stringValue, !title.isEmpty {
-                let artists = (fields["xesam:artist"]?.stringsValue ?? []).joined(separator: ", ")
-                line.title = (artists.isEmpty ? title : "\(artists) – \(title)").escaped
-            }
-            let length = line.duration.map { " (\(Wording.clock($0)))" } ?? ""
-            sayPlainly("playing \(line.title)\(length)")
+            guard fields["mpris:trackid"]?.objectPathValue == current else { return }
+            let artists = (fields["xesam:artist"]?.stringsValue ?? []).joined(separator: ", ")
+            let name = fields["xesam:title"]?.stringValue ?? ""
+            line.title = (artists.isEmpty ? name : "\(artists) – \(name)").escaped
             beginDrawing(Self.help)
+            draw()
+            // What a file says late of itself is no news.
+            guard announced?.item != current || (announced?.title != line.title && line.duration == nil) else { return }
+            announced = (current, line.title)
+            sayPlainly("playing \(line.title)" + (line.duration.map { " (\(Wording.clock($0)))" } ?? ""))
         }
     }
 
@@ -174,20 +160,35 @@ final class Playback: FrontEnd {
     // MARK: Keys
 
     override func pressed(_ key: Keyboard.Key) {
-        guard !isSettled else {
-            if case .letter("q") = key { end(hasFailed ? 1 : 0) }
-            return
-        }
         switch key {
         case .space: if line.state == "playing" || line.state == "interrupted" { plugin.call("Pause") } else { play() }
         case .left: seek(-Self.step)
         case .right: seek(Self.step)
         case .up: turn(0.05)
         case .down: turn(-0.05)
-        case .letter("n"): skip()
+        case .letter("n"): plugin.call("Next")
+        case .letter("p"): goBack()
+        case .letter("r"): cycleRepeat()
+        case .letter("s"):
+            plugin.set("Shuffle", .bool(!isShuffled))
+            note(isShuffled ? "in order" : "shuffled")
         case .letter("q"): end(hasFailed ? 1 : 0)
         case .letter: break
         }
+    }
+
+    /// Well into an item, "back" means its beginning.
+    private func goBack() {
+        plugin.get("Position") { [weak self] position in
+            self?.plugin.call(position?.doubleValue ?? 0 > 3 ? "SkipToBeginning" : "Previous")
+        }
+    }
+
+    private func cycleRepeat() {
+        let modes = ["none": "all", "all": "one", "one": "none"]
+        let next = modes[repeatMode] ?? "none"
+        plugin.set("RepeatMode", .string(next))
+        note("repeat " + next)
     }
 
     private func seek(_ seconds: Double) {
@@ -203,11 +204,6 @@ final class Playback: FrontEnd {
         volume = min(1, max(0, ((volume + change) * 20).rounded() / 20))
         plugin.set("Volume", .double(volume))
         note("volume \(Int((volume * 100).rounded())) %")
-    }
-
-    private func skip() {
-        isSettled = true
-        plugin.call("Stop") { [weak self] _ in self?.next() }
     }
 
     override func willSuspend() {

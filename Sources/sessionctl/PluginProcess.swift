@@ -44,6 +44,8 @@ final class PluginProcess {
     var onChanged: ([String: Value]) -> Void = { _ in }
     var onFinished: (Bool) -> Void = { _ in }
     var onFailed: (String) -> Void = { _ in }
+    /// A player passed over an item; the message says why.
+    var onItemFailed: (String) -> Void = { _ in }
     /// It ended without having been asked to.
     var onGone: () -> Void = {}
 
@@ -132,6 +134,17 @@ final class PluginProcess {
         ) { _ in }
     }
 
+    /// Hears what changed of another of its objects.
+    func watch(_ path: String, _ handler: @escaping ([String: Value]) -> Void) {
+        subscriptions.append(
+            service.connection.subscribe(
+                path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged", sender: busName
+            ) { message in
+                guard let values = try? message.arguments(), values.count == 3 else { return }
+                handler(values[1].asProperties ?? [:])
+            })
+    }
+
     /// Names of those its session waits for.
     func interrupters(_ reply: @escaping ([String]) -> Void) {
         service.call("ListSessions", []) { [process] answer in
@@ -159,6 +172,7 @@ final class PluginProcess {
         switch message.member {
         case "Finished": onFinished(values.first?.boolValue ?? false)
         case "Failed": onFailed(values.first?.stringValue ?? "")
+        case "ItemFailed": onItemFailed(values.last?.stringValue ?? "")
         case "PropertiesChanged": if values.count == 3 { onChanged(values[1].asProperties ?? [:]) }
         default: break
         }

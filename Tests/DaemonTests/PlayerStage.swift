@@ -30,6 +30,7 @@ final class PlayerStage {
     func program(_ name: String, _ arguments: [String] = []) throws -> Child {
         var environment = pulse.environment.merging(daemon.bus.environment) { $1 }
         environment["GST_REGISTRY"] = PlayerStage.registry
+        environment["XDG_CACHE_HOME"] = media.path + "/cache"
         return try Child(try builtProduct(named: name), arguments, environment: environment)
     }
 
@@ -100,6 +101,8 @@ final class PluginProgram {
     private let connection: Connection
     private var subscriptions: [Subscription] = []
     private var told: [String] = []
+    private var tellings: [Double] = []
+    private var listTellings: [String] = []
     private var changes: [String: [Value]] = [:]
 
     /// Waits until it serves.
@@ -110,14 +113,21 @@ final class PluginProgram {
         subscriptions = [
             connection.subscribe(path: path, interface: interface, sender: busName) { [weak self] message in
                 let value = (try? message.arguments())?.first
-                self?.told.append(
-                    "\(message.member ?? "") \(value?.boolValue.map(String.init) ?? value?.stringValue ?? "")")
+                if message.member == "PositionChanged" {
+                    self?.tellings.append(value?.doubleValue ?? -1)
+                    return
+                }
+                let text = value?.boolValue.map(String.init) ?? value?.stringValue ?? value?.objectPathValue ?? ""
+                self?.told.append("\(message.member ?? "") \(text)")
             },
             connection.subscribe(
                 interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged", sender: busName
             ) { [weak self] message in
                 guard let values = try? message.arguments(), let properties = values[1].asProperties else { return }
                 for (name, value) in properties { self?.changes[name, default: []].append(value) }
+            },
+            connection.subscribe(interface: "org.mpris.MediaPlayer2.TrackList", sender: busName) { [weak self] in
+                self?.listTellings.append($0.member ?? "")
             },
         ]
         guard eventually(timeout: 30, { (try? get("State")) != nil || !child.isRunning }), child.isRunning else {
@@ -136,6 +146,16 @@ final class PluginProgram {
         } catch {
             return error.name
         }
+    }
+
+    /// What a method answers.
+    func answer(_ member: String, _ arguments: [Value] = []) throws -> [Value] {
+        try connection.callAndWait(busName, path, interface, member, arguments, timeout: 30)
+    }
+
+    /// The same, of another of its objects.
+    func ask(_ path: String, _ interface: String, _ member: String, _ arguments: [Value]) throws -> [Value] {
+        try connection.callAndWait(busName, path, interface, member, arguments, timeout: 10)
     }
 
     func get(_ name: String, mpris: Bool = false) throws -> Value {
@@ -163,10 +183,24 @@ final class PluginProgram {
 
     func comes(to state: String) -> Bool { eventually { self.state == state } }
 
-    /// Its own signals so far, such as "Finished true".
-    var signals: [String] {
+    /// Its own signals so far, such as "Finished true"; the queue's aside.
+    var signals: [String] { allSignals.filter { !$0.hasPrefix("QueueChanged") && !$0.hasPrefix("ItemFinished") } }
+
+    var allSignals: [String] {
         stage.loop.iterate(timeout: 0.05) { false }
         return told
+    }
+
+    /// The members of the signals of its track list so far.
+    var trackListSignals: [String] {
+        stage.loop.iterate(timeout: 0.05) { false }
+        return listTellings
+    }
+
+    /// The positions told so far.
+    var positions: [Double] {
+        stage.loop.iterate(timeout: 0.05) { false }
+        return tellings
     }
 
     /// The values a property was told to have, in order.

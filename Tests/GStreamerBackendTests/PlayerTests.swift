@@ -238,6 +238,9 @@ import Testing
         ("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("opus", "opusenc ! oggmux"),
         ("mp3", "lamemp3enc target=bitrate cbr=true bitrate=128"),
         ("tagged.mp3", "lamemp3enc ! xingmux ! id3v2mux"), ("mka", "vorbisenc ! matroskamux"),
+        ("m4a", "ffmpeg aac"), ("alac.m4a", "ffmpeg alac"), ("aac", "ffmpeg aac"), ("aiff", "ffmpeg pcm_s16be"),
+        ("u8.wav", "ffmpeg pcm_u8"), ("s24.wav", "ffmpeg pcm_s24le"), ("f32.wav", "ffmpeg pcm_f32le"),
+        ("alaw.wav", "ffmpeg pcm_alaw"),
     ])
     func everyFormat_isHeardWithItsLength(kind: String, encoder: String) throws {
         let path = folder.path + "/tone.\(kind)"
@@ -246,7 +249,8 @@ import Testing
         try player.play()
         let heard = stage.hears(440, above: -8)
         #expect(heard && stage.failures.isEmpty, "\(stage.failures)")
-        #expect(abs((player.duration ?? 0) - 3) < 0.15, "\(player.duration ?? -1)")
+        // ADTS does not say how long it is.
+        if kind != "aac" { #expect(abs((player.duration ?? 0) - 3) < 0.15, "\(player.duration ?? -1)") }
         player.seek(to: 2)
         #expect(stage.until { !stage.seeks.isEmpty && !stage.finished.isEmpty })
         #expect(stage.finished == [true])

@@ -92,8 +92,13 @@ enum Media {
         try file.write(to: URL(fileURLWithPath: path))
     }
 
-    /// Encodes a WAV with GStreamer's elements.
+    /// Encodes a WAV with GStreamer's elements, or with one of ffmpeg's encoders ("ffmpeg NAME").
     static func encode(_ wave: String, _ encoder: String, to path: String) throws {
+        if encoder.hasPrefix("ffmpeg ") {
+            try Child.run(
+                "ffmpeg", ["-nostdin", "-loglevel", "error", "-i", wave, "-c:a", String(encoder.dropFirst(7)), path])
+            return
+        }
         try Child.run(
             "gst-launch-1.0",
             ["-q", "filesrc", "location=\(wave)", "!", "wavparse", "!", "audioconvert", "!", "audioresample", "!"]

@@ -34,6 +34,9 @@ struct Failure {
                 isAboutFormat: true)
         } else if isServer, error.domain == gst_resource_error_quark() {
             self.init("the sound server cannot be used: \(text)", isAboutFormat: false, isAboutServer: true)
+        } else if source == "source", error.domain == gst_stream_error_quark() {
+            // What a source that ends in the middle says: of the way, not of the item.
+            self.init("'\(item)' cannot be read: the connection failed (\(text))", isAboutFormat: false)
         } else if error.domain == gst_stream_error_quark() {
             let reason =
                 switch code {
@@ -50,6 +53,9 @@ struct Failure {
                 case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: "no space is left on the disk"
                 case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: "it is not there"
                 case GST_RESOURCE_ERROR_NOT_AUTHORIZED.rawValue: "access to it is not allowed"
+                // The source tries to go on where a connection ended.
+                case GST_RESOURCE_ERROR_SEEK.rawValue: "the connection ended too soon, and cannot be taken up again"
+                case _ where Failure.isRedirection(message): "the server sends us round in circles"
                 default: text
                 }
             self.init(
@@ -57,6 +63,15 @@ struct Failure {
         } else {
             self.init("'\(item)': \(text)", isAboutFormat: error.domain == gst_core_error_quark())
         }
+    }
+
+    /// Redirections are followed; one that is an error has been followed too often.
+    private static func isRedirection(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
+        var details: UnsafePointer<GstStructure>?
+        gst_message_parse_error_details(message, &details)
+        var status: UInt32 = 0
+        guard let details, gst_structure_get_uint(details, "http-status-code", &status) != 0 else { return false }
+        return (300..<400).contains(status)
     }
 
     init(_ message: String, isAboutFormat: Bool, isAboutServer: Bool = false) {

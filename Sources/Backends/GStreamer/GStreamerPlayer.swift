@@ -7,12 +7,14 @@ public import PluginAPI
 /// One pipeline for each item: source, decoder, filters while they are wanted, the user's volume, the duck's volume,
 /// pulsesink. State changes and seeks are asked for on the loop; what comes of them is read from the pipeline's bus.
 /// pulsesink's own volume and mute are never touched: the server would remember them for the next stream.
-public final class GStreamerPlayer: PlayerEngine {
+public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
     private var item: Item?
     /// What is loaded while the server is away.
     private var kept: Kept?
+    /// What may be a list is being read.
+    private var fetch: PlaylistFetch?
     /// Tells a load's late failure from a newer load.
     private var generation = 0
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
@@ -38,6 +40,8 @@ public final class GStreamerPlayer: PlayerEngine {
     public var onItemChanged: (() -> Void)?
     public var onSeeked: ((Double) -> Void)?
     public var onTags: ((MediaTags) -> Void)?
+    public var onAdvanced: (() -> Void)?
+    public var onPlaylist: (([PlaylistEntry]) -> Void)?
 
     /// Connects to nothing before the first ``load(uri:)``.
     public init(loop: EventLoop, identity: StreamIdentity) {
@@ -83,7 +87,11 @@ public final class GStreamerPlayer: PlayerEngine {
     }
 
     public var device: String? {
-        didSet { if device != oldValue, let item { reopen(at: item.place, loopsLeft: item.loopsLeft) } }
+        didSet {
+            guard device != oldValue else { return }
+            item?.finishCrossing()
+            if let item { reopen(at: item.place, loopsLeft: item.loopsLeft) }
+        }
     }
 
     public func duck(to gainDB: Double, over seconds: Double) {
@@ -124,6 +132,12 @@ public final class GStreamerPlayer: PlayerEngine {
     public var position: Double { item?.position ?? kept?.position ?? 0 }
     public var duration: Double? { item?.duration ?? kept?.duration }
     public var channels: Int { item?.channels ?? kept?.channels ?? 0 }
+    public var loadedRanges: [ClosedRange<Double>] { item?.loadedRanges ?? [] }
+    public var isStalled: Bool { state == .playing && item?.isStalled == true }
+
+    public var following: String? {
+        didSet { item?.following = following }
+    }
 
     public func meters() -> [ChannelLevel] {
         guard meteringEnabled, let item else { return [] }
@@ -136,20 +150,59 @@ public final class GStreamerPlayer: PlayerEngine {
         unload()
         self.uri = uri
         do throws(MediaSource.Refusal) {
-            open(try MediaSource(uri: uri))
+            let source = try MediaSource(uri: uri)
+            if let list = source.list {
+                later { $0.take(list) }
+            } else if !source.isLocal, Playlist.isNamedAsList(uri) {
+                read(source, instead: nil)
+            } else {
+                open(source)
+            }
         } catch {
-            failLater(error.message)
+            let message = error.message
+            later { $0.fail(message) }
         }
     }
 
     public func unload() {
         generation &+= 1
         watchdog.disarm()
-        item?.close()
-        item = nil
+        closeItem()
+        fetch = nil
         kept = nil
         uri = nil
+        following = nil
         state = .stopped
+    }
+
+    private func closeItem() {
+        item?.close()
+        item = nil
+    }
+
+    /// Reads it as a list; what is none is played, or has failed already with what is said in `failure`.
+    private func read(_ source: MediaSource, instead failure: String?) {
+        watchdog.arm(after: GStreamerPlayer.networkTime)
+        do throws(PipelineError) {
+            fetch = try PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
+                guard let self else { return }
+                fetch = nil
+                switch outcome {
+                case .entries(let list?) where !list.isEmpty: take(list)
+                case .entries(_?): fail("'\(source.name)' is a list without anything to play in it")
+                case .entries(nil): if let failure { fail(failure) } else { open(source) }
+                case .failed(let problem): fail(failure ?? problem.message)
+                }
+            }
+        } catch {
+            let message = failure ?? "'\(source.name)' cannot be read: \(error.message)"
+            later { $0.fail(message) }
+        }
+    }
+
+    private func take(_ list: [PlaylistEntry]) {
+        unload()
+        onPlaylist?(list)
     }
 
     private func open(_ source: MediaSource) {
@@ -167,12 +220,17 @@ public final class GStreamerPlayer: PlayerEngine {
             made.apply(filters: filters, pan: pan)
             made.rate = rate
             made.loops = loops
+            made.following = following
             made.onEvent = { [weak self] in self?.take($0) }
             item = made
             made.prepare()
-            watchdog.arm(after: source.isLocal ? 10 : 16)
+            if state == .playing { made.play() }
+            watchdog.arm(after: source.isLocal ? 10 : GStreamerPlayer.networkTime)
         } catch {
-            failLater("'\(source.name)' cannot be played: \(error.message)")
+            // Without the decoder that we would have chosen; there may be another one.
+            if source.isGuess { return open(MediaSource(anyDecoderFor: source)) }
+            let message = "'\(source.name)' cannot be played: \(error.message)"
+            later { $0.fail(message) }
         }
     }
 
@@ -181,7 +239,12 @@ public final class GStreamerPlayer: PlayerEngine {
         case .ready:
             watchdog.disarm()
             onItemChanged?()
-        case .durationChanged: onItemChanged?()
+        case .durationChanged, .stalled: onItemChanged?()
+        case .advanced:
+            uri = item?.source.uri
+            following = nil
+            onAdvanced?()
+            onItemChanged?()
         case .seeked(let position): onSeeked?(position)
         case .tags(let tags): onTags?(tags)
         case .ended:
@@ -204,15 +267,20 @@ public final class GStreamerPlayer: PlayerEngine {
             // Not what its first bytes promised: GStreamer shall look itself.
             return reopen(MediaSource(anyDecoderFor: source), at: item.place, loopsLeft: item.loopsLeft)
         }
+        if !source.isLocal, failure.isAboutFormat, !item.isReady {
+            // No sound; a list perhaps, under a name that does not say so.
+            closeItem()
+            return read(source, instead: failure.message)
+        }
         fail(failure.message)
     }
 
     private func loseServices(_ message: String, at lost: Item) {
         watchdog.disarm()
+        lost.finishCrossing()
         let place = lost.lastPosition
         kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
-        lost.close()
-        item = nil
+        closeItem()
         state = place > 0 ? .paused : .stopped
         onServicesLost?(message)
     }
@@ -233,35 +301,37 @@ public final class GStreamerPlayer: PlayerEngine {
     /// Builds the item anew, for another sink, another decoder or another request, and goes on at `place`.
     private func reopen(_ source: MediaSource? = nil, at place: GstClockTime, loopsLeft: Int) {
         guard let old = item else { return }
-        old.close()
-        item = nil
+        closeItem()
         open(source ?? old.source)
         guard let item else { return }
         item.loopsLeft = loopsLeft
         if place > 0 { item.seek(to: place, told: false) }
-        if state == .playing { item.play() }
     }
 
     private func loadingTakesTooLong() {
-        guard let item, !item.isReady else { return }
-        fail("'\(item.source.name)' cannot be played: nothing came of it in time")
+        guard item?.isReady != true else { return }
+        fetch = nil
+        fail("'\(item?.source.name ?? uri ?? "")' cannot be played: nothing came of it in time")
     }
 
     private func fail(_ message: String) {
         watchdog.disarm()
-        item?.close()
-        item = nil
+        closeItem()
         state = .failed
         onFailed?(message)
     }
 
-    private func failLater(_ message: String) {
+    /// Not from inside the call, and not where something else was loaded meanwhile.
+    private func later(_ body: @escaping (GStreamerPlayer) -> Void) {
         let expected = generation
         loop.later { [weak self] in
             guard let self, generation == expected else { return }
-            fail(message)
+            body(self)
         }
     }
+
+    /// How long a server may take until something can be heard, in seconds.
+    private static let networkTime = 15.5
 
     // MARK: Transport
 
@@ -285,6 +355,7 @@ public final class GStreamerPlayer: PlayerEngine {
 
     public func stop() {
         guard state == .playing || state == .paused else { return }
+        item?.finishCrossing()
         kept?.position = 0
         state = .stopped
         rewind()
@@ -292,6 +363,7 @@ public final class GStreamerPlayer: PlayerEngine {
 
     public func seek(to seconds: Double) {
         guard !seconds.isNaN, item != nil || kept != nil else { return }
+        item?.finishCrossing()
         if let item {
             item.seek(to: Runtime.nanoseconds(seconds), told: true)
         } else {

@@ -67,9 +67,24 @@ final class GainRamp {
         if head != GstClockTime.max, head >= end { set(target) }
     }
 
+    /// The item's time begins anew after the element's last buffer: a curve under way goes on there.
+    func carryOver() {
+        guard curve != nil else { return }
+        let head = shim_transform_position(element)
+        guard head != GstClockTime.max, let end = points.last?.time, end > head else { return set(target) }
+        let first = (time: GstClockTime(0), gain: value(at: head))
+        bind([first] + points.filter { $0.time > head }.map { ($0.time - head, $0.gain) })
+    }
+
     /// Where the element's last buffer ended, on the item's time; nil before the first.
     var head: GstClockTime? {
         let head = shim_transform_position(element)
+        return head == GstClockTime.max ? nil : head
+    }
+
+    /// The same in running time.
+    var runningHead: GstClockTime? {
+        let head = shim_transform_running_time(element)
         return head == GstClockTime.max ? nil : head
     }
 

@@ -10,11 +10,15 @@ final class Item {
         case durationChanged
         case seeked(Double)
         case tags(MediaTags)
+        /// It waits for the network, or no longer.
+        case stalled
+        /// What was to follow is heard now and is the item.
+        case advanced
         case ended
         case failed(Failure)
     }
 
-    let source: MediaSource
+    var source: MediaSource { chain.source }
     let volume: GainRamp
     let duck: GainRamp
     var onEvent: ((Event) -> Void)?
@@ -23,15 +27,25 @@ final class Item {
 
     private let pipeline: Pipeline
     private let splice: Splice
-    private let sink: UnsafeMutablePointer<GstElement>
+    private let succession: Succession
+    private var chain: Chain
     private var meter = Meter()
-    private var tags = MediaTags()
     private var missing: String?
     private var knownDuration: Int?
 
     private var wantsPlaying = false
     /// The network has not enough yet: paused until it has.
     private var isBuffering = false
+    private var buffered = 0
+    private var isWatched = false
+    private lazy var patience = Timer(on: loop) { [unowned self] in networkTakesTooLong() }
+    /// What followed, or nothing, flows already, and is not yet heard.
+    private var crossing: Crossing?
+    private lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
+    /// It cannot follow without a gap.
+    private var isAlone = false
+    private lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
+    private let loop: EventLoop
     /// The seek under way; the pipeline answers with ASYNC_DONE.
     private var seeking: Target?
     /// The newest seek asked for while another is under way.
@@ -47,38 +61,54 @@ final class Item {
         let told: Bool
     }
 
+    private struct Crossing {
+        /// When the last sample of what sounds still will be heard, in running time.
+        let end: GstClockTime
+        /// What that is in the item's time, in seconds.
+        let place: Double
+        /// Nothing follows.
+        let isEnd: Bool
+    }
+
+    /// How long before its end what follows is made ready, in seconds: more than a disk needs to wake up.
+    private static let lead = 6.0
+    /// A stream that brings nothing for so long has failed, in seconds.
+    private static let patienceTime = 15.0
+
     /// What a loaded two-core machine needs to lose nothing (measured: 80 ms drops out, FLAC's blocks alone are 93 ms).
     /// A pause does not wait for it, a lowered gain is heard that much later.
     private static let bufferTime: Int = 200_000
     private static let latencyTime: Int = 10_000
 
     init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
-        self.source = source
+        self.loop = loop
         let pipeline = try Pipeline(
-            source.description
-                + " ! audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop)
-        guard let origin = pipeline.child("source"), let volume = pipeline.child("volume"),
+            "audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop)
+        let chain = try Chain(source, in: pipeline)
+        guard let head = pipeline.child("head"), let volume = pipeline.child("volume"),
             let duck = pipeline.child("duck"), let sink = pipeline.child("sink"),
-            let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop)
+            let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop),
+            let succession = Succession(in: pipeline, to: head), succession.link(chain)
         else { throw PipelineError(message: "the pipeline is not whole") }
-        (self.pipeline, self.splice, self.sink) = (pipeline, splice, sink)
+        (self.pipeline, self.splice, self.succession, self.chain) = (pipeline, splice, succession, chain)
         self.volume = GainRamp(volume, gain: 1)
         self.duck = GainRamp(duck, gain: 1)
-        if let path = source.path {
-            shim_set_string(origin, "location", path)
-        } else {
-            shim_set_string(origin, "location", source.uri)
-        }
         shim_set_int64(sink, "buffer-time", Item.bufferTime)
         shim_set_int64(sink, "latency-time", Item.latencyTime)
         shim_set_string(sink, "device", device)
         let title = source.name.split(separator: "/").last.map(String.init) ?? source.name
         identity.apply(to: sink, mediaName: title, role: "music")
         pipeline.onMessage = { [weak self] in self?.take($0) }
+        succession.onFailed = { [weak self] in self?.isAlone = true }
     }
+
+    deinit { pipeline.close() }
 
     func close() {
         onEvent = nil
+        patience.disarm()
+        crossed.disarm()
+        ahead.disarm()
         pipeline.close()
     }
 
@@ -107,12 +137,26 @@ final class Item {
     }
 
     var loops = 0 {
-        didSet { loopsLeft = loops }
+        didSet {
+            loopsLeft = loops
+            lookAhead()
+        }
+    }
+
+    /// The URI of what is to follow without a gap, where it can.
+    var following: String? {
+        didSet {
+            guard following != oldValue else { return }
+            isAlone = false
+            succession.forget()
+            lookAhead()
+        }
     }
 
     var rate = 1.0 {
         didSet {
             guard rate != oldValue, isReady else { return }
+            finishCrossing()
             seek(to: GstClockTime(clamping: pipeline.position ?? 0), told: false)
         }
     }
@@ -142,6 +186,10 @@ final class Item {
     var place: GstClockTime { (next ?? seeking)?.time ?? GstClockTime(clamping: pipeline.position ?? 0) }
 
     var position: Double {
+        if let crossing {
+            let rest = crossing.end - min(pipeline.runningTime ?? 0, crossing.end)
+            return max(0, crossing.place - Double(rest) / 1e9)
+        }
         if let target = next ?? seeking { return Double(target.time) / 1e9 }
         return Runtime.seconds(pipeline.position ?? 0)
     }
@@ -162,6 +210,17 @@ final class Item {
         return knownDuration.map(Runtime.seconds) ?? source.estimatedDuration
     }
 
+    var isStalled: Bool { isReady && isBuffering && wantsPlaying }
+
+    /// The item's seconds that need no waiting: all of a file's, of a stream what came, by its share of the bytes.
+    var loadedRanges: [ClosedRange<Double>] {
+        guard isReady else { return [] }
+        let here = position
+        guard !source.isLocal else { return [0...max(0, duration ?? here)] }
+        guard let duration, let bytes = chain.bytesRead else { return [here...here] }
+        return [here...max(here, duration * Double(bytes.done) / Double(bytes.whole))]
+    }
+
     func levels() -> [ChannelLevel] { meter.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
 
     // MARK: Under way
@@ -173,6 +232,9 @@ final class Item {
         // Before its first seek nothing of a faster or looping item may sound.
         let mayStart = isReady || (!needsSeek && next == nil)
         pipeline.setState(wantsPlaying && !isBuffering && mayStart ? GST_STATE_PLAYING : GST_STATE_PAUSED)
+        if crossing != nil { lookAtCrossing() }
+        lookAhead()
+        lookAtNetwork()
     }
 
     private func start(_ target: Target) {
@@ -198,6 +260,7 @@ final class Item {
     }
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
+        if succession.take(message, after: chain) { return }
         switch message.pointee.type {
         case GST_MESSAGE_ASYNC_DONE: isAsyncDone()
         case GST_MESSAGE_EOS: hasEnded()
@@ -206,13 +269,14 @@ final class Item {
             knownDuration = pipeline.duration
             if isReady { onEvent?(.durationChanged) }
         case GST_MESSAGE_ERROR: onEvent?(.failed(Failure(message, item: source.name, missing: missing)))
-        case GST_MESSAGE_TAG: if tags.take(message) { onEvent?(.tags(tags)) }
+        case GST_MESSAGE_TAG:
+            // Of what is not yet heard, it is told with the rest.
+            if chain.tags.take(message), crossing == nil { onEvent?(.tags(chain.tags)) }
         case GST_MESSAGE_BUFFERING:
             var percent: gint = 0
             gst_message_parse_buffering(message, &percent)
-            isBuffering = percent < 100
-            if isReady { applyState() }
-        case GST_MESSAGE_APPLICATION: splice.take(message)
+            isBuffering(Int(percent))
+        case GST_MESSAGE_APPLICATION: if Succession.isEnd(message) { sourceHasEnded() } else { splice.take(message) }
         case GST_MESSAGE_ELEMENT:
             if let structure = gst_message_get_structure(message),
                 gst_structure_has_name(structure, "missing-plugin") != 0,
@@ -247,6 +311,7 @@ final class Item {
     private func hasEnded() {
         // An end from before the seek under way is not the end.
         guard isReady, seeking == nil, next == nil else { return }
+        finishCrossing()
         if needsSegments { return again(flags: GST_SEEK_FLAG_FLUSH.rawValue) }
         onEvent?(.ended)
     }
@@ -279,5 +344,90 @@ final class Item {
         var count: gint = 0
         gst_structure_get_int(gst_caps_get_structure(caps, 0), "channels", &count)
         return Int(count)
+    }
+}
+
+// What follows without a gap.
+extension Item {
+    /// What flows already counts as heard: before it is asked for something that concerns the item.
+    func finishCrossing() {
+        guard let done = crossing else { return }
+        crossing = nil
+        crossed.disarm()
+        if done.isEnd { return onEvent?(.ended) ?? () }
+        onEvent?(.advanced)
+        onEvent?(.tags(chain.tags))
+        lookAhead()
+    }
+
+    /// Makes ready what follows, once the end is near and nothing stands against it.
+    private func lookAhead() {
+        ahead.disarm()
+        guard let following, source.isLocal, loopsLeft == 0, rate == 1 else { return succession.forget() }
+        guard !isAlone, wantsPlaying, isReady, crossing == nil, seeking == nil, next == nil, succession.waiting == nil,
+            let duration
+        else { return }
+        let rest = duration - position - Item.lead
+        guard rest <= 0 else { return ahead.arm(after: rest + 0.05) }
+        guard let source = try? MediaSource(uri: following), source.isLocal, source.list == nil,
+            (try? succession.prepare(source)) != nil
+        else {
+            isAlone = true
+            return
+        }
+    }
+
+    private func sourceHasEnded() {
+        // An end from before the seek under way is not the end.
+        guard seeking == nil, next == nil, crossing == nil else { return }
+        let end = volume.runningHead ?? pipeline.runningTime ?? 0
+        let place = volume.head.map { Double($0) / 1e9 } ?? duration ?? 0
+        if let next = succession.replace(chain, at: end) {
+            chain = next
+            following = nil
+            loopsLeft = loops
+            (knownDuration, missing) = (pipeline.duration, nil)
+            volume.carryOver()
+            duck.carryOver()
+            meter.clear()
+            crossing = Crossing(end: end, place: place, isEnd: false)
+        } else {
+            crossing = Crossing(end: end, place: place, isEnd: true)
+        }
+        lookAtCrossing()
+    }
+
+    private func lookAtCrossing() {
+        crossed.disarm()
+        guard let crossing, wantsPlaying else { return }
+        let now = pipeline.runningTime ?? 0
+        if now >= crossing.end { finishCrossing() } else { crossed.arm(after: Double(crossing.end - now) / 1e9) }
+    }
+}
+
+// The network.
+extension Item {
+    private func isBuffering(_ percent: Int) {
+        let was = isStalled
+        isBuffering = percent < 100
+        // Whatever comes, however slowly, is no stall.
+        if percent != buffered { isWatched = false }
+        buffered = percent
+        if isReady { applyState() }
+        if isStalled != was { onEvent?(.stalled) }
+    }
+
+    private func lookAtNetwork() {
+        guard isStalled != isWatched else { return }
+        isWatched = isStalled
+        if isStalled { patience.arm(after: Item.patienceTime) } else { patience.disarm() }
+    }
+
+    private func networkTakesTooLong() {
+        guard isStalled else { return }
+        let seconds = Int(Item.patienceTime)
+        onEvent?(
+            .failed(
+                Failure("'\(source.name)': nothing more came for \(seconds) s", isAboutFormat: false)))
     }
 }

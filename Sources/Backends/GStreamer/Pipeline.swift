@@ -57,11 +57,29 @@ final class Pipeline {
     }
 
     /// The element of that name, valid while the pipeline holds it.
-    func child(_ name: String) -> UnsafeMutablePointer<GstElement>? {
-        guard let found = element.withMemoryRebound(to: GstBin.self, capacity: 1, { gst_bin_get_by_name($0, name) })
+    func child(_ name: String) -> UnsafeMutablePointer<GstElement>? { Pipeline.child(name, of: element) }
+
+    /// The element of that name in a bin, valid while the bin holds it.
+    static func child(_ name: String, of bin: UnsafeMutablePointer<GstElement>) -> UnsafeMutablePointer<GstElement>? {
+        guard let found = bin.withMemoryRebound(to: GstBin.self, capacity: 1, { gst_bin_get_by_name($0, name) })
         else { return nil }
         gst_object_unref(found)
         return found
+    }
+
+    func add(_ child: UnsafeMutablePointer<GstElement>) {
+        element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, child) }
+    }
+
+    /// Drops it, where nobody else holds it.
+    func remove(_ child: UnsafeMutablePointer<GstElement>) {
+        element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
+    }
+
+    /// How much of what was asked to sound was heard, in nanoseconds, pauses left out; nil before it sounds.
+    var runningTime: GstClockTime? {
+        let time = gst_element_get_current_running_time(element)
+        return time == GstClockTime.max ? nil : time
     }
 
     /// Nanoseconds of the item heard so far; nil where the pipeline does not know.

@@ -87,12 +87,12 @@ final class Splice {
         for (first, second) in zip(before, before.dropFirst()) { gst_element_unlink(first, second) }
         for (filter, element) in present where !wanted.contains(filter) {
             gst_element_set_state(element, GST_STATE_NULL)
-            pipeline.element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, element) }
+            pipeline.remove(element)
             present[filter] = nil
         }
         for filter in wanted where present[filter] == nil {
             guard let element = made.removeValue(forKey: filter) else { continue }
-            pipeline.element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, element) }
+            pipeline.add(element)
             present[filter] = element
             // Running before anything can reach it: what an idle element refuses stops a live source for good.
             gst_element_sync_state_with_parent(element)

@@ -18,7 +18,30 @@ extension MediaTags {
         }
         var number: UInt32 = 0
         if gst_tag_list_get_uint(list, "track-number", &number) != 0 { trackNumber = Int(number) }
+        if artwork == nil { artwork = MediaTags.artwork(in: list) }
         return self != before
+    }
+
+    /// A picture larger than this is nobody's cover.
+    private static let artworkLimit = 8 << 20
+
+    private static func artwork(in list: UnsafeMutablePointer<GstTagList>) -> Artwork? {
+        var found: OpaquePointer?
+        guard
+            gst_tag_list_get_sample(list, "image", &found) != 0
+                || gst_tag_list_get_sample(list, "preview-image", &found) != 0,
+            let sample = found
+        else { return nil }
+        defer { gst_sample_unref(sample) }
+        guard let buffer = gst_sample_get_buffer(sample), let caps = gst_sample_get_caps(sample),
+            gst_caps_get_size(caps) > 0, let name = gst_structure_get_name(gst_caps_get_structure(caps, 0))
+        else { return nil }
+        let size = gst_buffer_get_size(buffer)
+        guard size > 0, size <= artworkLimit else { return nil }
+        let bytes = [UInt8](unsafeUninitializedCapacity: Int(size)) {
+            $1 = Int(gst_buffer_extract(buffer, 0, $0.baseAddress, size))
+        }
+        return Artwork(bytes: bytes, mimeType: String(cString: name))
     }
 
     private static var texts: [(String, WritableKeyPath<MediaTags, String?>)] {

@@ -1,0 +1,79 @@
+import CGStreamer
+import PluginAPI
+
+/// The elements from a source to raw sound, in a bin of their own within a pipeline.
+final class Chain {
+    let source: MediaSource
+    /// Where the sound comes out; valid while the chain is.
+    let pad: UnsafeMutablePointer<GstPad>
+    var tags = MediaTags()
+
+    private let pipeline: Pipeline
+    private let bin: UnsafeMutablePointer<GstElement>
+    private let origin: UnsafeMutablePointer<GstElement>
+
+    /// Adds it to the pipeline, not linked, in the state NULL.
+    init(_ source: MediaSource, in pipeline: Pipeline) throws(PipelineError) {
+        var error: UnsafeMutablePointer<GError>?
+        let made = gst_parse_bin_from_description_full(
+            source.description + " ! identity name=end silent=true", 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+        defer { if let error { g_error_free(error) } }
+        guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
+        (self.source, self.pipeline) = (source, pipeline)
+        bin = UnsafeMutableRawPointer(made).assumingMemoryBound(to: GstElement.self)
+        // By hand: the parser would also give away the pads that wait for a demultiplexer to link them.
+        guard let origin = Pipeline.child("source", of: bin), let end = Pipeline.child("end", of: bin),
+            let inner = gst_element_get_static_pad(end, "src")
+        else {
+            gst_object_unref(gst_object_ref_sink(bin))
+            throw PipelineError(message: "the pipeline has no end")
+        }
+        defer { gst_object_unref(inner) }
+        guard let pad = gst_ghost_pad_new("src", inner) else {
+            gst_object_unref(gst_object_ref_sink(bin))
+            throw PipelineError(message: "the pipeline has no end")
+        }
+        gst_object_ref(pad)
+        gst_element_add_pad(bin, pad)
+        (self.pad, self.origin) = (pad, origin)
+        shim_set_string(origin, "location", source.path ?? Array(source.uri.utf8CString))
+        pipeline.add(bin)
+    }
+
+    deinit { gst_object_unref(pad) }
+
+    /// As the pipeline: playing, paused.
+    func start() { gst_element_sync_state_with_parent(bin) }
+
+    /// Stops it and takes it out.
+    func remove() {
+        gst_element_set_locked_state(bin, 1)
+        gst_element_set_state(bin, GST_STATE_NULL)
+        pipeline.remove(bin)
+    }
+
+    /// Whether the message came from one of its elements.
+    func isOrigin(of message: UnsafeMutablePointer<GstMessage>) -> Bool {
+        guard let from = message.pointee.src else { return false }
+        return gst_object_has_as_ancestor(
+            from, UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstObject.self)) != 0
+    }
+
+    /// Whether what comes out of both is of one format: one can follow the other on the same stream.
+    func sounds(like other: Chain) -> Bool {
+        guard let mine = gst_pad_get_current_caps(pad) else { return false }
+        defer { gst_caps_unref(mine) }
+        guard let theirs = gst_pad_get_current_caps(other.pad) else { return false }
+        defer { gst_caps_unref(theirs) }
+        return gst_caps_is_equal(mine, theirs) != 0
+    }
+
+    /// How much of the source was read, and how much there is, in bytes; nil where it does not know.
+    var bytesRead: (done: Int, whole: Int)? {
+        var (done, whole) = (0, 0)
+        guard gst_element_query_position(origin, GST_FORMAT_BYTES, &done) != 0,
+            gst_element_query_duration(origin, GST_FORMAT_BYTES, &whole) != 0, whole > 0, done >= 0
+        else { return nil }
+        return (min(done, whole), whole)
+    }
+}

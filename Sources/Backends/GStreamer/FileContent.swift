@@ -1,0 +1,67 @@
+import Glibc
+
+/// What a file's first bytes say of it: enough to choose its decoder without trying any.
+struct FileContent {
+    let head: [UInt8]
+    /// Of the MP3 at its beginning, or behind an ID3 tag.
+    let frames: MP3Frames?
+    /// Bytes from the end of an ID3 tag, where there is one, to the file's end.
+    let rest: Int
+    private let path: [CChar]
+    /// What an MP4's first sound track is coded as.
+    private let codec: MP4Codec?
+
+    init(_ descriptor: Int32, path: [CChar], size: Int) {
+        self.path = path
+        head = FileContent.bytes(of: descriptor, at: 0, count: 64)
+        var start = 0
+        if head.starts(with: "ID3".utf8), head.count > 9 {
+            // The tag's size is written in four times seven bits; FLAC and AAC may hide behind it too.
+            start = 10 + head[6...9].reduce(0) { $0 << 7 | Int($1 & 0x7f) }
+        }
+        frames = MP3Frames(FileContent.bytes(of: descriptor, at: start, count: 32_768))
+        rest = size - start
+        codec =
+            head.dropFirst(4).starts(with: "ftyp".utf8)
+            ? MP4Codec(size: size) { FileContent.bytes(of: descriptor, at: $0, count: $1) } : nil
+    }
+
+    /// The whole file, or its first `limit` bytes.
+    func whole(_ limit: Int) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        return FileContent.bytes(of: descriptor, at: 0, count: limit)
+    }
+
+    /// The elements the first bytes ask for; nil where GStreamer shall look itself.
+    ///
+    /// A chain fixed beforehand starts sooner than one found by decodebin, above all for MP3, and takes the lightest
+    /// decoder there is.
+    var decoder: String? {
+        func has(_ text: String, at place: Int) -> Bool { head.dropFirst(place).starts(with: text.utf8) }
+        if has("RIFF", at: 0), has("WAVEfmt ", at: 8), head.count > 21 {
+            // PCM, floating point, extensible; other codecs in a WAV need a decoder of their own.
+            return [[1, 0], [3, 0], [0xfe, 0xff]].contains(Array(head[20...21])) ? "wavparse" : nil
+        }
+        if has("FORM", at: 0), has("AIFF", at: 8) || has("AIFC", at: 8) { return "aiffparse" }
+        if has("fLaC", at: 0) { return "flacparse ! flacdec" }
+        if has("OggS", at: 0) {
+            if has("\u{1}vorbis", at: 28) { return "oggdemux ! vorbisdec" }
+            if has("OpusHead", at: 28) { return "oggdemux ! opusdec" }
+            return nil
+        }
+        switch codec {
+        case .aac: return "qtdemux ! aacparse ! " + (Runtime.has("faad") ? "faad" : "avdec_aac")
+        case .alac: return "qtdemux ! avdec_alac"
+        case nil: break
+        }
+        return frames == nil ? nil : "id3demux ! mpegaudioparse ! mpg123audiodec"
+    }
+
+    private static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) {
+            $1 = max(0, pread(descriptor, $0.baseAddress, count, off_t(offset)))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import CGStreamer
+import EventLoop
+import PluginAPI
+
+/// Reads what may be a list from the network, no more of it than a list has, and says what it is.
+final class PlaylistFetch {
+    enum Outcome {
+        /// Its entries; nil where it is no list.
+        case entries([PlaylistEntry]?)
+        case failed(Failure)
+    }
+
+    private let pipeline: Pipeline
+    private let file: MemoryFile
+    private let tally: UnsafeMutablePointer<shim_tally>
+    private let uri: String
+    private var onOutcome: ((Outcome) -> Void)?
+
+    /// `done` is called once, from the loop, unless the object goes before.
+    init(_ uri: String, loop: EventLoop, _ done: @escaping (Outcome) -> Void) throws(PipelineError) {
+        self.uri = uri
+        onOutcome = done
+        // Bounded; fdsink writes it without a line of ours on GStreamer's thread.
+        guard let file = MemoryFile() else { throw PipelineError(message: "the process may open no more files") }
+        pipeline = try Pipeline("\(MediaSource.webSource) ! fdsink name=sink sync=false", on: loop)
+        guard let source = pipeline.child("source"), let sink = pipeline.child("sink"),
+            let pad = gst_element_get_static_pad(sink, "sink")
+        else { throw PipelineError(message: "the pipeline is not whole") }
+        self.file = file
+        defer { gst_object_unref(pad) }
+        tally = .allocate(capacity: 1)
+        tally.initialize(to: shim_tally(bytes: 0, limit: Int(Playlist.sizeLimit), pipeline: pipeline.element))
+        shim_count_bytes(pad, tally)
+        shim_set_string(source, "location", uri)
+        shim_set_int(sink, "fd", file.descriptor)
+        pipeline.onMessage = { [weak self] in self?.take($0) }
+        pipeline.setState(GST_STATE_PLAYING)
+    }
+
+    deinit {
+        pipeline.close()
+        tally.deallocate()
+    }
+
+    private func take(_ message: UnsafeMutablePointer<GstMessage>) {
+        switch message.pointee.type {
+        // An application message: the limit is reached.
+        case GST_MESSAGE_EOS, GST_MESSAGE_APPLICATION:
+            finish(.entries(Playlist.entries(file.bytes(Playlist.sizeLimit), base: uri)))
+        case GST_MESSAGE_ERROR: finish(.failed(Failure(message, item: uri, missing: nil)))
+        default: break
+        }
+    }
+
+    private func finish(_ outcome: Outcome) {
+        let done = onOutcome
+        onOutcome = nil
+        pipeline.close()
+        done?(outcome)
+    }
+}

@@ -1,0 +1,72 @@
+import DBus
+import PluginAPI
+
+// What the engine says, and what comes next then.
+
+extension PlayerPlugin {
+    func finished(_ success: Bool) {
+        let goesOn = changing {
+            emitItemFinished()
+            let sounding = sounds
+            guard queue.goNext() else { return false }
+            open(sounding: sounding)
+            return true
+        }
+        if goesOn { return }
+        changing {
+            order(sound: false)
+            // Told to play again, it plays all of it again.
+            guard queue.items.count > 1 else { return }
+            queue.rewind()
+            open(sounding: false)
+        }
+        emit("Finished", [.bool(success)])
+        giveBack(notifyOthers: true)
+        onFinished?(success)
+    }
+
+    /// The engine went on with what follows, without a gap.
+    func advanced() {
+        changing {
+            emitItemFinished()
+            let played = queue.following?.entry.uri
+            if played == engine.uri, queue.goNext() { (tags, artURI) = (MediaTags(), "") }
+        }
+    }
+
+    func failed(_ message: String) {
+        let goesOn = changing {
+            failure = message
+            guard let item = queue.current else { return false }
+            queue.markFailed(item.id)
+            guard queue.goNext() else { return false }
+            emit("ItemFailed", [.objectPath(trackPath(item.id)), .string(message)])
+            open(sounding: sounds)
+            return true
+        }
+        if goesOn { return }
+        changing {
+            order(sound: false)
+            interruption = nil
+        }
+        emit("Failed", [.string(message)])
+        giveBack(notifyOthers: true)
+        onFailed?(message)
+    }
+
+    /// The current item is a list: what it holds takes its place.
+    func opened(_ entries: [PlaylistEntry]) {
+        changing {
+            guard let list = queue.current else { return }
+            guard list.depth < PlayerPlugin.depthLimit else {
+                isListFailed = true
+                return failed("'\(list.entry.uri)' cannot be played: lists within lists, too deep")
+            }
+            _ = queue.replace(list.id, with: entries, nested: true)
+            open(sounding: sounds)
+        }
+    }
+
+    /// Lists that hold lists: nobody writes more than two of them.
+    private static let depthLimit = 4
+}

@@ -1,0 +1,30 @@
+import EventLoop
+
+/// Tells where it is, again and again while it plays (AVPlayer's addPeriodicTimeObserver); costs nothing while it does not.
+final class PositionClock {
+    /// Seconds between two of them; 0: never.
+    var interval = 0.0 {
+        didSet { if interval != oldValue { rearm() } }
+    }
+
+    private var isRunning = false
+    private let onTick: () -> Void
+    private let loop: EventLoop
+    private lazy var timer = Timer(on: loop) { [unowned self] in
+        rearm()
+        onTick()
+    }
+
+    init(on loop: EventLoop, _ onTick: @escaping () -> Void) {
+        self.loop = loop
+        self.onTick = onTick
+    }
+
+    func run(_ runs: Bool) {
+        guard runs != isRunning else { return }
+        isRunning = runs
+        rearm()
+    }
+
+    private func rearm() { if isRunning, interval > 0 { timer.arm(after: interval) } else { timer.disarm() } }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+
+/// One item after the other on the same stream.
+@Suite(.serialized) struct GaplessTests {
+    let folder: PrivateFolder
+    let stage: Stage
+    var player: GStreamerPlayer { stage.player }
+
+    init() throws {
+        folder = try PrivateFolder()
+        stage = try Stage()
+    }
+
+    private func file(
+        _ hertz: Double, _ seconds: Double, kind: String = "wav", encoder: String = "", rate: Int = 44_100
+    )
+        throws -> String
+    {
+        let wave = folder.path + "/\(hertz)-\(seconds)-\(rate).wav"
+        try Media.wave(wave, [(hertz, seconds)], rate: rate)
+        guard !encoder.isEmpty else { return Media.uri(wave) }
+        let path = folder.path + "/\(hertz)-\(seconds).\(kind)"
+        try Media.encode(wave, encoder, to: path)
+        return Media.uri(path)
+    }
+
+    /// How much silence was between the first and the last of the sound, in seconds.
+    private func silence(_ hertz: [Double], since: Double) -> Double {
+        let traces = hertz.map { stage.ear.trace($0, window: 0.005, since: since) }
+        let heard = traces[0].indices.map { place in
+            traces.contains { $0.indices.contains(place) && $0[place].level > -20 }
+        }
+        guard let first = heard.firstIndex(of: true), let last = heard.lastIndex(of: true) else { return .infinity }
+        return Double(heard[first...last].filter { !$0 }.count) * 0.005
+    }
+
+    @Test(arguments: [("wav", ""), ("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux")])
+    func whatFollows_isHeardWithoutAGap(kind: String, encoder: String) throws {
+        // Whole periods: the wave goes on where it began.
+        let first = try file(440, 1.5, kind: kind, encoder: encoder)
+        let second = try file(880, 1.5, kind: kind, encoder: encoder)
+        var silent = Double.infinity
+        // A busy machine may starve the server once; a gap of ours would be there each time.
+        for _ in 0..<3 where silent > 0.006 {
+            stage.finished = []
+            var advances: [(uri: String?, position: Double, duration: Double?)] = []
+            player.onAdvanced = { advances.append((player.uri, player.position, player.duration)) }
+            let begin = monotonicNow()
+            player.load(uri: first)
+            player.following = second
+            try player.play()
+            #expect(stage.until { player.position > 1.2 })
+            #expect(player.uri == first)
+            #expect(stage.until { !advances.isEmpty })
+            #expect(advances.first?.uri == second)
+            #expect((advances.first?.position ?? 9) < 0.1)
+            #expect(abs((advances.first?.duration ?? 0) - 1.5) < 0.1)
+            #expect(player.following == nil)
+            #expect(stage.finished == [])
+            #expect(stage.until { !stage.finished.isEmpty })
+            stage.pass(0.3)
+            #expect(advances.count == 1 && stage.finished == [true])
+            silent = silence([440, 880], since: begin)
+        }
+        #expect(silent <= 0.006, "silent for \(silent) s")
+    }
+
+    @Test func ofAnotherFormat_itIsLeftToWhoeverKeepsTheQueue() throws {
+        var advances = 0
+        player.onAdvanced = { advances += 1 }
+        player.load(uri: try file(440, 0.6))
+        player.following = try file(880, 0.6, rate: 48_000)
+        try player.play()
+        #expect(stage.until { !stage.finished.isEmpty })
+        #expect(advances == 0 && stage.finished == [true])
+        // As what is no sound, no file, or gone.
+        for following in ["file:///nowhere.wav", "http://127.0.0.1:1/x", Media.uri(folder.path), "nonsense"] {
+            stage.finished = []
+            player.following = following
+            try player.play()
+            #expect(stage.until { !stage.finished.isEmpty }, "\(following)")
+        }
+        #expect(advances == 0 && stage.failures == [])
+    }
+
+    @Test func takenBackOrSoughtAwayFrom_itDoesNotFollow() throws {
+        var advances = 0
+        player.onAdvanced = { advances += 1 }
+        player.load(uri: try file(440, 2))
+        player.following = try file(880, 1)
+        try player.play()
+        #expect(stage.until { player.position > 0.5 })
+        player.following = nil
+        #expect(stage.until { !stage.finished.isEmpty })
+        #expect(advances == 0)
+        // Back and forth, another one to follow: the last one does.
+        stage.finished = []
+        player.following = try file(880, 1)
+        try player.play()
+        #expect(stage.until { player.position > 0.3 })
+        player.seek(to: 1.5)
+        player.seek(to: 0.2)
+        player.pause()
+        player.following = try file(660, 1)
+        try player.play()
+        #expect(stage.hears(660, above: -10))
+        #expect(stage.until { !stage.finished.isEmpty })
+        #expect(advances == 1 && stage.finished == [true])
+        #expect(stage.ear.trace(880, window: 0.02).allSatisfy { $0.level < -20 })
+    }
+
+    @Test func pausedOrStoppedAtTheSeam_itGoesOnOrBegins() throws {
+        var advances = 0
+        player.onAdvanced = { advances += 1 }
+        let second = try file(880, 30)
+        player.load(uri: try file(440, 1))
+        player.following = second
+        try player.play()
+        // What follows flows already, and is not heard yet.
+        #expect(stage.until { player.position > 0.9 })
+        player.pause()
+        let place = player.position
+        stage.pass(0.3)
+        #expect(player.position == place || player.uri == second)
+        try player.play()
+        #expect(stage.hears(880, above: -10))
+        #expect(advances == 1 && player.uri == second)
+        player.stop()
+        #expect(player.position == 0 && player.uri == second)
+        try player.play()
+        #expect(stage.hears(880, above: -10))
+        #expect(stage.finished == [])
+    }
+
+    @Test func aRampAcrossTheSeam_goesOn() throws {
+        player.load(uri: try file(440, 1))
+        player.following = try file(440, 30)
+        try player.play()
+        #expect(stage.until { player.position > 0.7 })
+        player.duck(to: -20, over: 0.6)
+        #expect(stage.until { player.uri?.contains("30") == true })
+        #expect(stage.hears(440, above: -27, window: 0.1))
+        #expect(stage.hears(440, below: -25, window: 0.1))
+        player.duck(to: 0, over: 0.1)
+        #expect(stage.hears(440, above: -7, window: 0.1))
+    }
+}

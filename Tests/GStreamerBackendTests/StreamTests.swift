@@ -1,0 +1,145 @@
+import EventLoop
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+
+/// Servers on the network, well and badly behaved (faults.md, E2).
+@Suite(.serialized) struct StreamTests {
+    let folder: PrivateFolder
+    let stage: Stage
+    let server: WebServer
+    var player: GStreamerPlayer { stage.player }
+
+    init() throws {
+        folder = try PrivateFolder()
+        stage = try Stage()
+        server = try WebServer(folder: folder.path)
+        try Media.wave(folder.path + "/tone.wav", [(440, 60)])
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: folder.path + "/" + name))
+    }
+
+    private func start(_ path: String) throws {
+        player.load(uri: server.uri(path))
+        try player.play()
+    }
+
+    @Test func aStreamOfAFile_isSoughtIn_andSaysWhatIsLoaded() throws {
+        try start("tone.wav")
+        #expect(stage.hears(440, above: -8))
+        #expect(abs((player.duration ?? 0) - 60) < 0.1)
+        let loaded = try #require(player.loadedRanges.first)
+        #expect(loaded.lowerBound <= player.position + 0.1 && loaded.upperBound > loaded.lowerBound)
+        #expect(loaded.upperBound <= 60.1)
+        player.seek(to: 50)
+        #expect(stage.until { player.position > 50.1 })
+        #expect(stage.hears(440, above: -8))
+        #expect(stage.failures == [])
+    }
+
+    @Test func serversThatRefuse_areToldWithTheirReason() throws {
+        for (path, reason) in [("404", "not there"), ("500", "Internal Server Error"), ("loop", "circles")] {
+            stage.failures = []
+            try start(path)
+            #expect(stage.until(5) { !stage.failures.isEmpty }, "\(path)")
+            #expect(stage.failures.first?.contains(reason) == true, "\(stage.failures)")
+            #expect(player.state == .failed)
+        }
+    }
+
+    /// All at once: each takes its time.
+    @Test func serversThatBringNothingMore_areToldInTime_andPauseAnswersMeanwhile() throws {
+        let loop = stage.loop
+        var failures: [String: (message: String, after: Double)] = [:]
+        let begin = monotonicNow()
+        let players = ["mute", "stall", "slow", "zeros", "cut"].map { path in
+            let player = GStreamerPlayer(
+                loop: loop, identity: StreamIdentity(clientName: path, server: stage.pulse.serverString))
+            player.onFailed = { failures[path] = ($0, monotonicNow() - begin) }
+            player.load(uri: server.uri(path))
+            try? player.play()
+            return player
+        }
+        stage.pass(1)
+        // In the midst of it: what blocks elsewhere does not block here.
+        for player in players where player.state == .playing {
+            let before = monotonicNow()
+            player.pause()
+            #expect(monotonicNow() - before < 0.2)
+            try player.play()
+        }
+        #expect(stage.until(40) { failures.count == 5 }, "\(failures)")
+        // 16 s from the last thing that came; a stall has two seconds to play before.
+        for (path, limit) in [("mute", 17.0), ("slow", 17), ("zeros", 17), ("stall", 20), ("cut", 6)] {
+            #expect(failures[path].map { $0.after < limit } == true, "\(path): \(failures)")
+        }
+        #expect(players.allSatisfy { $0.state == .failed })
+    }
+
+    @Test func aRadio_isHeardWithItsNameAndItsTitles() throws {
+        try Media.wave(folder.path + "/short.wav", [(440, 4)])
+        try Media.encode(
+            folder.path + "/short.wav", "lamemp3enc target=bitrate cbr=true bitrate=128", to: folder.path + "/tone.mp3")
+        try start("radio")
+        #expect(stage.hears(440, above: -12))
+        #expect(stage.until { stage.tags?.title == "First Song" }, "\(String(describing: stage.tags))")
+        #expect(stage.tags?.organization == "Test Radio")
+        #expect(stage.until(30) { stage.tags?.title == "Second Song" }, "\(String(describing: stage.tags))")
+        #expect(player.duration == nil || player.duration ?? 0 > 0)
+        player.pause()
+        #expect(stage.hears(440, below: -60))
+        try player.play()
+        #expect(stage.hears(440, above: -12))
+        #expect(stage.failures == [])
+    }
+
+    @Test func lists_areTakenApart() throws {
+        var lists: [[PlaylistEntry]] = []
+        player.onPlaylist = { lists.append($0) }
+        func list(_ uri: String) throws -> [PlaylistEntry] {
+            (lists, stage.failures) = ([], [])
+            player.load(uri: uri)
+            try player.play()
+            #expect(stage.until { !lists.isEmpty || !stage.failures.isEmpty })
+            return lists.first ?? []
+        }
+        let m3u =
+            "\u{FEFF}#EXTM3U\r\n#EXTINF:60,A – B\r\ntone.wav\r\n\r\n# remark\r\nsub/ä b?.wav\n/x.wav\nhttp://h/a%20b\n"
+        try write("list.m3u", m3u)
+        let local = try list(Media.uri(folder.path + "/list.m3u"))
+        let base = "file://" + folder.path
+        #expect(
+            local == [
+                PlaylistEntry(uri: "\(base)/tone.wav", title: "A – B", duration: 60),
+                PlaylistEntry(uri: "\(base)/sub/%C3%A4%20b%3F.wav"), PlaylistEntry(uri: "file:///x.wav"),
+                PlaylistEntry(uri: "http://h/a%20b"),
+            ])
+        #expect(player.uri == nil && player.state == .stopped)
+        // The network names nothing on this machine.
+        try write("list.m3u", m3u + "file:///etc/passwd\n")
+        #expect(
+            try list(server.uri("list.m3u")).map(\.uri) == [
+                server.uri("tone.wav"), server.uri("sub/%C3%A4%20b?.wav"), server.uri("x.wav"), "http://h/a%20b",
+            ])
+        // A list whose name does not say so.
+        try write("listen", "[Playlist]\nNumberOfEntries=2\nFile2=b.wav\nFile1 = tone.wav\nTitle1=One\nLength1=-1\n")
+        #expect(
+            try list(server.uri("listen")) == [
+                PlaylistEntry(uri: server.uri("tone.wav"), title: "One"), PlaylistEntry(uri: server.uri("b.wav")),
+            ])
+        try write("empty.m3u", "#EXTM3U\n")
+        #expect(try list(Media.uri(folder.path + "/empty.m3u")).isEmpty)
+        #expect(stage.failures.first?.contains("without anything to play") == true)
+        // As much as a list may be, and no more.
+        try write("large.m3u", "#EXTM3U\n" + String(repeating: "tone.wav\n", count: 1_000_000))
+        #expect(try list(Media.uri(folder.path + "/large.m3u")).count == 10_000)
+        #expect(try list(server.uri("large.m3u")).count == 10_000)
+        try write("binary.m3u", String(repeating: "\0\u{1}", count: 1_000))
+        #expect(try list(server.uri("binary.m3u")).isEmpty)
+        #expect(stage.failures.count == 1)
+    }
+}
