@@ -96,6 +96,54 @@ static inline void shim_succession_arm(shim_succession *succession, gint armed) 
     __atomic_store_n(&succession->armed, armed, __ATOMIC_RELEASE);
 }
 
+// A file as its readers shall see it: without its first bytes, and never read in pieces larger than a limit, because
+// parsers take into memory whatever size a header claims. Runs on GStreamer's threads.
+typedef struct {
+    guint64 skip;
+    guint limit;
+    GstPadGetRangeFunction get_range;
+    GstPadQueryFunction query;
+} shim_view;
+
+static GstFlowReturn shim_view_get_range(
+    GstPad *pad, GstObject *parent, guint64 offset, guint length, GstBuffer **buffer) {
+    shim_view *view = (shim_view *)g_object_get_data((GObject *)pad, "shim-view");
+    if (length > view->limit) {
+        GST_ELEMENT_ERROR(
+            (GstElement *)parent, RESOURCE, READ, ("a piece of it claims to be %u MB", length >> 20), (NULL));
+        return GST_FLOW_ERROR;
+    }
+    GstFlowReturn result = view->get_range(pad, parent, offset + view->skip, length, buffer);
+    if (result == GST_FLOW_OK && view->skip && *buffer) {
+        *buffer = gst_buffer_make_writable(*buffer);
+        GST_BUFFER_OFFSET(*buffer) = offset;
+        GST_BUFFER_OFFSET_END(*buffer) = offset + gst_buffer_get_size(*buffer);
+    }
+    return result;
+}
+static gboolean shim_view_query(GstPad *pad, GstObject *parent, GstQuery *query) {
+    shim_view *view = (shim_view *)g_object_get_data((GObject *)pad, "shim-view");
+    gboolean result = view->query(pad, parent, query);
+    if (result && view->skip && GST_QUERY_TYPE(query) == GST_QUERY_DURATION) {
+        GstFormat format;
+        gint64 size;
+        gst_query_parse_duration(query, &format, &size);
+        if (format == GST_FORMAT_BYTES && size > (gint64)view->skip)
+            gst_query_set_duration(query, format, size - (gint64)view->skip);
+    }
+    return result;
+}
+static inline void shim_limit_view(GstPad *pad, guint64 skip, guint limit) {
+    shim_view *view = g_new0(shim_view, 1);
+    view->skip = skip;
+    view->limit = limit;
+    view->get_range = GST_PAD_GETRANGEFUNC(pad);
+    view->query = GST_PAD_QUERYFUNC(pad);
+    g_object_set_data_full((GObject *)pad, "shim-view", view, g_free);
+    gst_pad_set_getrange_function(pad, shim_view_get_range);
+    gst_pad_set_query_function(pad, shim_view_query);
+}
+
 // Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.
 typedef struct {
     gint64 bytes;

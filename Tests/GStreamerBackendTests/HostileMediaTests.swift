@@ -150,4 +150,36 @@ import Testing
         #expect(stage.player.position < 25)
         #expect(stage.failures == [])
     }
+
+    /// Sparse files: 200 MB that claim to be a tag, before the sound.
+    @Test(arguments: ["mp3", "aiff"]) func aTagOf200MB_isPassedOverOrRefused_andNeverInMemory(kind: String)
+        throws
+    {
+        let wave = folder.path + "/tone.wav"
+        try Media.wave(wave, [(440, 2)])
+        let sound = folder.path + "/sound.\(kind)"
+        if kind == "mp3" { try Media.encode(wave, "lamemp3enc target=bitrate cbr=true bitrate=128", to: sound) }
+        let size = 200 << 20
+        let path = folder.path + "/tagged.\(kind)"
+        var file = [UInt8]()
+        if kind == "mp3" {
+            file = Array("ID3".utf8) + [4, 0, 0] + [21, 14, 7, 0].map { UInt8(size >> $0 & 127) }
+        } else {
+            file = Array("FORM".utf8) + [24, 16, 8, 0].map { UInt8((size + 12) >> $0 & 255) } + Array("AIFFID3 ".utf8)
+            file += [24, 16, 8, 0].map { UInt8(size >> $0 & 255) }
+        }
+        try Data(file).write(to: URL(fileURLWithPath: path))
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.seek(toOffset: UInt64(size + (kind == "mp3" ? 10 : file.count)))
+        try handle.write(contentsOf: Data(contentsOf: URL(fileURLWithPath: kind == "mp3" ? sound : wave)))
+        try handle.close()
+        let before = Media.peakMemory
+        let failure = try outcome(Media.uri(path))
+        #expect((failure == nil) == (kind == "mp3"), "\(failure ?? "")")
+        if kind == "mp3" {
+            let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
+            #expect(heard > 180 && heard < 220)
+        }
+        #expect(Media.peakMemory - before < 64 << 20)
+    }
 }

@@ -142,6 +142,13 @@ enum Media {
 
     static func uri(_ path: String) -> String { URL(fileURLWithPath: path).absoluteString }
 
+    /// The most memory this process ever had, in bytes.
+    static var peakMemory: Int {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) << 10
+    }
+
     /// The open file descriptors of this process.
     static var descriptors: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
 }

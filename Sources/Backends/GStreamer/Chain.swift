@@ -37,8 +37,15 @@ final class Chain {
         gst_element_add_pad(bin, pad)
         (self.pad, self.origin) = (pad, origin)
         shim_set_string(origin, "location", source.path ?? Array(source.uri.utf8CString))
+        if source.isLocal, let file = gst_element_get_static_pad(origin, "src") {
+            shim_limit_view(file, UInt(source.skip), Chain.pieceLimit)
+            gst_object_unref(file)
+        }
         pipeline.add(bin)
     }
+
+    /// Covers are a few megabytes, sound is read by the kilobyte; a header may claim anything.
+    private static let pieceLimit: UInt32 = 16 << 20
 
     deinit { gst_object_unref(pad) }
 

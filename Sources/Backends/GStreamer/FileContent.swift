@@ -7,9 +7,14 @@ struct FileContent {
     let frames: MP3Frames?
     /// Bytes from the end of an ID3 tag, where there is one, to the file's end.
     let rest: Int
+    /// Bytes of an MP3's tag that is too large to be read into memory.
+    let skip: Int
     private let path: [CChar]
     /// What an MP4's first sound track is coded as.
     private let codec: MP4Codec?
+
+    /// The tag demultiplexer takes a tag into memory twice.
+    private static let tagLimit = 8 << 20
 
     init(_ descriptor: Int32, path: [CChar], size: Int) {
         self.path = path
@@ -21,6 +26,7 @@ struct FileContent {
         }
         frames = MP3Frames(FileContent.bytes(of: descriptor, at: start, count: 32_768))
         rest = size - start
+        skip = frames != nil && start > FileContent.tagLimit ? start : 0
         codec =
             head.dropFirst(4).starts(with: "ftyp".utf8)
             ? MP4Codec(size: size) { FileContent.bytes(of: descriptor, at: $0, count: $1) } : nil
@@ -56,7 +62,7 @@ struct FileContent {
         case .alac: return "qtdemux ! avdec_alac"
         case nil: break
         }
-        return frames == nil ? nil : "id3demux ! mpegaudioparse ! mpg123audiodec"
+        return frames == nil ? nil : (skip > 0 ? "" : "id3demux ! ") + "mpegaudioparse ! mpg123audiodec"
     }
 
     private static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {

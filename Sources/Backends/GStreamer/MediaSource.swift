@@ -15,6 +15,8 @@ struct MediaSource {
     let isGuess: Bool
     /// What a local file holds is a list of others.
     let list: [PlaylistEntry]?
+    /// How many bytes at a file's beginning are left out: a tag that is too large to be looked at.
+    let skip: Int
     /// Seconds by an MP3's size and first frames, for files without an index: GStreamer knows only after a while.
     let estimatedDuration: Double?
 
@@ -42,6 +44,7 @@ struct MediaSource {
             let content = try MediaSource.content(of: bytes, name: name)
             list = try MediaSource.list(in: content, uri: uri, name: name)
             let decoder = content.decoder
+            skip = content.skip
             isGuess = decoder != nil
             estimatedDuration = content.frames.map { $0.secondsPerByte * Double(content.rest) }
             description = "filesrc name=source ! " + (decoder ?? MediaSource.anyDecoder)
@@ -49,6 +52,7 @@ struct MediaSource {
             path = nil
             name = uri
             list = nil
+            skip = 0
             isGuess = false
             estimatedDuration = nil
             description =
@@ -62,7 +66,7 @@ struct MediaSource {
     /// The same item, decoded by what GStreamer finds for it.
     init(anyDecoderFor source: MediaSource) {
         (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
-        (list, estimatedDuration) = (nil, nil)
+        (list, skip, estimatedDuration) = (nil, 0, nil)
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 
