@@ -7,6 +7,8 @@ final class AudioServer {
     private let backend: any AudioBackend
     private let log: Logger
     private let submit: (Event) -> Void
+    /// What was said of it last; nil: nothing yet.
+    private var isMicrophoneMuted: Bool?
     private let keeper: RouteKeeper
     private let preferredInputs: PreferredInputs
     /// The route's volume or latencies changed.
@@ -37,21 +39,24 @@ final class AudioServer {
         backend.onServicesReset = { [unowned self] in
             log.notice("connected to \(snapshot.serverName)")
             submit(.servicesReset(audio))
+            updateMicrophone()
             updateSounding()
         }
-        backend.onRouteChanged = { [unowned self] reason, _, _ in submit(.routeChanged(reason, audio)) }
-        backend.onPortsChanged = { [unowned self] in submit(.portsChanged(audio)) }
+        backend.onRouteChanged = { [unowned self] reason, _, _ in
+            submit(.routeChanged(reason, audio))
+            updateMicrophone()
+        }
+        backend.onPortsChanged = { [unowned self] in
+            submit(.portsChanged(audio))
+            updateMicrophone()
+        }
         backend.onStreamsChanged = { [unowned self] in
             updateSounding()
             placeRecordings()
         }
         backend.onOutputVolumeChanged = { [unowned self] _ in onVolumeChanged?() }
         backend.onLatencyChanged = { [unowned self] in onLatencyChanged?() }
-        backend.onInputMuteChanged = { [unowned self] muted in
-            // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
-            let isBuiltIn = snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
-            submit(.microphoneMuted(muted && isBuiltIn))
-        }
+        backend.onInputMuteChanged = { [unowned self] _ in updateMicrophone() }
         backend.start()
     }
 
@@ -86,6 +91,18 @@ final class AudioServer {
             let line = ancestry(process)
             return processes.filter { line.contains($0.value) }.map(\.key)
         }
+    }
+
+    /// Says whether the microphone is muted, also where that was so from the start, or changed while no daemon was there
+    /// to see it.
+    private func updateMicrophone() {
+        let snapshot = snapshot
+        guard snapshot.isConnected else { return }
+        // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
+        let isMuted = snapshot.isInputMuted && snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
+        guard isMuted != isMicrophoneMuted else { return }
+        isMicrophoneMuted = isMuted
+        submit(.microphoneMuted(isMuted))
     }
 
     private var audio: Audio {

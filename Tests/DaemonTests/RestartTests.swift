@@ -212,6 +212,31 @@ import Testing
         #expect(client.activate(next) == nil)
     }
 
+    /// What changed while no daemon was there to see it is seen by the next one.
+    @Test func microphoneUnmutedMeanwhile_itsInterruptionEnds() throws {
+        let pulse = try PrivatePulse(modules: [
+            "module-null-sink sink_name=room",
+            "module-remap-source source_name=microphone master=room.monitor "
+                + "source_properties=device.form_factor=internal",
+        ])
+        try pulse.pactl(["set-default-source", "microphone"])
+        try pulse.pactl(["set-source-mute", "microphone", "1"])
+        let stage = try DaemonStage(pulse: pulse)
+        #expect(stage.waitForServer())
+        let client = try stage.client()
+        let path = try client.session("Memo", category: "record")
+        client.activate(path)
+        try pulse.pactl(["set-source-mute", "microphone", "0"])
+        try pulse.pactl(["set-source-mute", "microphone", "1"])
+        #expect(eventually { client.state(path) == "interrupted" })
+        _ = try client.heard()
+        stage.daemon.kill()
+        try pulse.pactl(["set-source-mute", "microphone", "0"])
+        try stage.restart()
+        #expect(eventually { client.state(path) == "inactive" })
+        #expect(try client.heard() == ["Memo ended resume"])
+    }
+
     /// Every kind of cause there is, each with its rule, its time and its words.
     @Test(arguments: [60, 0.05]) func explanations_areTheSameToTheByte(grace: Double) throws {
         let stage = try DaemonStage(settings: "[interruption]\ngrace = \(grace)\n")
