@@ -15,7 +15,8 @@ final class DaemonStage {
     private let arguments: [String]
 
     init(
-        pulse: (any PrivateServer)? = nil, arguments: [String] = [], settings: String? = nil, crash: String? = nil
+        pulse: (any PrivateServer)? = nil, arguments: [String] = [], settings: String? = nil, crash: String? = nil,
+        environment more: [String: String] = [:]
     ) throws {
         bus = try PrivateBus()
         var environment = bus.environment
@@ -23,6 +24,7 @@ final class DaemonStage {
         environment["XDG_RUNTIME_DIR"] = bus.folder.path
         if let pulse { environment.merge(pulse.environment) { $1 } }
         environment.merge(bus.environment.filter { $0.key.hasPrefix("DBUS") }) { $1 }
+        environment.merge(more) { $1 }
         var arguments = arguments
         if let settings { arguments += ["--config", try bus.folder.file("sessiond.conf", settings)] }
         self.environment = environment
