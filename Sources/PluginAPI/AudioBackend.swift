@@ -34,11 +34,13 @@ public protocol AudioBackend: AnyObject {
     /// not answer within the adapter's deadline; so do all requests below.
     func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
     /// Makes that port the route's input. The microphone of a headset that shows its music profile becomes it as soon
-    /// as ``setHandsFree(_:reason:completion:)`` has brought it about.
+    /// as ``setHandsFree(_:takesOver:reason:completion:)`` has brought it about.
     func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
     /// Has the headset with that input show its hands-free profile, and every other one, nil: all, the profile that it
-    /// had before this was asked of it. Profiles that somebody else set stay.
-    func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion)
+    /// had before this was asked of it. Profiles that somebody else set stay, unless the request `takesOver`: then the
+    /// headset counts as made hands-free by it, for one that was asked before the adapter was there.
+    func setHandsFree(
+        _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion)
     /// Moves one stream to that port's device.
     func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)
     /// Mutes or unmutes one stream at the server. The caller undoes it: the server remembers a mute.

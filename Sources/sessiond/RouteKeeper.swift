@@ -25,11 +25,14 @@ final class RouteKeeper {
             return
         }
         seeWhatBecame(reason)
+        let isFirst = wanted == nil
         let before = wanted ?? idle()
         wanted = choice
         guard choice != before else { return }
         if choice.handsFree != before.handsFree {
-            backend.setHandsFree(choice.handsFree, reason: reason, completion: answer("the headset's profile stays"))
+            // Whoever talks already when the server is found has asked for that before.
+            backend.setHandsFree(
+                choice.handsFree, takesOver: isFirst, reason: reason, completion: answer("the headset's profile stays"))
         }
         let route = backend.snapshot.route
         // Where the server went by itself when a device did, nothing goes when we go on from there.

@@ -8,11 +8,11 @@ import TestSupport
 /// A daemon on a sound server whose devices come and go, and everything it told everybody of the route.
 final class RouteStage {
     let daemon: DaemonStage
-    let pulse: PrivatePulse
+    let pulse: any PrivateServer
     private(set) var told: [(reason: RouteChangeReason?, previous: Route, current: Route)] = []
     private var subscription: Subscription?
 
-    init(_ pulse: PrivatePulse) throws {
+    init(_ pulse: any PrivateServer) throws {
         self.pulse = pulse
         daemon = try DaemonStage(pulse: pulse)
         guard daemon.waitForServer() else { throw SupportError("no sound server: \(pulse.log)") }

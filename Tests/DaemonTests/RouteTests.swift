@@ -15,8 +15,8 @@ import Testing
 
     // MARK: Last in wins
 
-    @Test func newestDeviceWins_andTheOneBeforeWhenItGoes() throws {
-        let stage = try RouteStage(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func newestDeviceWins_andTheOneBeforeWhenItGoes(_ kind: ServerKind) throws {
+        let stage = try RouteStage(kind.server())
         let phones = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(stage.goes(to: "phones"))
         #expect(stage.defaultSink == "phones")
@@ -118,8 +118,8 @@ import Testing
 
     // MARK: A session's own wishes
 
-    @Test func override_movesTheSound_untilTheRouteChanges() throws {
-        let pulse = try PrivatePulse(sinks: [])
+    @Test(arguments: ServerKind.allCases) func override_movesTheSound_untilTheRouteChanges(_ kind: ServerKind) throws {
+        let pulse = try kind.server(sinks: [])
         try pulse.addSink("loud", properties: ["device.form_factor": "speaker"])
         try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         try pulse.pactl(["set-default-sink", "phones"])
@@ -132,8 +132,13 @@ import Testing
         #expect(phones.waitUntil(440, above: -30))
         #expect(client.call(call, "OverrideOutput", [.string("speaker")]) == nil)
         #expect(loud.waitUntil(440, above: -30) && phones.waitUntil(440, below: -60))
-        #expect(stage.output == "loud")
-        let heard = try client.heard().filter { $0.hasPrefix("Call route") }
+        #expect(stage.goes(to: "loud"))
+        var heard: [String] = []
+        #expect(
+            try eventually {
+                heard += try client.heard().filter { $0.hasPrefix("Call route") }
+                return heard.count >= 2
+            })
         #expect(heard == ["Call route 7", "Call route 4"], "there is nothing to record from")
         #expect(client.call(call, "OverrideOutput", [.string("none")]) == nil)
         #expect(phones.waitUntil(440, above: -30) && loud.waitUntil(440, below: -60))
@@ -234,6 +239,52 @@ import Testing
         try radio.disconnect(.hfp)
         try radio.disconnect(.a2dp)
         #expect(stage.goes(to: "speaker"))
+    }
+
+    @Test func daemonDiesWhileTalking_theHeadsetIsGivenBackAllTheSame() throws {
+        let radio = try FakeBluetooth()
+        let pulse = try PrivatePulse(environment: radio.environment)
+        try radio.attach(to: pulse)
+        let stage = try RouteStage(pulse)
+        try radio.connect(.hfp)
+        try radio.connect(.a2dp)
+        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let client = try stage.daemon.client()
+        let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+        client.activate(chat)
+        #expect(eventually { stage.output.hasSuffix("/hfp") })
+        stage.daemon.daemon.kill()
+        try stage.daemon.restart()
+        #expect(stage.daemon.waitForServer())
+        #expect(eventually { stage.output.hasSuffix("/hfp") })
+        #expect(client.state(chat) == "active")
+        client.deactivate(chat)
+        #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+    }
+
+    @Test func serverThatSwitchesProfilesItself_isNotFought() throws {
+        let radio = try FakeBluetooth()
+        let pulse = try PrivatePulse(
+            modules: [RouteTests.microphone("desk", "speaker"), "module-bluetooth-policy auto_switch=1"],
+            environment: radio.environment)
+        try radio.attach(to: pulse)
+        let stage = try RouteStage(pulse)
+        try radio.connect(.hfp)
+        try radio.connect(.a2dp)
+        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        // A telephone that never heard of us: the server makes the headset hands-free for as long as it records.
+        let phone = try Child(
+            "parec", ["--property=media.role=phone", "/dev/null"], environment: pulse.environment)
+        #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
+        #expect(eventually { stage.output.hasSuffix("/hfp") })
+        let client = try stage.daemon.client()
+        let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+        client.activate(chat)
+        client.deactivate(chat)
+        #expect(try stage.activeProfile(of: radio.card) == "handsfree_head_unit", "it was not ours to change")
+        phone.kill()
+        #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+        #expect(eventually { stage.output.hasSuffix("/a2dp") })
     }
 
     // MARK: Sleep

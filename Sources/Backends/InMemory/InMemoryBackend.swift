@@ -143,7 +143,9 @@ public final class InMemoryBackend: AudioBackend {
     }
 
     /// Its headsets have all their ports at all times.
-    public func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion) {
+    public func setHandsFree(
+        _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion
+    ) {
         request(
             completion,
             needs: { [self] snapshot in

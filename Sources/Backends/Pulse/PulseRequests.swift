@@ -31,7 +31,9 @@ extension PulseBackend {
         batch.close()
     }
 
-    public func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion) {
+    public func setHandsFree(
+        _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion
+    ) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         let talking = uid.flatMap(card)
@@ -54,6 +56,8 @@ extension PulseBackend {
         if let talking, !talking.isHandsFree, let profile = talking.handsFreeProfile {
             profilesBefore[talking.name] = talking.activeProfile
             set(talking, profile, .bluetoothHFP)
+        } else if let talking, takesOver, let profile = talking.musicProfile {
+            profilesBefore[talking.name] = profile
         }
         batch.close()
     }
