@@ -1,0 +1,112 @@
+// Milliseconds until something is heard on a sink's monitor.
+//
+//   heard MONITOR exec PROGRAM ARGUMENT...   from the start of the program, which is ended then
+//   heard MONITOR call BUS-NAME URI          from telling a running player to load and play, which is stopped then
+//   heard MONITOR cost PROGRAM ARGUMENT...   to its end: CPU seconds and peak memory in kB instead
+#include "peers.h"
+
+#include <dbus/dbus.h>
+#include <pulse/pulseaudio.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { rate = 48000, threshold = 300 };
+
+static pa_mainloop *loop;
+static pa_context *context;
+static double begin, heard;
+// Silence first: what another one left in the sink is not what is waited for.
+static int armed;
+
+static void take(pa_stream *stream, size_t length, void *user) {
+    (void)length, (void)user;
+    double arrival = now();
+    const void *data;
+    size_t size;
+    while (pa_stream_readable_size(stream) > 0 && pa_stream_peek(stream, &data, &size) == 0 && size) {
+        const short *samples = data;
+        for (size_t i = 0; samples && armed && heard == 0 && i < size / 2; i++)
+            if (samples[i] > threshold || samples[i] < -threshold)
+                heard = arrival - (double)(size / 2 - i) / rate * 1e6;
+        pa_stream_drop(stream);
+    }
+}
+
+static void until(double end) {
+    while (heard == 0 && now() < end) {
+        pa_mainloop_prepare(loop, 1000);
+        pa_mainloop_poll(loop);
+        pa_mainloop_dispatch(loop);
+    }
+}
+
+static void listen_to(const char *monitor) {
+    loop = pa_mainloop_new();
+    context = pa_context_new(pa_mainloop_get_api(loop), "bench");
+    pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL);
+    while (pa_context_get_state(context) != PA_CONTEXT_READY) pa_mainloop_iterate(loop, 1, NULL);
+    pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 1};
+    pa_stream *stream = pa_stream_new(context, "bench", &spec, NULL);
+    pa_buffer_attr buffer = {.maxlength = (uint32_t)-1, .fragsize = 192};
+    pa_stream_set_read_callback(stream, take, NULL);
+    pa_stream_connect_record(stream, monitor, &buffer, PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE);
+    while (pa_stream_get_state(stream) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+    until(now() + 300e3);
+    armed = 1;
+}
+
+static pid_t start(char **words) {
+    pid_t child = fork();
+    if (child) return child;
+    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "r", stdin))
+        _exit(126);
+    execvp(words[0], words);
+    _exit(127);
+}
+
+static void call(DBusConnection *bus, const char *name, const char *member, const char *uri) {
+    DBusMessage *message = dbus_message_new_method_call(name, "/org/sessiond1/player", "org.sessiond1.Player", member);
+    if (uri) dbus_message_append_args(message, DBUS_TYPE_STRING, &uri, DBUS_TYPE_INVALID);
+    dbus_message_set_no_reply(message, TRUE);
+    dbus_connection_send(bus, message, NULL);
+    dbus_message_unref(message);
+    dbus_connection_flush(bus);
+}
+
+int main(int count, char **words) {
+    if (count < 4) return 64;
+    if (!strcmp(words[2], "cost")) {
+        pid_t child = start(words + 3);
+        int status;
+        struct rusage usage;
+        wait4(child, &status, 0, &usage);
+        printf("%.3f %ld\n",
+            (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+                + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+            usage.ru_maxrss);
+        return !WIFEXITED(status) || WEXITSTATUS(status) ? 1 : 0;
+    }
+    listen_to(words[1]);
+    if (!strcmp(words[2], "exec")) {
+        begin = now();
+        pid_t child = start(words + 3);
+        until(begin + 5e6);
+        kill(child, SIGTERM);
+        waitpid(child, NULL, 0);
+    } else {
+        DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
+        begin = now();
+        call(bus, words[3], "Load", words[4]);
+        call(bus, words[3], "Play", NULL);
+        until(begin + 5e6);
+        call(bus, words[3], "Stop", NULL);
+    }
+    if (heard == 0) return 1;
+    printf("%.2f\n", (heard - begin) / 1e3);
+    return 0;
+}
