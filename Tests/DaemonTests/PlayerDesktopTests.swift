@@ -14,7 +14,8 @@ import Testing
         let music = try stage.player(["--name", "music"])
         let uris = [try stage.sine(440, seconds: 60), try stage.sine(660, seconds: 60)]
         func playerctl(_ arguments: String...) throws -> String {
-            try Child.run("playerctl", ["-p", "sessiond_player"] + arguments, environment: stage.daemon.bus.environment)
+            try Child.run(
+                "playerctl", ["-p", "sessiond_player"] + arguments, environment: stage.daemon.bus.environment)
         }
         #expect(music.call("LoadList", [.strings(uris), .uint32(0)]) == nil)
         #expect(try playerctl("status") == "Stopped")
