@@ -25,6 +25,8 @@ public protocol AudioBackend: AnyObject {
     var onOutputVolumeChanged: ((_ volume: Double) -> Void)? { get set }
     /// The server runs the route's devices with other latencies.
     var onLatencyChanged: (() -> Void)? { get set }
+    /// The server began or ceased to arbitrate on its own account. With the first connection only where it does.
+    var onPoliciesChanged: (() -> Void)? { get set }
 
     /// Connects, and goes on trying for as long as the adapter lives.
     func start()
@@ -68,6 +70,9 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// In seconds: what the server set the route's devices to; 0 where unknown.
     public var outputLatency = 0.0
     public var inputLatency = 0.0
+
+    /// What the server silences or lowers by rules of its own.
+    public var policies: Set<ServerPolicy> = []
 
     public static let disconnected = AudioSnapshot()
 

@@ -58,6 +58,11 @@ public final class ManagerObject {
         Reading(name: "AvailableOutputs", signature: "aa{sv}") { Value($0.outputs) },
         Reading(name: "ServerConnected", signature: "b") { .bool($0.isServerConnected) },
         Reading(name: "ServerName", signature: "s") { .string($0.serverName) },
+        Reading(name: "Neighbours", signature: "aa{sv}") {
+            .array(
+                of: "a{sv}",
+                $0.neighbours.map { .properties([("name", .string($0.name)), ("does", .string($0.does))]) })
+        },
         Reading(name: "Ducking", signature: "a{sv}") {
             .properties([
                 ("gain", .double($0.ducking.gain)), ("attack", .double($0.ducking.attack)),

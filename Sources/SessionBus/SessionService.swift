@@ -83,12 +83,14 @@ public struct ManagerDescription {
     public var outputs: [Port]
     public var isServerConnected: Bool
     public var serverName: String
+    /// Who else arbitrates on this machine.
+    public var neighbours: [(name: String, does: String)]
     public var ducking: DuckingDescription
 
     public init(
         sequence: UInt64, version: String, isSilentMode: Bool, isScreenLocked: Bool, nowPlaying: SessionID?,
         route: Route, inputs: [Port], outputs: [Port], isServerConnected: Bool, serverName: String,
-        ducking: DuckingDescription
+        neighbours: [(name: String, does: String)], ducking: DuckingDescription
     ) {
         self.sequence = sequence
         self.version = version
@@ -100,6 +102,7 @@ public struct ManagerDescription {
         self.outputs = outputs
         self.isServerConnected = isServerConnected
         self.serverName = serverName
+        self.neighbours = neighbours
         self.ducking = ducking
     }
 }

@@ -66,6 +66,13 @@ struct StatusView {
         table.add([
             title("Screen"), Table.Cell(isLocked ? "locked" : "unlocked", isLocked ? .warning : .plain),
         ])
+        for (index, neighbour) in (snapshot["Neighbours"]?.arrayValue ?? []).enumerated() {
+            let fields = neighbour.asProperties ?? [:]
+            func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
+            table.add([
+                title(index == 0 ? "Beside us" : ""), Table.Cell("\(text("name")): \(text("does"))", .warning),
+            ])
+        }
         return table
     }
 

@@ -19,6 +19,8 @@ final class AudioServer {
     /// Processes above each process that has a stream, itself first; read once per stream's life.
     private var ancestries: [UInt32: [UInt32]] = [:]
     private var sounding: Sounding?
+    /// The server began or ceased to arbitrate by itself, or went.
+    var onPoliciesChanged: (() -> Void)?
 
     init(_ backend: any AudioBackend, log: Logger, _ submit: @escaping (Event) -> Void) {
         self.backend = backend
@@ -34,12 +36,14 @@ final class AudioServer {
         backend.onServicesLost = { [unowned self] in
             log.warning("the audio server is away; sessions are arbitrated all the same")
             submit(.servicesLost)
+            onPoliciesChanged?()
             updateSounding()
         }
         backend.onServicesReset = { [unowned self] in
             log.notice("connected to \(snapshot.serverName)")
             submit(.servicesReset(audio))
             updateMicrophone()
+            onPoliciesChanged?()
             updateSounding()
         }
         backend.onRouteChanged = { [unowned self] reason, _, _ in
@@ -56,6 +60,7 @@ final class AudioServer {
         }
         backend.onOutputVolumeChanged = { [unowned self] _ in onVolumeChanged?() }
         backend.onLatencyChanged = { [unowned self] in onLatencyChanged?() }
+        backend.onPoliciesChanged = { [unowned self] in onPoliciesChanged?() }
         backend.onInputMuteChanged = { [unowned self] _ in updateMicrophone() }
         backend.start()
     }

@@ -155,7 +155,7 @@ extension Daemon: SessionService {
             isScreenLocked: arbiter.isScreenLocked, nowPlaying: arbiter.nowPlaying,
             route: arbiter.audio?.route ?? .none, inputs: arbiter.audio?.inputs ?? [],
             outputs: arbiter.audio?.outputs ?? [], isServerConnected: arbiter.audio != nil,
-            serverName: audio?.snapshot.serverName ?? "",
+            serverName: audio?.snapshot.serverName ?? "", neighbours: neighbours?.list ?? [],
             ducking: DuckingDescription(
                 gain: settings.ducking.gain, attack: settings.ducking.attack, release: settings.ducking.release,
                 hold: settings.ducking.hold))

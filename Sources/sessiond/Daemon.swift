@@ -33,6 +33,7 @@ final class Daemon {
     var audio: AudioServer?
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
+    private(set) var neighbours: Neighbours?
     private var players: MediaPlayers?
     private var playerRules: PlayerRules?
     private var sleepWatch: SleepWatch?
@@ -75,6 +76,10 @@ final class Daemon {
         for session in arbiter.sessions where !session.preferredInput.isEmpty {
             audio?.selectInput(session.preferredInput, of: session.id)
         }
+        neighbours = Neighbours(connection, isSessionBus: playerBus != nil) { [unowned self] in
+            managerObject?.propertiesChanged(["Neighbours"])
+        }
+        audio?.onPoliciesChanged = { [unowned self] in neighbours?.update(audio?.snapshot.policies ?? []) }
         audio?.start()
         // Not before somebody could have been served: another bus is not worth waiting for.
         loop.later { [weak self] in

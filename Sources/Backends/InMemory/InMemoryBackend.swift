@@ -15,6 +15,7 @@ public final class InMemoryBackend: AudioBackend {
     public var onInputMuteChanged: ((Bool) -> Void)?
     public var onOutputVolumeChanged: ((Double) -> Void)?
     public var onLatencyChanged: (() -> Void)?
+    public var onPoliciesChanged: (() -> Void)?
 
     private let later: (@escaping () -> Void) -> Void
     private var picture = AudioSnapshot()
@@ -126,6 +127,7 @@ public final class InMemoryBackend: AudioBackend {
         if previous.streams != picture.streams { onStreamsChanged?() }
         if previous.isInputMuted != picture.isInputMuted { onInputMuteChanged?(picture.isInputMuted) }
         if previous.outputVolume != picture.outputVolume { onOutputVolumeChanged?(picture.outputVolume) }
+        if previous.policies != picture.policies { onPoliciesChanged?() }
     }
 
     // MARK: Requests

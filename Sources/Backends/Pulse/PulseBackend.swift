@@ -18,6 +18,7 @@ public final class PulseBackend: AudioBackend {
     public var onInputMuteChanged: ((Bool) -> Void)?
     public var onOutputVolumeChanged: ((Double) -> Void)?
     public var onLatencyChanged: (() -> Void)?
+    public var onPoliciesChanged: (() -> Void)?
 
     let loop: EventLoop
     private let server: String?
@@ -106,6 +107,8 @@ public final class PulseBackend: AudioBackend {
         begin()
         connection.subscribe { [weak self] _ in self?.end() }
         readServer()
+        begin()
+        connection.readModules(nil, item: { [weak self] in self?.model.add($0) }, end: ended)
         begin()
         connection.readSinks(nil, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: ended)
         begin()
@@ -196,6 +199,7 @@ public final class PulseBackend: AudioBackend {
         case .playing: model.playing[item.index] = nil
         case .recording: model.recording[item.index] = nil
         case .card: model.cards[item.index] = nil
+        case .module: model.policyModules[item.index] = nil
         case .server: break
         }
     }
@@ -223,6 +227,7 @@ public final class PulseBackend: AudioBackend {
         case .card:
             connection.readCards(
                 item.index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
+        case .module: connection.readModules(item.index, item: { [weak self] in self?.model.add($0) }, end: end)
         case .server: break
         }
     }
@@ -318,6 +323,7 @@ public final class PulseBackend: AudioBackend {
             onLatencyChanged?()
         }
         selectAwaited()
+        if previous.policies != current.policies { onPoliciesChanged?() }
     }
 
     private func tellFirst(_ current: AudioSnapshot) {
@@ -329,6 +335,7 @@ public final class PulseBackend: AudioBackend {
         } else {
             onPortsChanged?()
             onStreamsChanged?()
+            if !current.policies.isEmpty { onPoliciesChanged?() }
         }
     }
 

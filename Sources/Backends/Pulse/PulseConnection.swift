@@ -18,6 +18,7 @@ final class PulseConnection {
         case recording
         case card
         case server
+        case module
     }
 
     var onState: ((State) -> Void)?
@@ -103,6 +104,7 @@ final class PulseConnection {
         case PA_SUBSCRIPTION_EVENT_SOURCE_OUTPUT.rawValue: onEvent?(.recording, index, isRemoved)
         case PA_SUBSCRIPTION_EVENT_CARD.rawValue: onEvent?(.card, index, isRemoved)
         case PA_SUBSCRIPTION_EVENT_SERVER.rawValue: onEvent?(.server, 0, false)
+        case PA_SUBSCRIPTION_EVENT_MODULE.rawValue: onEvent?(.module, index, isRemoved)
         default: break
         }
     }
@@ -114,6 +116,7 @@ final class PulseConnection {
             PA_SUBSCRIPTION_MASK_SINK.rawValue | PA_SUBSCRIPTION_MASK_SOURCE.rawValue
             | PA_SUBSCRIPTION_MASK_SINK_INPUT.rawValue | PA_SUBSCRIPTION_MASK_SOURCE_OUTPUT.rawValue
             | PA_SUBSCRIPTION_MASK_CARD.rawValue | PA_SUBSCRIPTION_MASK_SERVER.rawValue
+            | PA_SUBSCRIPTION_MASK_MODULE.rawValue
         command(end) { pa_context_subscribe($0, pa_subscription_mask(rawValue: mask), $1, $2) }
     }
 
@@ -121,6 +124,16 @@ final class PulseConnection {
         ask(item: { item($0.load(as: pa_server_info.self)) }, end) { context, reply in
             pa_context_get_server_info(
                 context, { _, info, reply in Reply.last(reply, info.map { UnsafeRawPointer($0) }) }, reply)
+        }
+    }
+
+    func readModules(_ index: UInt32?, item: @escaping (pa_module_info) -> Void, end: @escaping (Bool) -> Void) {
+        let step: pa_module_info_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_module_info.self)) }, end) { context, reply in
+            index.map { pa_context_get_module_info(context, $0, step, reply) }
+                ?? pa_context_get_module_info_list(context, step, reply)
         }
     }
 

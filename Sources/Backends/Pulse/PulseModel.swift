@@ -12,6 +12,8 @@ struct PulseModel {
     var cards: [UInt32: PulseCard] = [:]
     var playing: [UInt32: PulseStream] = [:]
     var recording: [UInt32: PulseStream] = [:]
+    /// Modules that arbitrate; the others are nobody's business.
+    var policyModules: [UInt32: ServerPolicy] = [:]
 
     private var order = PortOrder()
 
@@ -19,6 +21,23 @@ struct PulseModel {
 
     /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
+
+    mutating func add(_ info: pa_module_info) {
+        policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
+    }
+
+    /// What WirePlumber's role policy puts in front of the devices: of its version 0.4, and of 0.5.
+    private static let policySinks = ["control.endpoint.", "loopback.sink.role."]
+
+    private var policies: Set<ServerPolicy> {
+        var result = Set(policyModules.values)
+        if isPipeWire,
+            sinks.values.contains(where: { sink in PulseModel.policySinks.contains(where: sink.name.hasPrefix) })
+        {
+            result.insert(.wirePlumberRoles)
+        }
+        return result
+    }
 
     var output: PulseDevice? { sinks.values.first { $0.name == defaultSink } }
     var input: PulseDevice? { sources.values.first { $0.name == defaultSource } }
@@ -53,6 +72,7 @@ struct PulseModel {
         var result = AudioSnapshot()
         result.isConnected = true
         result.serverName = serverName
+        result.policies = policies
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
         let (output, input) = (self.output, self.input)

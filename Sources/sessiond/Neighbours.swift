@@ -1,0 +1,58 @@
+import DBus
+import PluginAPI
+
+/// Others on this machine that silence or pause by rules of their own: seen, shown, and left alone.
+final class Neighbours {
+    private static let kdeConnect = "org.kde.kdeconnect"
+
+    private var policies: Set<ServerPolicy> = []
+    private var hasKDEConnect = false
+    private var subscription: Subscription?
+    private let onChange: () -> Void
+
+    /// `onChange` is called when ``list`` reads differently. Players are paused on a session bus alone.
+    init(_ connection: Connection, isSessionBus: Bool, onChange: @escaping () -> Void) {
+        self.onChange = onChange
+        guard isSessionBus else { return }
+        subscription = connection.subscribe(
+            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            sender: "org.freedesktop.DBus", arg0: Neighbours.kdeConnect
+        ) { [weak self] signal in
+            guard let values = try? signal.arguments(), values.count == 3 else { return }
+            self?.setKDEConnect(values[2].stringValue != "")
+        }
+        // Asked after the rule is added: whatever changes from here on is seen one way or the other.
+        connection.askBus("NameHasOwner", [.string(Neighbours.kdeConnect)]) { [weak self] answer in
+            if (try? answer.get())?.first?.boolValue == true { self?.setKDEConnect(true) }
+        }
+    }
+
+    func update(_ policies: Set<ServerPolicy>) {
+        guard policies != self.policies else { return }
+        self.policies = policies
+        onChange()
+    }
+
+    private func setKDEConnect(_ isThere: Bool) {
+        guard isThere != hasKDEConnect else { return }
+        hasKDEConnect = isThere
+        onChange()
+    }
+
+    /// Each with its `name` and what it `does`; always in the same order.
+    var list: [(name: String, does: String)] {
+        var list = ServerPolicy.allCases.filter(policies.contains).map { ($0.rawValue, $0.does) }
+        if hasKDEConnect { list.append(("kdeconnect", "may pause players while the telephone rings")) }
+        return list
+    }
+}
+
+extension ServerPolicy {
+    fileprivate var does: String {
+        switch self {
+        case .roleCork: "mutes and pauses streams by their role, music while a call is on"
+        case .roleDucking: "lowers streams by their role, music while a call is on"
+        case .wirePlumberRoles: "pauses and lowers streams by their role"
+        }
+    }
+}

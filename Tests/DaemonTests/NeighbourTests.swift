@@ -1,0 +1,44 @@
+import DBus
+import TestSupport
+import Testing
+
+/// Who else arbitrates on the machine: seen and shown.
+@Suite struct NeighbourTests {
+    private func names(_ stage: DaemonStage) -> [String] {
+        let list = (try? stage.property("Neighbours"))?.arrayValue ?? []
+        return list.compactMap { $0.asProperties?["name"]?.stringValue }
+    }
+
+    @Test func modulesThatArbitrate_areShownWhileTheyAreLoaded() throws {
+        let pulse = try PrivatePulse(modules: ["module-role-cork"])
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(eventually { names(stage.daemon) == ["module-role-cork"] })
+        let ducking = try pulse.loadModule("module-role-ducking trigger_roles=phone ducking_roles=music")
+        #expect(eventually { names(stage.daemon) == ["module-role-cork", "module-role-ducking"] })
+        let status = try stage.run(["status"]).output
+        #expect(status.contains { $0.hasPrefix("Beside us") && $0.contains("module-role-cork: mutes") })
+        #expect(status.contains { $0.contains("module-role-ducking: lowers") })
+        try pulse.unloadModule(ducking)
+        #expect(eventually { names(stage.daemon) == ["module-role-cork"] })
+        pulse.kill()
+        #expect(eventually { names(stage.daemon).isEmpty })
+        #expect(try !stage.run(["status"]).text.contains("Beside us"))
+    }
+
+    @Test func wirePlumbersRolePolicy_isSeenByItsEndpoints() throws {
+        // WirePlumber 0.4 makes such a sink for each role of the policy.
+        let server = try PrivatePipeWire(sinks: ["speaker", "control.endpoint.multimedia"])
+        let stage = try DaemonStage(pulse: server)
+        #expect(eventually { names(stage) == ["wireplumber-roles"] })
+    }
+
+    @Test func kdeConnect_isShownWhileItIsOnTheBus() throws {
+        let stage = try DaemonStage()
+        #expect(names(stage).isEmpty)
+        let other = try Connection(.custom(stage.bus.address), loop: stage.loop)
+        #expect(try other.requestName("org.kde.kdeconnect") == .owner)
+        #expect(eventually { names(stage) == ["kdeconnect"] })
+        other.close()
+        #expect(eventually { names(stage).isEmpty })
+    }
+}
