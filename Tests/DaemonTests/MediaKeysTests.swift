@@ -109,10 +109,15 @@ import Testing
         #expect(stage.loop.iterate(timeout: 5) { told.count >= 3 })
         // Another one in front: everything is told anew, once.
         let two = try ForeignPlayer("two", status: "Paused", on: stage)
-        one.process.kill()
+        two.person("Playing")
         #expect(stage.loop.iterate(timeout: 5) { told.count >= 4 })
-        #expect(told == ["Paused", "Seeked 6000000", "Playing", "Paused"])
-        withExtendedLifetime((subscription, two)) {}
+        two.person("Stopped")
+        two.process.kill()
+        // And the one before.
+        #expect(stage.loop.iterate(timeout: 5) { told.count >= 5 })
+        #expect(Array(told.prefix(4)) == ["Paused", "Seeked 6000000", "Playing", "Playing"])
+        #expect(told.last == "Playing")
+        withExtendedLifetime((subscription, one)) {}
     }
 
     @Test func ourOwnPlayersName_isNotTakenForTheNameOfWhoeverIsInFront() throws {
