@@ -152,7 +152,7 @@ import Testing
     }
 
     /// Sparse files: 200 MB that claim to be a tag, before the sound.
-    @Test(arguments: ["mp3", "aiff"]) func aTagOf200MB_isPassedOverOrRefused_andNeverInMemory(kind: String)
+    @Test(arguments: ["mp3", "wav", "aiff"]) func aTagOf200MB_isPassedOverOrRefused_andNeverInMemory(kind: String)
         throws
     {
         let wave = folder.path + "/tone.wav"
@@ -162,15 +162,19 @@ import Testing
         let size = 200 << 20
         let path = folder.path + "/tagged.\(kind)"
         var file = [UInt8]()
-        if kind == "mp3" {
-            file = Array("ID3".utf8) + [4, 0, 0] + [21, 14, 7, 0].map { UInt8(size >> $0 & 127) }
-        } else {
-            file = Array("FORM".utf8) + [24, 16, 8, 0].map { UInt8((size + 12) >> $0 & 255) } + Array("AIFFID3 ".utf8)
-            file += [24, 16, 8, 0].map { UInt8(size >> $0 & 255) }
+        func number(_ order: [Int]) -> [UInt8] { order.map { UInt8(size >> $0 & 255) } }
+        switch kind {
+        case "mp3": file = Array("ID3".utf8) + [4, 0, 0] + [21, 14, 7, 0].map { UInt8(size >> $0 & 127) }
+        case "wav":
+            file = Array(try Data(contentsOf: URL(fileURLWithPath: wave)).prefix(36)) + Array("LIST".utf8)
+            file += number([0, 8, 16, 24]) + Array("INFO".utf8)
+        default:
+            let big = [24, 16, 8, 0]
+            file = Array("FORM".utf8) + number(big) + Array("AIFFID3 ".utf8) + number(big)
         }
         try Data(file).write(to: URL(fileURLWithPath: path))
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-        try handle.seek(toOffset: UInt64(size + (kind == "mp3" ? 10 : file.count)))
+        try handle.seek(toOffset: UInt64(size + file.count))
         try handle.write(contentsOf: Data(contentsOf: URL(fileURLWithPath: kind == "mp3" ? sound : wave)))
         try handle.close()
         let before = Media.peakMemory
