@@ -5,15 +5,14 @@
 
 #include "peers.h"
 
-enum { trips = 4001, tellings = 2001, crowds = 151, crowd = 100, multitude = 1000, per_client = 25 };
+enum { blocks = 200, block = 20, trips = blocks * block, tellings = 2001, crowds = 151, crowd = 100, multitude = 1000, per_client = 25 };
 
 typedef struct {
     DBusConnection *connection;
     char path[64];
 } Session;
 
-static DBusMessage *method(const char *path, const char *interface, const char *member) {
-    const char *service = strncmp(interface, "bench.", 6) ? "org.sessiond1" : "bench.Relay";
+static DBusMessage *method(const char *path, const char *interface, const char *member, const char *service) {
     return check(dbus_message_new_method_call(service, path, interface, member), member);
 }
 
@@ -54,7 +53,7 @@ static void entry(DBusMessageIter *dictionary, const char *key, const char *valu
 
 static Session create(DBusConnection *connection, const char *class, const char *option) {
     Session session = {.connection = connection};
-    DBusMessage *call = method("/org/sessiond1", "org.sessiond1.Manager", "CreateSession");
+    DBusMessage *call = method("/org/sessiond1", "org.sessiond1.Manager", "CreateSession", "org.sessiond1");
     const char *name = "a session to measure", *path;
     DBusMessageIter arguments, options;
     dbus_message_iter_init_append(call, &arguments);
@@ -82,8 +81,10 @@ static Session listener(const char *address, const char *option) {
     return session;
 }
 
+/// A call with no options: of a session, or of the relay.
 static DBusMessage *with_options(const Session *session, const char *member) {
-    DBusMessage *call = method(session->path, "org.sessiond1.Session", member);
+    DBusMessage *call = session ? method(session->path, "org.sessiond1.Session", member, "org.sessiond1")
+                                : method("/relay", "bench.Relay", member, "bench.Relay");
     DBusMessageIter arguments, options;
     dbus_message_iter_init_append(call, &arguments);
     dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
@@ -96,7 +97,8 @@ static double deactivate(const Session *session) {
     return trip(session->connection, with_options(session, "Deactivate"));
 }
 static double ping(const Session *session) {
-    return trip(session->connection, method("/org/sessiond1", "org.freedesktop.DBus.Peer", "Ping"));
+    return trip(
+        session->connection, method("/org/sessiond1", "org.freedesktop.DBus.Peer", "Ping", "org.sessiond1"));
 }
 
 /// Throws away what came meanwhile.
@@ -162,17 +164,29 @@ static double settled(double (*call)(const Session *), const Session *session) {
     return call(session);
 }
 
+static double bare_ping(const Session *session) {
+    return trip(session->connection, method("/relay", "org.freedesktop.DBus.Peer", "Ping", "bench.Relay"));
+}
+
+/// Everything in short blocks that take turns: each is measured while what it needs is in the processor's caches, and
+/// what else happens on the machine happens to all.
 static void round_trips(const Session *alone, const Session *among) {
     static double times[6][trips];
-    for (int i = 0; i < trips; i++) {
-        times[0][i] = settled(ping, alone);
-        times[1][i] = settled(activate, alone);
-        times[2][i] = settled(deactivate, alone);
-        times[3][i] = settled(ping, among);
-        times[4][i] = settled(activate, among);
-        times[5][i] = settled(deactivate, among);
+    for (int b = 0; b < blocks; b++) {
+        double *at[6];
+        for (int i = 0; i < 6; i++) at[i] = times[i] + b * block;
+        for (int i = 0; i < block; i++) at[0][i] = settled(bare_ping, alone);
+        for (int i = 0; i < block; i++) at[1][i] = settled(ping, alone);
+        for (int i = 0; i < block; i++) {
+            at[2][i] = settled(activate, alone);
+            at[3][i] = settled(deactivate, alone);
+        }
+        for (int i = 0; i < block; i++) {
+            at[4][i] = settled(activate, among);
+            at[5][i] = settled(deactivate, among);
+        }
     }
-    const char *names[] = {"ping", "activate", "deactivate", "ping-1000", "activate-1000", "deactivate-1000"};
+    const char *names[] = {"ping-bare", "ping", "activate", "deactivate", "activate-1000", "deactivate-1000"};
     for (int i = 0; i < 6; i++) printf("%s %.1f\n", names[i], median(times[i], trips));
 }
 
@@ -187,7 +201,7 @@ static void one(const Session *caller, const char *address) {
         deactivate(caller);
         ping(caller);
         relays[i] =
-            told(caller->connection, method("/relay", "bench.Relay", "Broadcast"), "Told", &victim, 1, NULL);
+            told(caller->connection, with_options(NULL, "Broadcast"), "Told", &victim, 1, NULL);
     }
     deactivate(&victim);
     printf("told %.1f\n", median(ours, tellings));
@@ -207,7 +221,7 @@ static void many(const char *address) {
             caller.connection, with_options(&caller, "Activate"), "InterruptionBegan", victims, crowd, NULL);
         deactivate(&caller);
         ping(&caller);
-        DBusMessage *call = method("/relay", "bench.Relay", "Unicast");
+        DBusMessage *call = method("/relay", "bench.Relay", "Unicast", "bench.Relay");
         DBusMessageIter arguments, names;
         dbus_message_iter_init_append(call, &arguments);
         dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "s", &names);
@@ -219,7 +233,7 @@ static void many(const char *address) {
         unicasts[i] = told(caller.connection, call, "Told", victims, crowd, NULL);
         ping(&caller);
         broadcasts[i] = told(
-            caller.connection, method("/relay", "bench.Relay", "Broadcast"), "Told", victims, crowd, NULL);
+            caller.connection, with_options(NULL, "Broadcast"), "Told", victims, crowd, NULL);
     }
     printf("told-100 %.1f\n", median(ours, crowds));
     printf("unicasts-100 %.1f\n", median(unicasts, crowds));

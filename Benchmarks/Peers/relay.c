@@ -1,13 +1,30 @@
-// A relay that decides nothing: told by a call, it tells others by a signal, then answers. Arguments: the bus's address.
+// A relay that decides nothing: told by a call, it tells others by a signal, then answers. Its messages have the types and
+// the length of an interruption's. Arguments: the bus's address.
 #include "peers.h"
+
+static void entry(DBusMessageIter *dictionary, const char *key, int type, const char *signature, const void *value) {
+    DBusMessageIter pair, variant;
+    dbus_message_iter_open_container(dictionary, DBUS_TYPE_DICT_ENTRY, NULL, &pair);
+    dbus_message_iter_append_basic(&pair, DBUS_TYPE_STRING, &key);
+    dbus_message_iter_open_container(&pair, DBUS_TYPE_VARIANT, signature, &variant);
+    dbus_message_iter_append_basic(&variant, type, value);
+    dbus_message_iter_close_container(&pair, &variant);
+    dbus_message_iter_close_container(dictionary, &pair);
+}
 
 static void tell(DBusConnection *connection, const char *destination) {
     DBusMessage *signal = dbus_message_new_signal("/relay", "bench.Relay", "Told");
-    const char *text = "default";
-    DBusMessageIter arguments;
+    const char *text = "default", *by = "/org/sessiond1/session/1", *name = "a session to measure";
+    dbus_uint64_t sequence = 1;
+    DBusMessageIter arguments, details;
     if (destination) dbus_message_set_destination(signal, destination);
     dbus_message_iter_init_append(signal, &arguments);
     dbus_message_iter_append_basic(&arguments, DBUS_TYPE_STRING, &text);
+    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &details);
+    entry(&details, "by", DBUS_TYPE_OBJECT_PATH, "o", &by);
+    entry(&details, "by-name", DBUS_TYPE_STRING, "s", &name);
+    entry(&details, "sequence", DBUS_TYPE_UINT64, "t", &sequence);
+    dbus_message_iter_close_container(&arguments, &details);
     dbus_connection_send(connection, signal, NULL);
     dbus_message_unref(signal);
 }

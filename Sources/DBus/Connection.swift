@@ -167,16 +167,22 @@ public final class Connection {
 
     /// Writes what was sent up to now, as far as the bus takes it at once; the rest follows from the loop.
     public func push() {
-        guard isOpen, !outbox.isEmpty else { return }
+        // What waits for the bus already is followed by what comes now.
+        guard isOpen, !outbox.isEmpty, writable?.events != .writable else { return }
+        write()
+    }
+
+    private func write() {
+        guard isOpen else { return }
         // What libdbus began to write it must finish first.
-        let isFree = dbus_connection_has_messages_to_send(raw) == 0
-        if isFree { outbox.write(to: descriptor) }
+        if dbus_connection_has_messages_to_send(raw) == 0 { outbox.write(to: descriptor) }
         if outbox.isEmpty {
             writable?.events = []
+            if !calls.isEmpty { scheduleDispatch() }
         } else if let writable {
             writable.events = .writable
         } else {
-            writable = IOWatch(on: loop, descriptor: descriptor, events: .writable) { [weak self] _ in self?.push() }
+            writable = IOWatch(on: loop, descriptor: descriptor, events: .writable) { [weak self] _ in self?.write() }
         }
     }
 
@@ -267,7 +273,6 @@ public final class Connection {
             _ = dbus_watch_handle(watch, flags)
             dispatching = false
         }
-        if !outbox.isEmpty { push() }
         dispatch()
     }
 
@@ -284,7 +289,7 @@ public final class Connection {
         dispatching = false
         guard isOpen else { return }
         switch dbus_connection_get_dispatch_status(raw) {
-        case DBUS_DISPATCH_COMPLETE: if !calls.isEmpty { backlog?.arm(after: 0) }
+        case DBUS_DISPATCH_COMPLETE: if !calls.isEmpty, outbox.isEmpty { backlog?.arm(after: 0) }
         case DBUS_DISPATCH_DATA_REMAINS: backlog?.arm(after: 0)
         default: backlog?.arm(after: 0.1)
         }
@@ -296,11 +301,13 @@ public final class Connection {
             if !hasBacklog, !isReadable { calls.startTurn() }
             return
         }
+        // While the bus does not take what was said, more of it would only keep everybody's answers waiting.
+        guard outbox.isEmpty else { return }
         // Going back to the loop may cost this process its turn on the processor: not after every few.
         for index in 0..<Self.waitingBatch {
             let isBusy = index % 8 == 0 && (hasBacklog || isReadable)
             if index == 0, !isBusy { calls.startTurn() }
-            guard isOpen, index == 0 || !isBusy, let call = calls.next() else { return }
+            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next() else { return }
             objects.handle(call, on: self)
             if index == 0, isBusy { return }
         }

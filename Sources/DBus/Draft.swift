@@ -35,29 +35,39 @@ struct Draft {
     var noReplyExpected: Bool
     var noAutoStart = false
     private(set) var signature = ""
-    private var body = WireWriter()
+    private var body: WireWriter?
 
     init(_ kind: Kind) {
         self.kind = kind
         noReplyExpected = kind != .methodCall
     }
 
+    init(signal member: String, path: String, interface: String) {
+        self.init(.signal)
+        self.path = path
+        self.interface = interface
+        self.member = member
+    }
+
     mutating func append(_ values: [Value]) throws(Failure) {
+        var body = body.take() ?? WireWriter(reserving: 256)
         for value in values {
             try body.append(value)
             signature += value.signature
         }
+        self.body = consume body
         guard signature.utf8.count <= Self.signatureLimit else { throw .limitsExceeded("Too many arguments") }
     }
 
     /// Appends the whole message to `bytes`. The names are to be valid by now: the bus disconnects who sends others.
     func write(serial: UInt32, to bytes: inout [UInt8]) throws(Failure) {
-        var header = WireWriter()
+        // Most fit: five names.
+        var header = WireWriter(reserving: 224)
         header.integer(Self.littleEndian)
         header.integer(kind.rawValue)
         header.integer(UInt8((noReplyExpected ? 1 : 0) | (noAutoStart ? 2 : 0)))
         header.integer(Self.protocolVersion)
-        header.integer(UInt32(body.bytes.count))
+        header.integer(UInt32(body?.bytes.count ?? 0))
         header.integer(serial)
         let start = header.bytes.count
         header.integer(UInt32(0))
@@ -77,7 +87,7 @@ struct Draft {
         header.patch(UInt32(header.bytes.count - start - 4), at: start)
         header.align(8)
         bytes.append(contentsOf: header.bytes)
-        bytes.append(contentsOf: body.bytes)
+        if let body { bytes.append(contentsOf: body.bytes) }
     }
 
     private static func begin(_ field: Field, _ type: String, _ header: inout WireWriter) {

@@ -49,7 +49,7 @@ public final class Invocation {
     }
 
     /// Sends together what `body` sends, the answer too: see ``Connection/batch(_:)``.
-    public func batch(_ body: () -> Void) {
+    public func batch<Outcome>(_ body: () -> Outcome) -> Outcome {
         if let connection { connection.batch(body) } else { body() }
     }
 

@@ -22,7 +22,7 @@ public final class Message {
     /// Takes a reference of its own.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }
 
-    /// The names must be valid.
+    /// The names must be valid: nobody looks at them again.
     init(_ draft: Draft) { self.draft = draft }
 
     deinit { if let owned { dbus_message_unref(owned) } }
@@ -98,11 +98,7 @@ public final class Message {
     /// A signal, to everyone who asked for it unless a ``destination`` is set.
     public static func signal(path: String, interface: String, member: String) throws(Failure) -> Message {
         try check(path: path, interface: interface, member: member)
-        var draft = Draft(.signal)
-        draft.path = path
-        draft.interface = interface
-        draft.member = member
-        return Message(draft)
+        return Message(Draft(signal: member, path: path, interface: interface))
     }
 
     private static func check(path: String, interface: String?, member: String) throws(Failure) {

@@ -114,6 +114,10 @@ public final class ObjectTable {
         guard let connection, connection.isOpen,
             let signal = try? Message.signal(path: path, interface: interface, member: member)
         else { return }
+        emit(signal, arguments, to: destination, on: connection)
+    }
+
+    private func emit(_ signal: Message, _ arguments: [Value], to destination: String?, on connection: Connection) {
         if let destination { signal.destination = destination }
         signal.append(arguments)
         connection.send(signal)
@@ -121,6 +125,7 @@ public final class ObjectTable {
 
     /// Emits PropertiesChanged, without the properties that were declared not to tell.
     public func propertiesChanged(path: String, interface: String, _ properties: [(String, Value)]) {
+        guard let connection, connection.isOpen else { return }
         let table = nodes[path]?.binding(interface)?.table
         let told = properties.filter { table?.property($0.0)?.emitsChanged ?? true }
         guard !told.isEmpty else { return }
@@ -129,9 +134,13 @@ public final class ObjectTable {
         {
             self.setting?.told = true
         }
-        emit(
-            path: path, interface: Names.properties, member: "PropertiesChanged",
-            [.string(interface), .properties(told), .strings([])])
+        let arguments: [Value] = [.string(interface), .properties(told), .strings([])]
+        guard table != nil else {
+            return emit(path: path, interface: Names.properties, member: "PropertiesChanged", arguments)
+        }
+        // The path was looked at when it was exported.
+        let signal = Draft(signal: "PropertiesChanged", path: path, interface: Names.properties)
+        emit(Message(signal), arguments, to: nil, on: connection)
     }
 
     /// Sets a property for a caller and sees that a change is told.

@@ -11,7 +11,10 @@ struct WireWriter {
     private(set) var bytes: [UInt8]
 
     /// Alignment counts from the start of `bytes`: a body begins at a multiple of 8.
-    init(_ bytes: [UInt8] = []) { self.bytes = bytes }
+    init(reserving capacity: Int) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
 
     mutating func append(_ value: Value, depth: Int = 0) throws(Failure) {
         guard bytes.count <= Self.byteLimit else { throw .limitsExceeded("The message is too large") }

@@ -27,7 +27,7 @@ public final class ManagerObject {
         let description = service.manager
         objects.propertiesChanged(
             path: ObjectPath.root, interface: BusName.manager,
-            ManagerObject.properties.filter { names.contains($0.name) }.map { ($0.name, $0.value(description)) })
+            names.compactMap { name in ManagerObject.readings[name].map { (name, $0(description)) } })
     }
 
     public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
@@ -70,6 +70,9 @@ public final class ManagerObject {
             ])
         },
     ]
+
+    private static let readings = Dictionary(
+        properties.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
 
     private static var interface: Interface<ManagerObject> {
         Interface(
@@ -152,14 +155,12 @@ extension Invocation {
 
     /// Answers with nothing, or with the refusal.
     func answer(_ service: any SessionService, _ body: () throws(SessionError) -> Void) {
-        batch {
-            do throws(SessionError) {
-                try body()
-                reply()
-                service.announce()
-            } catch {
-                fail(error)
-            }
+        do throws(SessionError) {
+            try body()
+            reply()
+            service.announce()
+        } catch {
+            fail(error)
         }
     }
 

@@ -21,11 +21,11 @@ public final class SessionObject {
     public func remove() { objects.remove(path: path) }
 
     /// The properties as they are now, by name.
-    public func propertiesChanged(_ names: Set<String>) {
+    public func propertiesChanged(_ names: [String]) {
         guard let description = service.describe(id) else { return }
         objects.propertiesChanged(
             path: path, interface: BusName.session,
-            SessionObject.properties.filter { names.contains($0.name) }.map { ($0.name, $0.value(description)) })
+            names.compactMap { name in SessionObject.readings[name].map { (name, $0(description)) } })
     }
 
     public func interruptionBegan(_ reason: InterruptionReason, by: SessionID?, byName: String, sequence: UInt64) {
@@ -101,6 +101,9 @@ public final class SessionObject {
         Reading(name: "OutputVolume", signature: "d") { .double($0.outputVolume) },
     ]
 
+    private static let readings = Dictionary(
+        properties.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+
     private typealias Handler = (SessionObject, Invocation) throws(Failure) -> Void
 
     /// The owner's method: nobody else's arguments are even looked at.
@@ -108,18 +111,21 @@ public final class SessionObject {
         -> Interface<SessionObject>.Method
     {
         .init(name, signature) { object, call in
-            call.batch {
+            // The answer waits for nothing that could be said after it.
+            let isDone = call.batch {
                 do throws(Failure) {
                     try refusing { () throws(SessionError) in
                         try object.service.authorize(object.id, caller: call.sender)
                     }
                     try body(object, call)
                     call.reply()
-                    object.service.announce()
+                    return true
                 } catch {
                     call.fail(name: error.name, message: error.message)
+                    return false
                 }
             }
+            if isDone { object.service.announce() }
         }
     }
 

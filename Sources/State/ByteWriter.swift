@@ -1,6 +1,12 @@
 /// Writes values one after the other, little-endian, strings with their length: the state file's alphabet.
 struct ByteWriter {
-    private(set) var bytes: [UInt8] = []
+    private(set) var bytes: [UInt8]
+
+    init() {
+        bytes = []
+        // A step of one session, or two.
+        bytes.reserveCapacity(512)
+    }
 
     mutating func integer<T: FixedWidthInteger>(_ value: T) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }

@@ -11,14 +11,19 @@ extension Daemon {
     func save(_ decision: Decision) {
         guard let state, decision.isMemorable else { return }
         CrashPoint.pass("before-state")
-        var ids = Set(decision.effects.compactMap(\.session))
-        if let id = decision.session ?? decision.created { ids.insert(id) }
-        if case .microphoneMuted = decision.event { ids.formUnion(arbiter.sessions.map(\.id)) }
+        var ids = decision.effects.compactMap(\.session)
+        if let id = decision.session ?? decision.created { ids.append(id) }
+        if case .microphoneMuted = decision.event { ids += arbiter.sessions.map(\.id) }
+        ids.sort()
+        var changed: [StateRecord.Entry] = []
+        for (index, id) in ids.enumerated() where index == 0 || ids[index - 1] != id {
+            if let entry = savedEntry(id) { changed.append(entry) }
+        }
         var closed: [SessionID] = []
         for case .closed(let id) in decision.effects { closed.append(id) }
         state.append(
             StateRecord(
-                core: arbiter.memoryOfNobody, changed: ids.sorted().compactMap(savedEntry), closed: closed,
+                core: arbiter.memoryOfNobody, changed: changed, closed: closed,
                 told: decision.effects.compactMap(Notice.init)))
         CrashPoint.pass("state-written")
         if state.isLong { state.replace(with: snapshot) }

@@ -97,7 +97,7 @@ final class Daemon {
     }
 
     /// Only active sessions are told, as of everything that may change many times a second.
-    private func tellActive(_ properties: Set<String>) {
+    private func tellActive(_ properties: [String]) {
         for session in arbiter.sessions where session.state == .active {
             records[session.id]?.object.propertiesChanged(properties)
         }
@@ -124,10 +124,8 @@ final class Daemon {
 
     /// The one way into the core for facts.
     func submit(_ event: Event) {
-        connection.batch {
-            _ = decide(event)
-            announce()
-        }
+        _ = decide(event)
+        announce()
     }
 
     /// The one way into the core for requests. What the answer itself says is announced after it, by ``announce()``.
@@ -158,24 +156,13 @@ final class Daemon {
         history.append(decision)
         // A new session is written down when it has its owner.
         if decision.created == nil { save(decision) }
-        if decision.isNoteworthy {
+        // Texts are made where somebody reads them.
+        if decision.isNoteworthy, log.logLevel <= .debug {
             let subject = decision.session.map { " of session \($0)" } ?? ""
             let outcome = decision.refusal.map { "refused: \($0.message)" } ?? "\(decision.effects.count) effects"
             log.debug("\(decision.sequence): \(decision.event.name)\(subject): \(outcome)")
         }
-        var told = 0
-        for effect in decision.effects {
-            if state != nil, Notice(effect) != nil {
-                told += 1
-                if told > 1 { state?.noteTold(told) }
-                CrashPoint.pass("told-noted")
-                carryOut(effect, of: decision)
-                connection.push()
-                CrashPoint.pass("told")
-            } else {
-                carryOut(effect, of: decision)
-            }
-        }
+        connection.batch { carryOut(decision) }
         if !decision.effects.isEmpty { audio?.followRoute(of: arbiter, after: decision.event) }
         CrashPoint.pass("before-reply")
         if decision.isNoteworthy { players?.sessionsChanged() }
@@ -186,6 +173,23 @@ final class Daemon {
         records[id] = record
         record.object.export()
         audio?.sessionCreated(id, process: record.processID)
+    }
+
+    private func carryOut(_ decision: Decision) {
+        var told = 0
+        for effect in decision.effects {
+            guard state != nil, Notice(effect) != nil else {
+                carryOut(effect, of: decision)
+                continue
+            }
+            // Each is sent by itself: a daemon that is killed between noting and sending loses one, not all.
+            told += 1
+            if told > 1 { state?.noteTold(told) }
+            CrashPoint.pass("told-noted")
+            carryOut(effect, of: decision)
+            connection.push()
+            CrashPoint.pass("told")
+        }
     }
 
     private func carryOut(_ effect: Effect, of decision: Decision) {
@@ -227,11 +231,13 @@ final class Daemon {
         guard !announcements.isEmpty else { return }
         let due = announcements
         announcements.removeAll(keepingCapacity: true)
-        for effect in due {
-            switch effect {
-            case .propertiesChanged(let id, let properties): records[id]?.object.propertiesChanged(properties.names)
-            case .managerPropertiesChanged(let properties): managerObject?.propertiesChanged(properties.names)
-            default: break
+        connection.batch {
+            for effect in due {
+                switch effect {
+                case .propertiesChanged(let id, let properties): records[id]?.object.propertiesChanged(properties.names)
+                case .managerPropertiesChanged(let properties): managerObject?.propertiesChanged(properties.names)
+                default: break
+                }
             }
         }
     }
@@ -306,21 +312,21 @@ extension Arbiter.Settings {
 
 extension SessionProperties {
     /// The properties' names on the bus.
-    var names: Set<String> {
-        var names: Set<String> = []
-        if contains(.configuration) { names.formUnion(["Category", "Mode", "Options"]) }
-        if contains(.state) { names.insert("State") }
-        if contains(.interruptionReason) { names.insert("InterruptionReason") }
-        if contains(.waitingFor) { names.insert("WaitingFor") }
-        if contains(.foreground) { names.insert("Foreground") }
-        if contains(.ducked) { names.formUnion(["Ducked", "DuckGain"]) }
-        if contains(.muted) { names.insert("Muted") }
-        if contains(.otherAudioPlaying) { names.insert("OtherAudioPlaying") }
-        if contains(.silenceHint) { names.insert("SecondaryAudioShouldBeSilencedHint") }
-        if contains(.route) { names.formUnion(["CurrentRoute", "SampleRate"]) }
-        if contains(.availableInputs) { names.insert("AvailableInputs") }
-        if contains(.preferredInput) { names.insert("PreferredInput") }
-        if contains(.preferences) || contains(.route) { names.insert("IOBufferDuration") }
+    var names: [String] {
+        var names: [String] = []
+        if contains(.configuration) { names += ["Category", "Mode", "Options"] }
+        if contains(.state) { names.append("State") }
+        if contains(.interruptionReason) { names.append("InterruptionReason") }
+        if contains(.waitingFor) { names.append("WaitingFor") }
+        if contains(.foreground) { names.append("Foreground") }
+        if contains(.ducked) { names += ["Ducked", "DuckGain"] }
+        if contains(.muted) { names.append("Muted") }
+        if contains(.otherAudioPlaying) { names.append("OtherAudioPlaying") }
+        if contains(.silenceHint) { names.append("SecondaryAudioShouldBeSilencedHint") }
+        if contains(.route) { names += ["CurrentRoute", "SampleRate"] }
+        if contains(.availableInputs) { names.append("AvailableInputs") }
+        if contains(.preferredInput) { names.append("PreferredInput") }
+        if contains(.preferences) || contains(.route) { names.append("IOBufferDuration") }
         return names
     }
 }
