@@ -53,6 +53,18 @@ extension Failure {
     }
 }
 
+extension SessionError {
+    /// A bus error as the refusal it carries; any other is `MediaServicesFailed`: nobody is there to decide.
+    public init(_ failure: Failure) {
+        let code = failure.refusal ?? .mediaServicesFailed
+        // The daemon has put the platform's number behind its message.
+        let number = " (\(code.platformCode))"
+        let message =
+            failure.message.hasSuffix(number) ? String(failure.message.dropLast(number.count)) : failure.message
+        self.init(code, message)
+    }
+}
+
 /// Reads a caller's options: every key known, every value of its type, or an error that names the key.
 public struct OptionReader {
     private var values: [String: Value]

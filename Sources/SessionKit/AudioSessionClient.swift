@@ -84,6 +84,9 @@ public final class AudioSessionClient {
     private var isRegistering = false
     /// Whether it wants the sound back when the daemon returns.
     private var wasActive = false
+    /// What a daemon without memory is told again.
+    private var preferences: Preferences?
+    private var preferredInput = ""
     private var waiting: [Reply] = []
     /// What was asked of a daemon that went before it answered: asked again when it is back.
     private var retries: [(again: () -> Void, give: (Failure) -> Void)] = []
@@ -140,15 +143,31 @@ public final class AudioSessionClient {
     }
 
     public func setPreferences(_ preferences: Preferences, _ reply: @escaping Reply) {
-        ask({ $0.setPreferences(preferences, $1) }, reply)
+        ask({ $0.setPreferences(preferences, $1) }) { [weak self] result in
+            if case .success = result { self?.preferences = preferences }
+            reply(result)
+        }
     }
 
+    /// Empty: no preference.
     public func setPreferredInput(uid: String, _ reply: @escaping Reply) {
-        ask({ $0.setPreferredInput(uid: uid, $1) }, reply)
+        ask({ $0.setPreferredInput(uid: uid, $1) }) { [weak self] result in
+            if case .success = result { self?.preferredInput = uid }
+            reply(result)
+        }
     }
 
     public func overrideOutput(_ override: OutputOverride, _ reply: @escaping Reply) {
         ask({ $0.overrideOutput(override, $1) }, reply)
+    }
+
+    /// Ends the session; nothing may be asked of it later.
+    public func close(_ reply: @escaping Reply) {
+        subscriptions = []
+        lostTimer = nil
+        wasActive = false
+        guard let proxy else { return reply(.success(())) }
+        proxy.close(reply)
     }
 
     /// Every property of the session, by its name on the bus.
@@ -182,6 +201,8 @@ public final class AudioSessionClient {
             proxy = SessionProxy(path, on: connection) { [weak self] event in self?.heard(event) }
             readDucking()
             readMuted()
+            if let preferences { proxy?.setPreferences(preferences) { _ in } }
+            if !preferredInput.isEmpty { proxy?.setPreferredInput(uid: preferredInput) { _ in } }
             onEvent(.registered(path: path))
             askAgain()
             if wasActive { activate { [weak self] in self?.reactivated($0) } }

@@ -185,7 +185,7 @@ public final class PlayerPlugin: Plugin {
     }
 
     /// Asks for the sound, then plays from where it is; fails with the daemon's refusal, and nothing sounds.
-    /// - Parameter start: when the first sample is to be heard, of ``MonotonicClock``; nil or past: at once.
+    /// - Parameter start: when the first sample is to be heard, of `MonotonicClock`; nil or past: at once.
     public func play(at start: UInt64? = nil, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkMayPlay()

@@ -21,7 +21,7 @@ public struct PluginArguments {
         case wrong(String)
     }
 
-    /// - Parameter kind: ``PluginManifest/Kind/recorder`` has `--duration` and `--input` too.
+    /// - Parameter kind: `PluginManifest.Kind.recorder` has `--duration` and `--input` too.
     public static func parse(
         _ words: [String], program: String, kind: PluginManifest.Kind, category: Category
     ) -> Outcome {

@@ -256,7 +256,7 @@ public final class RecorderPlugin: Plugin {
         case .session(let event): heard(event)
         // Nobody arbitrates, and nobody would end the interruption.
         case .daemonLost: interruption = nil
-        case .registered: if !input.isEmpty { session.setPreferredInput(uid: input) { _ in } }
+        case .registered: break
         // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
         case .refused:
             guard session.path != nil else { break }

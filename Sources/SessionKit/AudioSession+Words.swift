@@ -1,0 +1,62 @@
+// The words of AVAudioSession, where the contract has others.
+
+extension AudioSession {
+    public typealias Category = PluginAPI.Category
+    public typealias Mode = PluginAPI.Mode
+    public typealias CategoryOptions = PluginAPI.Options
+    public typealias InterruptionReason = PluginAPI.InterruptionReason
+    public typealias RouteChangeReason = PluginAPI.RouteChangeReason
+    public typealias RouteDescription = PluginAPI.Route
+    public typealias Port = PluginAPI.Port
+    public typealias PortOverride = PluginAPI.OutputOverride
+
+    /// How to give the sound back.
+    public struct SetActiveOptions: OptionSet, Sendable, Hashable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        /// Recommends to those who were interrupted that they resume.
+        public static let notifyOthersOnDeactivation = SetActiveOptions(rawValue: 1)
+    }
+
+    /// The sound was taken from the session, or may be had again.
+    public enum Interruption: Sendable, Hashable {
+        /// It is silent now; `by` is who has the sound, for people, empty where nobody has.
+        case began(reason: InterruptionReason, by: String)
+        /// It is inactive now: with `.shouldResume`, activate it and go on.
+        case ended(options: InterruptionOptions)
+    }
+
+    public struct InterruptionOptions: OptionSet, Sendable, Hashable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        public static let shouldResume = InterruptionOptions(rawValue: 1)
+    }
+
+    /// Another route, and why.
+    public struct RouteChange: Sendable, Hashable {
+        public let reason: RouteChangeReason
+        public let previousRoute: RouteDescription
+        public let currentRoute: RouteDescription
+    }
+
+    public enum SilenceSecondaryAudioHintType: Sendable, Hashable {
+        case begin, end
+    }
+
+    /// What AVAudioSession posts as mediaServicesWereLost and mediaServicesWereReset.
+    public enum MediaServicesEvent: Sendable, Hashable {
+        /// The sound server or the daemon is away: nothing is heard, or nobody arbitrates.
+        case lost
+        /// It is back, and the session with it: streams that were open must be opened again.
+        case reset
+    }
+
+    /// How loud a session may be now.
+    public struct Loudness: Sendable, Hashable {
+        /// Decibels, 0 where it is not lowered, else below.
+        public let gain: Double
+        public let isMuted: Bool
+    }
+}

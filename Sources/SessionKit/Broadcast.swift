@@ -1,0 +1,48 @@
+import Synchronization
+
+/// Hands every value on to every stream that was asked for before it.
+final class Broadcast<Element: Sendable>: Sendable {
+    private struct Listeners {
+        var byNumber: [Int: AsyncStream<Element>.Continuation] = [:]
+        var last = 0
+        var isOver = false
+    }
+
+    private let listeners = Mutex(Listeners())
+    /// What waits for one who does not read; older ones are dropped.
+    private static var limit: Int { 256 }
+
+    /// Everything sent from now on, to its end.
+    func stream() -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Element.self, bufferingPolicy: .bufferingNewest(Self.limit))
+        let number: Int? = listeners.withLock { listeners in
+            guard !listeners.isOver else { return nil }
+            listeners.last += 1
+            listeners.byNumber[listeners.last] = continuation
+            return listeners.last
+        }
+        if let number {
+            continuation.onTermination = { [weak self] _ in
+                self?.listeners.withLock { _ = $0.byNumber.removeValue(forKey: number) }
+            }
+        } else {
+            continuation.finish()
+        }
+        return stream
+    }
+
+    func send(_ element: Element) {
+        // Not under the lock: a listener that ends takes it itself.
+        for listener in listeners.withLock({ Array($0.byNumber.values) }) { listener.yield(element) }
+    }
+
+    /// Ends every stream, those asked for later too.
+    func finish() {
+        let all = listeners.withLock { listeners in
+            listeners.isOver = true
+            return Array(listeners.byNumber.values)
+        }
+        for listener in all { listener.finish() }
+    }
+}

@@ -1,0 +1,68 @@
+import CLinux
+import EventLoop
+import Glibc
+import Synchronization
+
+/// A thread with an ``EventLoop`` that carries actors too: what they do and what the loop tells happen in turn, on it.
+///
+/// One per process, started at its first use; it ends with the process.
+// SAFETY: `jobs` is under its lock, `descriptor` and `thread` are set before the thread can see them, everything else is
+// touched on the thread alone.
+final class LoopExecutor: SerialExecutor, @unchecked Sendable {
+    static let shared = LoopExecutor()
+
+    /// To be touched on the thread alone, by what runs there.
+    let loop = EventLoop()
+    private let jobs = Mutex<[UnownedJob]>([])
+    /// An eventfd and not ``EventLoop/wakeUp()``, which is lost where the loop is not waiting yet.
+    private let descriptor: Int32
+    private var watch: IOWatch?
+    private let isRunning = Atomic<Bool>(false)
+    private var thread = pthread_t()
+
+    private init() {
+        descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        precondition(descriptor >= 0, "eventfd: out of file descriptors")
+        watch = IOWatch(on: loop, descriptor: descriptor, events: .readable) { [unowned self] _ in runJobs() }
+        // Signals are the program's: none shall reach a thread it does not know of.
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<LoopExecutor>.fromOpaque(context).takeUnretainedValue().loop.run()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
+        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        isRunning.store(true, ordering: .releasing)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    func checkIsolated() {
+        precondition(isIsolatingCurrentContext() == true, "not on the thread of the audio session")
+    }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        isRunning.load(ordering: .acquiring) && pthread_equal(pthread_self(), thread) != 0
+    }
+
+    private func runJobs() {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, 8)
+        let due = jobs.withLock { jobs in
+            defer { jobs.removeAll(keepingCapacity: true) }
+            return jobs
+        }
+        for job in due { job.runSynchronously(on: asUnownedSerialExecutor()) }
+    }
+}
