@@ -106,6 +106,10 @@ let package = Package(
         // An app in a page, as its author writes it: nothing of ours but SessionKit.
         .executableTarget(
             name: "example-radio", dependencies: ["SessionKit"], path: "Examples/Radio", swiftSettings: strict),
+        // A player plugin in a page, as a stranger writes it.
+        .executableTarget(
+            name: "example-paplay", dependencies: ["SessionKit", "EventLoop"], path: "Examples/Plugins/Paplay",
+            exclude: ["paplay.plugin"], swiftSettings: strict),
         // What must survive anything: decoders by bytes, the bus by calls; Scripts/fuzz runs them for long.
         room(
             "Fuzzing", path: "Fuzz/Fuzzing",

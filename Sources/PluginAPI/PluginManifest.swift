@@ -23,6 +23,14 @@ public struct PluginManifest: Sendable, Hashable {
     /// Media types it opens, `type/subtype` or `type/*`, in lower case.
     public let mimeTypes: [String]
 
+    /// The version of the plugin interface it speaks; 1 where the manifest says nothing.
+    public let interface: Int
+    /// Seconds the daemon lets it run while nobody uses it; 0: for ever.
+    public let idleTimeout: Int
+
+    /// What this daemon speaks.
+    public static let supportedInterface = 1
+
     /// The untranslated name.
     public var name: String { names[""] ?? id }
 
@@ -32,6 +40,31 @@ public struct PluginManifest: Sendable, Hashable {
         guard let mimeType = mimeType?.lowercased() else { return true }
         let family = mimeType.split(separator: "/").first.map { $0 + "/*" }
         return mimeTypes.isEmpty || mimeTypes.contains(mimeType) || mimeTypes.contains { $0 == family ?? "" }
+    }
+
+    /// How well it fits something of that media type, more being better; nil: it does not open it.
+    ///
+    /// One that names the type comes before one that names its family, and that before one that takes everything.
+    func fitness(scheme: String, mimeType: String?) -> Int? {
+        guard opens(scheme: scheme, mimeType: mimeType) else { return nil }
+        guard let mimeType else { return mimeTypes.isEmpty ? 1 : 0 }
+        if mimeTypes.isEmpty { return 0 }
+        return mimeTypes.contains(mimeType) ? 2 : 1
+    }
+
+    /// The plugin for a URI: of those of that kind the one that fits best, of several the first. Nil: none opens it.
+    ///
+    /// One whose interface this daemon does not speak is chosen only where there is no other, so that it can be named.
+    public static func choose(from manifests: [PluginManifest], kind: String, uri: String) -> PluginManifest? {
+        let scheme = uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"
+        let mimeType = MediaType.of(uri)
+        var best: (manifest: PluginManifest, rank: Int)?
+        for manifest in manifests where manifest.kind.rawValue == kind {
+            guard let fitness = manifest.fitness(scheme: scheme, mimeType: mimeType) else { continue }
+            let rank = fitness + (manifest.interface == supportedInterface ? 10 : 0)
+            if rank > best?.rank ?? -1 { best = (manifest, rank) }
+        }
+        return best?.manifest
     }
 
     /// Reads a manifest. Throws at a missing, unknown or illegal key, naming the position.
@@ -53,7 +86,9 @@ public struct PluginManifest: Sendable, Hashable {
     /// The one section of a manifest.
     public static let section = "sessiond Plugin"
     /// Every key there is; `Name` also with a locale, as in `Name[de]`.
-    public static let keys = ["Id", "Name", "Kind", "Exec", "Version", "Schemes", "MimeTypes"]
+    public static let keys = [
+        "Id", "Name", "Kind", "Exec", "Version", "Schemes", "MimeTypes", "Interface", "IdleTimeout",
+    ]
 
     private init(_ section: KeyFile.Section, file: String) throws(KeyFileError) {
         var names: [String: String] = [:]
@@ -79,6 +114,8 @@ public struct PluginManifest: Sendable, Hashable {
         version = try required("Version").nonEmptyText()
         schemes = try section["Schemes"]?.lowercasedList { isScheme($0) } ?? []
         mimeTypes = try section["MimeTypes"]?.lowercasedList { isMimeType($0) } ?? []
+        interface = try section["Interface"]?.integer(in: 1...1_000) ?? 1
+        idleTimeout = try section["IdleTimeout"]?.integer(in: 0...86_400) ?? 60
     }
 }
 

@@ -3,21 +3,32 @@ import PluginAPI
 
 /// What the exported plugins interface asks of the daemon behind it.
 public protocol PluginService: AnyObject {
-    /// Each an a{sv}: id, name, kind, version, schemes, mime-types, state, bus-name.
+    /// Each an a{sv}: id, name, kind, version, schemes, mime-types, interface, state, message, bus-name.
     var plugins: [Value] { get }
     /// Answers with the bus name and the object's path, when the plugin is up.
-    func open(kind: String, uri: String, _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void)
+    func open(
+        kind: String, uri: String, caller: String,
+        _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void)
     func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure)
 }
 
 /// `/org/sessiond1`, `org.sessiond1.Plugins`.
 public final class PluginsObject {
     private let service: any PluginService
+    private let objects: ObjectTable
 
     /// Exports itself; lives as long as the table keeps it.
     public init(_ service: any PluginService, on objects: ObjectTable) {
         self.service = service
+        self.objects = objects
         objects.export(self, at: ObjectPath.root, interfaces: [PluginsObject.interface])
+    }
+
+    /// A plugin came up, went or crashed; the message says why, empty where it is as it should be.
+    public func stateChanged(_ id: String, _ state: String, _ message: String) {
+        objects.emit(
+            path: ObjectPath.root, interface: BusName.plugins, member: "StateChanged",
+            [.string(id), .string(state), .string(message)])
     }
 
     private static let interface = Interface<PluginsObject>(
@@ -26,7 +37,8 @@ public final class PluginsObject {
             .init("List", "") { object, call in call.reply([.array(of: "a{sv}", object.service.plugins)]) },
             .init("Open", "ss") { object, call in
                 let kind = call.arguments[0].stringValue ?? ""
-                object.service.open(kind: kind, uri: call.arguments[1].stringValue ?? "") { result in
+                object.service.open(kind: kind, uri: call.arguments[1].stringValue ?? "", caller: call.sender) {
+                    result in
                     switch result {
                     case .success(let place): call.reply([.string(place.busName), .objectPath(place.path)])
                     case .failure(let failure): call.fail(failure)

@@ -79,6 +79,7 @@ final class PluginRegistration {
         self.connection = connection
         info = .properties([
             ("object", .objectPath(object)), ("kind", .string(kind.rawValue)), ("name", .string(name)),
+            ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
         ])
         subscription = connection.subscribe(
             path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",

@@ -145,8 +145,8 @@ struct PluginsCommand: ParsableCommand {
             let serves = (row["schemes"]?.stringsValue ?? []) + (row["mime-types"]?.stringsValue ?? [])
             table.add([
                 Table.Cell(text("name").isEmpty ? text("id") : text("name"), .strong), Table.Cell(text("kind")),
-                Table.Cell(text("version")), Table.Cell(text("state")),
-                Table.Cell(serves.map(\.escaped).joined(separator: " ")),
+                Table.Cell(text("version")), Table.Cell(text("state"), Wording.pluginStyle(text("state"))),
+                Table.Cell(serves.map(\.escaped).joined(separator: " ")), Table.Cell(text("message"), .dim),
             ])
         }
         Output.write(table)

@@ -105,7 +105,8 @@ struct StatusView {
             func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
             table.add([
                 title(index == 0 ? "Plugins" : ""), Table.Cell(text("name").isEmpty ? text("id") : text("name")),
-                Table.Cell(text("kind")), Table.Cell(text("state")),
+                Table.Cell(text("kind")), Table.Cell(text("state"), Wording.pluginStyle(text("state"))),
+                Table.Cell(text("message"), .dim),
             ])
         }
         return table

@@ -3,6 +3,16 @@ import PluginAPI
 
 /// How things are said to people. Everything that comes from others is escaped here.
 enum Wording {
+    /// How a plugin's state is shown.
+    static func pluginStyle(_ state: String) -> Style {
+        switch state {
+        case "running": .good
+        case "crashed", "unsupported": .bad
+        case "starting", "stopping": .warning
+        default: .plain
+        }
+    }
+
     /// Microseconds as a person counts: `0.2 s`, `12 s`, `3 min`, `2 h`, `5 d`.
     static func duration(_ microseconds: UInt64) -> String {
         let seconds = microseconds / 1_000_000

@@ -64,9 +64,13 @@ final class Daemon {
         restore()
         // Sessions from before a restart were announced then.
         connection.objects.enableObjectManager(at: ObjectPath.root)
-        let plugins = PluginSupervisor(loop: loop, connection: connection, log: log)
+        let plugins = PluginSupervisor(loop: loop, connection: connection, log: log) { [unowned self] client in
+            records.contains { $1.client.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive }
+        }
         self.plugins = plugins
-        pluginsObject = PluginsObject(plugins, on: connection.objects)
+        let pluginsObject = PluginsObject(plugins, on: connection.objects)
+        self.pluginsObject = pluginsObject
+        plugins.onStateChanged = { [unowned pluginsObject] in pluginsObject.stateChanged($0, $1, $2) }
         audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
         audio?.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
         audio?.onLatencyChanged = { [unowned self] in

@@ -10,11 +10,13 @@ final class PluginSupervisor: PluginService {
     /// One plugin that is up, coming up, or was.
     private final class Instance {
         enum State: String {
-            case starting, running, stopped, crashed
+            case starting, running, stopping, stopped, crashed
         }
 
         let id: String
         var state = State.starting
+        /// What it crashed of.
+        var message = ""
         var process: pid_t?
         var busName = ""
         var path = ""
@@ -23,6 +25,11 @@ final class PluginSupervisor: PluginService {
         var watch: Subscription?
         var deadline: Timer?
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
+        /// Who opened it and is still there, by unique name.
+        var users: [String: Subscription] = [:]
+        /// Seconds it may be idle; 0: for ever.
+        var idleTimeout = 0
+        var idleTimer: Timer?
         /// When it last crashed, newest last.
         var crashes: [UInt64] = []
 
@@ -42,8 +49,15 @@ final class PluginSupervisor: PluginService {
     private let folders: PluginFolders
     private var instances: [String: Instance] = [:]
     private var children: SignalWatch?
+    /// Whether the client of that unique name has a session that sounds or waits.
+    private let isBusy: (String) -> Bool
+    /// A plugin came up, went or crashed: its id, state and what is wrong.
+    var onStateChanged: ((_ id: String, _ state: String, _ message: String) -> Void)?
+    /// How long a plugin that is told to end may take, in seconds.
+    private static let endTime = 5.0
 
-    init(loop: EventLoop, connection: Connection, log: Logger) {
+    init(loop: EventLoop, connection: Connection, log: Logger, isBusy: @escaping (String) -> Bool) {
+        self.isBusy = isBusy
         self.loop = loop
         self.connection = connection
         self.log = log
@@ -62,7 +76,7 @@ final class PluginSupervisor: PluginService {
         let installed = manifests.map { manifest in
             describe(
                 id: manifest.id, name: manifest.name, kind: manifest.kind.rawValue, version: manifest.version,
-                schemes: manifest.schemes, mimeTypes: manifest.mimeTypes)
+                schemes: manifest.schemes, mimeTypes: manifest.mimeTypes, interface: manifest.interface)
         }
         let others = instances.values.filter { instance in
             instance.state == .running && !manifests.contains { $0.id == instance.id }
@@ -74,40 +88,50 @@ final class PluginSupervisor: PluginService {
                     kind: instance.info["kind"]?.stringValue ?? "",
                     version: instance.info["version"]?.stringValue ?? "",
                     schemes: instance.info["schemes"]?.stringsValue ?? [],
-                    mimeTypes: instance.info["mime-types"]?.stringsValue ?? [])
+                    mimeTypes: instance.info["mime-types"]?.stringsValue ?? [],
+                    interface: PluginManifest.supportedInterface)
             }
     }
 
     func open(
-        kind: String, uri: String, _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void
+        kind: String, uri: String, caller: String,
+        _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void
     ) {
-        let scheme = uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"
-        guard
-            let manifest = folders.manifests().first(where: {
-                $0.kind.rawValue == kind && $0.opens(scheme: scheme, mimeType: nil)
-            })
-        else {
-            return reply(
-                .failure(
-                    Failure(
-                        SessionError(
-                            .resourceNotAvailable,
-                            "no plugin of kind \(quoted(kind)) opens \(quoted(scheme)):; install one, see sessiond-plugin(5)"
-                        ))))
-        }
-        let instance = instances[manifest.id] ?? Instance(id: manifest.id)
-        instances[manifest.id] = instance
-        switch instance.state {
-        case .running where !instance.busName.isEmpty: reply(.success((instance.busName, instance.path)))
-        case .starting where instance.process != nil: instance.waiting.append(reply)
-        case .starting, .running, .stopped, .crashed:
-            do throws(SessionError) {
-                try start(instance, manifest)
-                instance.waiting.append(reply)
-            } catch {
-                reply(.failure(Failure(error)))
+        do throws(SessionError) {
+            guard let manifest = PluginManifest.choose(from: folders.manifests(), kind: kind, uri: uri) else {
+                let what = MediaType.of(uri) ?? "\(uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"):"
+                throw SessionError(
+                    .resourceNotAvailable,
+                    "no plugin of kind \(quoted(kind)) opens \(quoted(what)); install one, see sessiond-plugin(5)")
             }
+            guard manifest.interface == PluginManifest.supportedInterface else {
+                throw SessionError(.resourceNotAvailable, PluginSupervisor.mismatch(manifest.id, manifest.interface))
+            }
+            let instance = instances[manifest.id] ?? Instance(id: manifest.id)
+            instances[manifest.id] = instance
+            instance.idleTimeout = manifest.idleTimeout
+            let answer = { [weak self, weak instance] (result: Result<(busName: String, path: String), Failure>) in
+                if let self, let instance, case .success = result { use(instance, by: caller) }
+                reply(result)
+            }
+            switch instance.state {
+            case .running where !instance.busName.isEmpty: answer(.success((instance.busName, instance.path)))
+            case .starting where instance.process != nil: instance.waiting.append(answer)
+            // It is started again when it is gone.
+            case .stopping: instance.waiting.append(answer)
+            case .starting, .running, .stopped, .crashed:
+                try start(instance, manifest)
+                instance.waiting.append(answer)
+            }
+        } catch {
+            reply(.failure(Failure(error)))
         }
+    }
+
+    private static func mismatch(_ id: String, _ version: Int) -> String {
+        let supported = PluginManifest.supportedInterface
+        return "plugin \(quoted(id)) speaks version \(version) of the plugin interface, this daemon version "
+            + "\(supported); update \(version > supported ? "sessiond" : "the plugin")"
     }
 
     func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure) {
@@ -116,6 +140,14 @@ final class PluginSupervisor: PluginService {
         }
         guard let path = info["object"]?.objectPathValue else {
             throw .invalidArgs("'object' o, the path the plugin serves, is missing from info")
+        }
+        if let version = info["interface"]?.uint32Value, Int(version) != PluginManifest.supportedInterface {
+            let message = PluginSupervisor.mismatch(id, Int(version))
+            if let instance = instances[id], instance.state == .starting, let process = instance.process {
+                kill(process, SIGTERM)
+                fail(instance, "registered with version \(version) of the plugin interface")
+            }
+            throw Failure(SessionError(.resourceNotAvailable, message))
         }
         let info = try described(info)
         guard instances[id] != nil || instances.count < PluginSupervisor.limits.instances else {
@@ -126,15 +158,16 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
         }
         instances[id] = instance
-        instance.state = .running
         instance.busName = caller
         instance.path = path
         instance.info = info
         instance.deadline = nil
+        set(instance, .running)
         instance.watch = connection.watchName(caller) { [weak self, weak instance] in
             if let self, let instance { self.vanished(instance) }
         }
         answer(instance, .success((caller, path)))
+        settleIdle(instance)
         log.info("plugin \(quoted(id)) serves \(path) as \(caller)")
     }
 
@@ -174,7 +207,7 @@ final class PluginSupervisor: PluginService {
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         instance.process = try spawn(program, Array(manifest.exec.dropFirst()) + ["--id", instance.id])
-        instance.state = .starting
+        set(instance, .starting)
         let deadline = Timer(on: loop) { [weak self, weak instance] in
             guard let self, let instance else { return }
             if let process = instance.process { kill(process, SIGKILL) }
@@ -217,11 +250,15 @@ final class PluginSupervisor: PluginService {
             guard waitpid(process, &status, WNOHANG) == process else { continue }
             instance.process = nil
             let wasKilled = status & 0x7f != 0
-            if wasKilled || status >> 8 != 0 {
+            instance.deadline = nil
+            if instance.state == .stopping {
+                set(instance, .stopped)
+                startAgain(instance)
+            } else if wasKilled || status >> 8 != 0 {
                 instance.crashes.append(MonotonicClock.now())
                 fail(instance, wasKilled ? "was ended by signal \(status & 0x7f)" : "exited with \(status >> 8)")
             } else {
-                instance.state = .stopped
+                set(instance, .stopped)
                 answer(instance, .failure(failure(instance, "exited")))
             }
         }
@@ -230,7 +267,8 @@ final class PluginSupervisor: PluginService {
     private func vanished(_ instance: Instance) {
         instance.watch = nil
         instance.busName = ""
-        if instance.state == .running { instance.state = .stopped }
+        instance.idleTimer = nil
+        if instance.state == .running { set(instance, .stopped) }
         // What never was a process of ours leaves nothing behind.
         if instance.process == nil, instance.crashes.isEmpty, instance.waiting.isEmpty,
             instances[instance.id] === instance
@@ -240,9 +278,9 @@ final class PluginSupervisor: PluginService {
     }
 
     private func fail(_ instance: Instance, _ what: String) {
-        instance.state = .crashed
         instance.deadline = nil
         log.warning("plugin \(instance.id) \(what)")
+        set(instance, .crashed, what)
         answer(instance, .failure(failure(instance, what)))
     }
 
@@ -257,13 +295,80 @@ final class PluginSupervisor: PluginService {
     }
 
     private func describe(
-        id: String, name: String, kind: String, version: String, schemes: [String], mimeTypes: [String]
+        id: String, name: String, kind: String, version: String, schemes: [String], mimeTypes: [String],
+        interface: Int
     ) -> Value {
         let instance = instances[id]
+        let isSupported = interface == PluginManifest.supportedInterface
+        let state = isSupported ? (instance?.state ?? .stopped).rawValue : "unsupported"
+        let message = isSupported ? instance?.message ?? "" : PluginSupervisor.mismatch(id, interface)
         return .properties([
             ("id", .string(id)), ("name", .string(name)), ("kind", .string(kind)), ("version", .string(version)),
             ("schemes", .strings(schemes)), ("mime-types", .strings(mimeTypes)),
-            ("state", .string((instance?.state ?? .stopped).rawValue)), ("bus-name", .string(instance?.busName ?? "")),
+            ("interface", .uint32(UInt32(clamping: interface))), ("state", .string(state)),
+            ("message", .string(message)), ("bus-name", .string(instance?.busName ?? "")),
         ])
+    }
+
+    private func set(_ instance: Instance, _ state: Instance.State, _ message: String = "") {
+        guard instance.state != state || instance.message != message || state == .starting else { return }
+        (instance.state, instance.message) = (state, message)
+        if state != .running { instance.idleTimer = nil }
+        onStateChanged?(instance.id, state.rawValue, message)
+    }
+}
+
+// MARK: - Idle plugins
+
+extension PluginSupervisor {
+    /// Keeps the plugin up for as long as that client is on the bus.
+    private func use(_ instance: Instance, by caller: String) {
+        guard instance.users[caller] == nil else { return }
+        instance.users[caller] = connection.watchName(caller) { [weak self, weak instance] in
+            guard let self, let instance else { return }
+            instance.users[caller] = nil
+            settleIdle(instance)
+        }
+        settleIdle(instance)
+    }
+
+    /// A timer runs while a plugin that was started here has no user, and at no other time.
+    private func settleIdle(_ instance: Instance) {
+        guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0
+        else {
+            instance.idleTimer = nil
+            return
+        }
+        guard instance.idleTimer == nil else { return }
+        let timer = Timer(on: loop) { [weak self, weak instance] in
+            guard let self, let instance else { return }
+            instance.idleTimer = nil
+            if isBusy(instance.busName) { settleIdle(instance) } else { end(instance) }
+        }
+        timer.arm(after: Double(instance.idleTimeout))
+        instance.idleTimer = timer
+    }
+
+    private func end(_ instance: Instance) {
+        guard let process = instance.process else { return }
+        log.info("plugin \(quoted(instance.id)) is idle and is stopped")
+        set(instance, .stopping)
+        kill(process, SIGTERM)
+        let deadline = Timer(on: loop) { kill(process, SIGKILL) }
+        deadline.arm(after: PluginSupervisor.endTime)
+        instance.deadline = deadline
+    }
+
+    /// Somebody asked for it while it was ending.
+    private func startAgain(_ instance: Instance) {
+        guard !instance.waiting.isEmpty else { return }
+        do throws(SessionError) {
+            guard let manifest = folders.manifests().first(where: { $0.id == instance.id }) else {
+                throw SessionError(.resourceNotAvailable, "plugin \(quoted(instance.id)) is not installed any more")
+            }
+            try start(instance, manifest)
+        } catch {
+            answer(instance, .failure(Failure(error)))
+        }
     }
 }

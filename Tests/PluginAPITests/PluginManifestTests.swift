@@ -100,3 +100,32 @@ enum Repository {
 
     static func text(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }
 }
+
+@Suite struct PluginChoiceTests {
+    private func manifest(_ id: String, _ more: String) throws -> PluginManifest {
+        let text = "[sessiond Plugin]\nId=\(id)\nName=x\nKind=player\nExec=x\nVersion=1\nSchemes=file;http;\n\(more)\n"
+        return try PluginManifest(bytes: Array(text.utf8), file: "x.plugin")
+    }
+
+    @Test(arguments: [
+        ("file:///a/b.flac", "exact"), ("file:///a/b.FLAC?x#y", "exact"), ("file:///a.mp3", "family"),
+        ("file:///a/b.txt", "any"), ("file:///a/flac", "any"), ("file:///x.mp4", "any"), ("a.flac", "exact"),
+        ("gopher://x.flac", ""),
+    ])
+    func uri_isOpenedByWhatFitsBest(uri: String, id: String) throws {
+        let manifests = try [
+            manifest("family", "MimeTypes=audio/*;"), manifest("any", ""), manifest("exact", "MimeTypes=audio/flac;"),
+            manifest("later", "MimeTypes=audio/flac;"), manifest("newer", "MimeTypes=audio/flac;\nInterface=2"),
+        ]
+        #expect(PluginManifest.choose(from: manifests, kind: "player", uri: uri)?.id ?? "" == id)
+        #expect(PluginManifest.choose(from: manifests, kind: "recorder", uri: uri) == nil)
+    }
+
+    @Test func otherVersionAlone_isChosenToBeNamed() throws {
+        let newer = try manifest("newer", "Interface=2\nIdleTimeout=0")
+        #expect(PluginManifest.choose(from: [newer], kind: "player", uri: "file:///x")?.interface == 2)
+        #expect(newer.idleTimeout == 0)
+        #expect(throws: KeyFileError.self) { try manifest("x", "Interface=two") }
+        #expect(throws: KeyFileError.self) { try manifest("x", "IdleTimeout=-1") }
+    }
+}

@@ -1,0 +1,21 @@
+/// Media types by the endings of names: for choosing a plugin, for which nobody opens the file.
+public enum MediaType {
+    /// The type of what a URI or a path names, in lower case; nil where its ending says nothing.
+    public static func of(_ uri: String) -> String? {
+        let path = uri.prefix { $0 != "?" && $0 != "#" }
+        guard let name = path.split(separator: "/").last, let dot = name.lastIndex(of: "."), dot != name.startIndex
+        else { return nil }
+        return byEnding[name[name.index(after: dot)...].lowercased()]
+    }
+
+    /// As freedesktop's shared-mime-info has them.
+    static let byEnding: [String: String] = [
+        "aac": "audio/aac", "aif": "audio/x-aiff", "aiff": "audio/x-aiff", "caf": "audio/x-caf",
+        "flac": "audio/flac", "m3u": "audio/x-mpegurl", "m3u8": "audio/x-mpegurl", "m4a": "audio/mp4",
+        "mid": "audio/midi", "midi": "audio/midi", "mka": "audio/x-matroska", "mkv": "video/x-matroska",
+        "mod": "audio/x-mod", "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4",
+        "oga": "audio/ogg", "ogg": "audio/ogg", "opus": "audio/x-opus+ogg", "pls": "audio/x-scpls",
+        "wav": "audio/x-wav", "wave": "audio/x-wav", "webm": "video/webm", "wma": "audio/x-ms-wma",
+        "wv": "audio/x-wavpack",
+    ]
+}

@@ -1,0 +1,221 @@
+import DBus
+import EventLoop
+import Foundation
+import SessionBus
+import TestSupport
+import Testing
+
+/// Plugins of strangers, installed as docs/plugins.md says.
+@Suite(.serialized) struct PluginTests {
+    /// The repository's folder.
+    private static let repository = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+
+    /// A home with plugins in it, and the daemon that finds them.
+    private final class Home {
+        let folder: PrivateFolder
+        let pulse: PrivatePulse?
+        let daemon: DaemonStage
+
+        init(_ manifests: [String], pulse: PrivatePulse? = nil) throws {
+            folder = try PrivateFolder()
+            self.pulse = pulse
+            let bin = try folder.folder("bin")
+            let plugins = try folder.folder("share/sessiond/plugins")
+            for (index, text) in manifests.enumerated() {
+                try text.write(toFile: "\(plugins)/\(index).plugin", atomically: true, encoding: .utf8)
+            }
+            for file in ["tone/example-tone"] {
+                try FileManager.default.copyItem(
+                    atPath: PluginTests.repository + "/Examples/Plugins/" + file,
+                    toPath: bin + "/" + URL(fileURLWithPath: file).lastPathComponent)
+            }
+            var variables = ["XDG_DATA_HOME": folder.path + "/share", "XDG_DATA_DIRS": "/nowhere", "HOME": folder.path]
+            variables["PATH"] = bin + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
+            daemon = try DaemonStage(pulse: pulse, environment: variables)
+            if pulse != nil, !daemon.waitForServer() { throw SupportError("no sound server") }
+        }
+
+        /// Opens it on that connection; the error's message where it is refused.
+        func open(_ kind: String, _ uri: String, on connection: Connection) throws -> (String, String) {
+            let values = try connection.callAndWait(
+                BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind), .string(uri)], timeout: 20)
+            return (values[0].stringValue ?? "", values[1].objectPathValue ?? "")
+        }
+
+        func refusal(_ kind: String, _ uri: String) -> String {
+            do throws(Failure) {
+                _ = try daemon.observer.callAndWait(
+                    BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind), .string(uri)],
+                    timeout: 20)
+                return ""
+            } catch {
+                return error.message
+            }
+        }
+
+        /// What the daemon lists of a plugin.
+        func field(_ name: String, of id: String) throws -> String {
+            let plugins = try daemon.observer.callAndWait(
+                BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 5)
+            let fields = plugins[0].arrayValue?.compactMap(\.asProperties).first { $0["id"]?.stringValue == id }
+            return fields?[name]?.stringValue ?? ""
+        }
+
+        func call(_ place: (String, String), _ member: String, _ arguments: [Value] = []) throws {
+            _ = try daemon.observer.callAndWait(place.0, place.1, BusName.player, member, arguments, timeout: 20)
+        }
+
+        func sessionctl(_ arguments: [String]) throws -> String {
+            try Child.run(
+                try builtProduct(named: "sessionctl"), arguments,
+                environment: try SessionctlStage.environment(on: daemon.bus))
+        }
+    }
+
+    private static func example(_ path: String) throws -> String {
+        try String(contentsOfFile: repository + "/Examples/Plugins/" + path, encoding: .utf8)
+    }
+
+    @Test func guide_showsTheFilesThatAreTested() throws {
+        let guide = try String(contentsOfFile: PluginTests.repository + "/docs/plugins.md", encoding: .utf8)
+        for (file, language) in [
+            ("tone/tone.plugin", "ini"), ("tone/example-tone", "python"), ("Paplay/paplay.plugin", "ini"),
+            ("Paplay/main.swift", "swift"),
+        ] {
+            #expect(guide.contains("```\(language)\n\(try PluginTests.example(file))```\n"), "\(file)")
+        }
+    }
+
+    @Test func pythonPlayer_playsIsInterruptedAndIsStoppedWhenIdle() throws {
+        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let ear = try Ear(pulse, sink: "speaker")
+        let home = try Home([PluginTests.example("tone/tone.plugin")], pulse: pulse)
+        #expect(try home.field("state", of: "org.example.tone") == "stopped")
+        let user = try home.daemon.client()
+        let tone = try home.open("player", "tone:440", on: user.connection)
+        #expect(try home.field("state", of: "org.example.tone") == "running")
+        #expect(try home.open("player", "tone:880", on: user.connection) == tone)
+        try home.call(tone, "Load", [.string("tone:440")])
+        try home.call(tone, "Play")
+        #expect(ear.waitUntil(440, above: -20, timeout: 20))
+        let call = try user.session("Phone", category: "play-and-record", class: "call")
+        #expect(user.activate(call) == nil)
+        #expect(ear.waitUntil(440, below: -70))
+        user.deactivate(call)
+        #expect(ear.waitUntil(440, above: -20, timeout: 20))
+        // It plays on without whoever opened it.
+        user.connection.close()
+        let playing = ear.duration
+        #expect(eventually { ear.duration > playing + 1.5 })
+        #expect(ear.level(of: 440, last: 0.1) > -20)
+        try home.call(tone, "Stop")
+        #expect(try eventually { try home.field("state", of: "org.example.tone") == "stopped" })
+        #expect(try home.field("bus-name", of: "org.example.tone") == "")
+    }
+
+    @Test func openedWhileItIsBeingStopped_startsAgain() throws {
+        let home = try Home([PluginTests.example("tone/tone.plugin")])
+        for _ in 0..<2 {
+            let user = try home.daemon.client()
+            _ = try home.open("player", "tone:440", on: user.connection)
+            user.connection.close()
+            #expect(
+                try eventually {
+                    let state = try home.field("state", of: "org.example.tone")
+                    return state == "stopping" || state == "stopped"
+                })
+        }
+        _ = try home.open("player", "tone:440", on: home.daemon.observer)
+        #expect(try home.field("state", of: "org.example.tone") == "running")
+    }
+
+    @Test func swiftPlayer_isChosenByMediaTypeAndPlays() throws {
+        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let ear = try Ear(pulse, sink: "speaker")
+        let everything = """
+            [sessiond Plugin]
+            Id=org.example.everything
+            Name=Everything
+            Kind=player
+            Exec=/bin/false
+            Version=1
+            Schemes=file;
+            MimeTypes=audio/*;
+            """
+        let home = try Home([everything, PluginTests.example("Paplay/paplay.plugin")], pulse: pulse)
+        let file = home.folder.path + "/tone.aiff"
+        try Child.run(
+            "gst-launch-1.0",
+            [
+                "-q", "audiotestsrc", "freq=1000", "num-buffers=400", "!", "audio/x-raw,rate=48000", "!", "aiffmux",
+                "!", "filesink", "location=\(file)",
+            ])
+        let place = try home.open("player", "file://" + file, on: home.daemon.observer)
+        #expect(try home.field("state", of: "org.example.paplay") == "running")
+        try home.call(place, "Load", [.string("file://" + file)])
+        try home.call(place, "Play")
+        #expect(ear.waitUntil(1_000, above: -20))
+        try home.call(place, "Pause")
+        #expect(ear.waitUntil(1_000, below: -70))
+        #expect(try home.field("state", of: "org.example.everything") == "stopped")
+    }
+
+    @Test func crash_isToldNamedAndDoesNotLoop() throws {
+        let manifest = """
+            [sessiond Plugin]
+            Id=org.example.broken
+            Name=Broken
+            Kind=player
+            Exec=/bin/false
+            Version=1
+            Schemes=broken;
+            """
+        let home = try Home([manifest])
+        var told: [String] = []
+        let subscription = home.daemon.observer.subscribe(
+            path: ObjectPath.root, interface: BusName.plugins, member: "StateChanged", sender: BusName.service
+        ) { message in
+            let values = (try? message.arguments())?.compactMap(\.stringValue) ?? []
+            told.append(values.joined(separator: " "))
+        }
+        for _ in 0..<3 { #expect(home.refusal("player", "broken:x").contains("exited with 1")) }
+        #expect(home.refusal("player", "broken:x").contains("crashed 3 times in a row"))
+        #expect(try home.field("state", of: "org.example.broken") == "crashed")
+        #expect(try home.field("message", of: "org.example.broken") == "exited with 1")
+        #expect(home.daemon.loop.iterate(timeout: 10) { told.count == 6 })
+        let once = ["org.example.broken starting ", "org.example.broken crashed exited with 1"]
+        #expect(told == once + once + once)
+        let status = try home.sessionctl(["status"])
+        #expect(
+            status.contains("Broken") && status.contains("crashed") && status.contains("exited with 1"), "\(status)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test func killedWhileRunning_isCrashedAndTheNextCallStartsIt() throws {
+        let home = try Home([PluginTests.example("tone/tone.plugin")])
+        let place = try home.open("player", "tone:440", on: home.daemon.observer)
+        let process = try home.daemon.observer.callAndWait(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixProcessID",
+            [.string(place.0)])[0].uint32Value
+        kill(Int32(process ?? 0), SIGKILL)
+        #expect(try eventually { try home.field("state", of: "org.example.tone") == "crashed" })
+        #expect(try home.field("message", of: "org.example.tone") == "was ended by signal 9")
+        #expect(try home.open("player", "tone:440", on: home.daemon.observer) != place)
+    }
+
+    @Test func otherInterfaceVersion_isRefusedClearly() throws {
+        let manifest = try PluginTests.example("tone/tone.plugin") + "Interface=2\n"
+        let home = try Home([manifest])
+        let refusal = home.refusal("player", "tone:440")
+        #expect(refusal.contains("speaks version 2 of the plugin interface, this daemon version 1"), "\(refusal)")
+        #expect(try home.field("state", of: "org.example.tone") == "unsupported")
+        #expect(try home.sessionctl(["plugins"]).contains("unsupported"))
+        #expect(home.refusal("recorder", "tone:440").contains("no plugin of kind"))
+        #expect(throws: Failure.self) {
+            try home.daemon.observer.callAndWait(
+                BusName.service, ObjectPath.root, BusName.plugins, "Register",
+                [.string("x"), .properties([("object", .objectPath("/x")), ("interface", .uint32(7))])])
+        }
+    }
+}
