@@ -13,7 +13,7 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-player sessiond-recorder
+programs = sessiond sessionctl sessiond-player sessiond-recorder sessiond-effects
 # What the flags of the linker save is in docs/adr/0002-footprint.md.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs

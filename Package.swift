@@ -10,7 +10,7 @@ let strict: [SwiftSetting] = [
 ]
 
 /// Ours on the bus; each is data/dbus/org.sessiond1.<name>.xml.
-let interfaces = ["Manager", "Session", "Plugins", "Player", "Recorder"]
+let interfaces = ["Manager", "Session", "Plugins", "Player", "Recorder", "SoundEffects"]
 
 func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = [])
     -> Target
@@ -38,6 +38,7 @@ let package = Package(
         .executable(name: "sessionctl", targets: ["sessionctl"]),
         .executable(name: "sessiond-player", targets: ["sessiond-player"]),
         .executable(name: "sessiond-recorder", targets: ["sessiond-recorder"]),
+        .executable(name: "sessiond-effects", targets: ["sessiond-effects"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -95,6 +96,9 @@ let package = Package(
         program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
         program(
             "sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
+        program(
+            "sessiond-effects",
+            ["SessionKit", "SessionBus", "GStreamerBackend", "PulseBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears.
         .target(

@@ -4,6 +4,9 @@
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gst/gst.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // g_object_set is variadic, and G_TYPE_* (for g_object_set_property) are function-like macros.
 static inline void shim_set_string(gpointer object, const char *name, const char *value) {
@@ -180,3 +183,6 @@ static inline gint64 shim_tally_bytes(shim_tally *tally) { return __atomic_load_
 static inline void shim_tally_limit(shim_tally *tally, gint64 limit) {
     __atomic_store_n(&tally->limit, limit, __ATOMIC_RELAXED);
 }
+
+// A file in memory alone; -1 where there are no descriptors left. memfd_create is there for GNU sources alone.
+static inline int shim_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1u /* CLOEXEC */); }

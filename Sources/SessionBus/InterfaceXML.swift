@@ -5,6 +5,7 @@ public enum InterfaceXML {
     public static let plugins = fragment(PackageResources.org_sessiond1_Plugins_xml)
     public static let player = fragment(PackageResources.org_sessiond1_Player_xml)
     public static let recorder = fragment(PackageResources.org_sessiond1_Recorder_xml)
+    public static let soundEffects = fragment(PackageResources.org_sessiond1_SoundEffects_xml)
 
     /// The `<interface>` element alone, without the comments: they are for readers of the file.
     private static func fragment(_ bytes: [UInt8]) -> String {

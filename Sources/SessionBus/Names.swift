@@ -8,6 +8,7 @@ public enum BusName {
     public static let plugins = "org.sessiond1.Plugins"
     public static let player = "org.sessiond1.Player"
     public static let recorder = "org.sessiond1.Recorder"
+    public static let soundEffects = "org.sessiond1.SoundEffects"
     /// What a refusal's error name starts with.
     public static let errorPrefix = "org.sessiond1.Error."
 }
@@ -17,6 +18,7 @@ public enum ObjectPath {
     public static let root = "/org/sessiond1"
     public static let player = "/org/sessiond1/player"
     public static let recorder = "/org/sessiond1/recorder"
+    public static let soundEffects = "/org/sessiond1/effects"
     /// What stands for "none" where a path must stand.
     public static let none = "/"
 

@@ -27,9 +27,9 @@ public struct PluginArguments {
     ) -> Outcome {
         var reader = PluginArguments(session: AudioSessionClient.Description(name: program, category: category))
         do throws(Wrong) {
-            return try reader.read(words, program: program, isRecorder: kind == .recorder)
+            return try reader.read(words, program: program, kind, category)
         } catch {
-            return .wrong("\(error.message)\n\n\(usage(program, isRecorder: kind == .recorder))")
+            return .wrong("\(error.message)\n\n\(usage(program, kind, category))")
         }
     }
 
@@ -37,7 +37,10 @@ public struct PluginArguments {
         let message: String
     }
 
-    private mutating func read(_ words: [String], program: String, isRecorder: Bool) throws(Wrong) -> Outcome {
+    private mutating func read(
+        _ words: [String], program: String, _ kind: PluginManifest.Kind, _ category: Category
+    ) throws(Wrong) -> Outcome {
+        let isRecorder = kind == .recorder
         var rest = words[...]
         var options: [String] = []
         var mayBeOption = true
@@ -56,7 +59,7 @@ public struct PluginArguments {
             }
             switch parts[0] {
             case "--": mayBeOption = false
-            case "--help", "-h": return .print(PluginArguments.usage(program, isRecorder: isRecorder))
+            case "--help", "-h": return .print(PluginArguments.usage(program, kind, category))
             case "--name": session.name = try value()
             case "--category": session.category = try parsed(value(), parts[0])
             case "--mode": session.mode = try parsed(value(), parts[0])
@@ -94,28 +97,35 @@ public struct PluginArguments {
         return word
     }
 
-    private static func usage(_ program: String, isRecorder: Bool) -> String {
-        """
-        Usage: \(program) [OPTION]... [\(isRecorder ? "FILE" : "URI|FILE")]
+    private static func usage(_ program: String, _ kind: PluginManifest.Kind, _ category: Category) -> String {
+        let isRecorder = kind == .recorder
+        let (item, action) =
+            switch kind {
+            case .recorder: ("FILE", "Records into FILE until it is stopped")
+            case .soundEffects: ("FILE", "Plays FILE, a sound of at most 30 s, to its end")
+            default: ("URI|FILE", "Plays URI to its end")
+            }
+        return """
+            Usage: \(program) [OPTION]... [\(item)]
 
-        \(isRecorder ? "Records into FILE until it is stopped" : "Plays URI to its end"); \
-        without one, serves on the session bus until SIGTERM.
+            \(action); \
+            without one, serves on the session bus until SIGTERM.
 
-          --name NAME        the session's name, as people read it
-          --category C       the session's category (default: \(isRecorder ? "record" : "playback"))
-          --mode M           its mode
-          --option O         one of its options; may be given again
-          --class CLASS      app, alert or call
-          --id PLUGIN-ID     register with the daemon as that plugin
-          --die-with-parent  end with the program that started this one
+              --name NAME        the session's name, as people read it
+              --category C       the session's category (default: \(category.rawValue))
+              --mode M           its mode
+              --option O         one of its options; may be given again
+              --class CLASS      app, alert or call
+              --id PLUGIN-ID     register with the daemon as that plugin
+              --die-with-parent  end with the program that started this one
 
-        """
-            + (isRecorder
-                ? """
-                  --input UID        record from that input
-                  --duration S       stop after S seconds
+            """
+                + (isRecorder
+                    ? """
+                      --input UID        record from that input
+                      --duration S       stop after S seconds
 
-                """ : "")
-            + "  --help             print this help\n"
+                    """ : "")
+                + "  --help             print this help\n"
     }
 }

@@ -1,0 +1,138 @@
+import CGStreamer
+public import EventLoop
+import Glibc
+public import PluginAPI
+
+/// A ``SoundDecoder`` on GStreamer; CAF, which GStreamer has no demuxer for, is read here.
+///
+/// Everything becomes 48 kHz in two channels: what a sample takes at the server then depends on its length alone.
+public final class GStreamerDecoder: SoundDecoder {
+    private let loop: EventLoop
+    private var jobs: [ObjectIdentifier: Job] = [:]
+
+    public init(loop: EventLoop) { self.loop = loop }
+
+    static let sampleRate = 48_000
+    static let channels = 2
+    /// Longer than any disk takes; a file that gives nothing is refused.
+    private static let patience = 10.0
+
+    public func decode(
+        path: String, limit: Double, _ reply: @escaping (Result<SoundSample, SessionError>) -> Void
+    ) {
+        do throws(SessionError) {
+            let job = try Job(path: path, limit: limit, loop: loop)
+            jobs[ObjectIdentifier(job)] = job
+            let watchdog = Timer(on: loop) { [weak job] in
+                job?.onEnd?(.failure(.badParameter("'\(path)' cannot be decoded: it gives no sound")))
+            }
+            watchdog.arm(after: Self.patience)
+            job.onEnd = { [weak self, weak job] result in
+                withExtendedLifetime(watchdog) {
+                    if let job {
+                        job.onEnd = nil
+                        self?.jobs[ObjectIdentifier(job)] = nil
+                    }
+                    reply(result)
+                }
+            }
+            job.start()
+        } catch {
+            loop.later { reply(.failure(error)) }
+        }
+    }
+
+    /// One file on its way into memory.
+    private final class Job {
+        var onEnd: ((Result<SoundSample, SessionError>) -> Void)?
+        private let path: String
+        private let limit: Double
+        private let pipeline: Pipeline
+        /// Where GStreamer's thread writes; in memory.
+        private let output: Int32
+        /// A CAF's samples as a WAV, in memory; −1 for other files.
+        private let input: Int32
+        private let tally: UnsafeMutablePointer<shim_tally>
+        private var isTooLong = false
+
+        init(path: String, limit: Double, loop: EventLoop) throws(SessionError) {
+            self.path = path
+            self.limit = limit
+            input = try CoreAudioFile.wave(path: path, limit: limit) ?? -1
+            let source: MediaSource
+            do throws(MediaSource.Refusal) {
+                source = try MediaSource(uri: Self.uri(input < 0 ? path : "/proc/self/fd/\(input)"))
+            } catch {
+                if input >= 0 { close(input) }
+                throw .badParameter(error.message)
+            }
+            output = shim_memory_file("sound")
+            let caps =
+                "audio/x-raw,format=S16LE,layout=interleaved,rate=\(GStreamerDecoder.sampleRate),"
+                + "channels=\(GStreamerDecoder.channels)"
+            let made: Pipeline
+            do throws(PipelineError) {
+                made = try Pipeline(
+                    source.description + " ! audioconvert ! audioresample ! capsfilter name=samples caps=\"\(caps)\" ! "
+                        + "fdsink sync=false async=false fd=\(output)", on: loop)
+            } catch {
+                if input >= 0 { close(input) }
+                close(output)
+                throw .badParameter("'\(path)' cannot be decoded: \(error.message)")
+            }
+            pipeline = made
+            tally = .allocate(capacity: 1)
+            // One frame more than allowed tells that there is more.
+            let bytes = (Int(limit * Double(GStreamerDecoder.sampleRate)) + 1) * GStreamerDecoder.channels * 2
+            tally.initialize(to: shim_tally(bytes: 0, limit: gint64(bytes), pipeline: made.element))
+            if let samples = made.child("samples"), let pad = gst_element_get_static_pad(samples, "src") {
+                shim_count_bytes(pad, tally)
+                gst_object_unref(pad)
+            }
+            if let origin = made.child("source"), let place = source.path { shim_set_string(origin, "location", place) }
+            made.onMessage = { [weak self] in self?.received($0) }
+        }
+
+        deinit {
+            pipeline.close()
+            tally.deallocate()
+            close(output)
+            if input >= 0 { close(input) }
+        }
+
+        func start() { pipeline.setState(GST_STATE_PLAYING) }
+
+        private func received(_ message: UnsafeMutablePointer<GstMessage>) {
+            switch message.pointee.type {
+            case GST_MESSAGE_APPLICATION:
+                guard let structure = gst_message_get_structure(message),
+                    gst_structure_has_name(structure, "limit-reached") != 0
+                else { return }
+                onEnd?(
+                    .failure(.badParameter("'\(path)' is longer than \(Int(limit)) s; play it with a player")))
+            case GST_MESSAGE_ERROR:
+                onEnd?(.failure(.badParameter(Failure(message, item: path, missing: nil).message)))
+            case GST_MESSAGE_EOS: onEnd?(sample())
+            default: break
+            }
+        }
+
+        private func sample() -> Result<SoundSample, SessionError> {
+            let frame = GStreamerDecoder.channels * 2
+            let count = Int(shim_tally_bytes(tally)) / frame * frame
+            guard count > 0 else { return .failure(.badParameter("'\(path)' has no sound in it")) }
+            let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+                initialized = max(0, pread(output, buffer.baseAddress, count, 0))
+            }
+            return .success(
+                SoundSample(
+                    sampleRate: GStreamerDecoder.sampleRate, channels: GStreamerDecoder.channels, bytes: bytes))
+        }
+
+        private static func uri(_ path: String) -> String {
+            guard let raw = g_filename_to_uri(path, nil, nil) else { return path }
+            defer { g_free(raw) }
+            return String(cString: raw)
+        }
+    }
+}

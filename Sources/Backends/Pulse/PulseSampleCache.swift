@@ -1,0 +1,254 @@
+import CPulse
+public import EventLoop
+public import PluginAPI
+
+/// A ``SampleCache`` in PulseAudio's, or that of PipeWire's PulseAudio server.
+public final class PulseSampleCache: SampleCache {
+    public var onEnded: ((_ stream: UInt32, _ wasWhole: Bool) -> Void)?
+    public var onLost: (() -> Void)?
+
+    private let loop: EventLoop
+    private let name: String
+    private let server: String?
+    private var context: OpaquePointer?
+    private var isReady = false
+    /// What was asked for before the server was there.
+    private var waiting: [(SessionError?) -> Void] = []
+    private var playing: Set<UInt32> = []
+    private var stopped: Set<UInt32> = []
+
+    /// - Parameters:
+    ///   - name: the client's at the server; a person reads it in a mixer.
+    ///   - server: as for PULSE_SERVER; nil for the usual one.
+    public init(loop: EventLoop, name: String, server: String? = nil) {
+        self.loop = loop
+        self.name = name
+        self.server = server
+    }
+
+    deinit { disconnect() }
+
+    // MARK: SampleCache
+
+    public func upload(
+        _ sample: SoundSample, as name: String, _ reply: @escaping (Result<Void, SessionError>) -> Void
+    ) {
+        connected { [unowned self] problem in
+            guard problem == nil, let context else { return reply(.failure(problem ?? Self.gone)) }
+            guard let upload = Upload(sample, as: name, on: context, reply) else {
+                return reply(.failure(Self.refused("cannot take '\(name)'", context)))
+            }
+            upload.start()
+        }
+    }
+
+    public func play(
+        _ name: String, gain: Double, _ reply: @escaping (Result<UInt32, SessionError>) -> Void
+    ) {
+        connected { [unowned self] problem in
+            guard problem == nil, let context else { return reply(.failure(problem ?? Self.gone)) }
+            let list = pa_proplist_new()
+            defer { pa_proplist_free(list) }
+            pa_proplist_sets(list, PA_PROP_MEDIA_ROLE, "event")
+            // Of a sample nobody set a volume for.
+            let volume = gain < 0 ? pa_sw_volume_from_dB(gain) : pa_volume_t.max
+            let answer = Unmanaged.passRetained(Answer(self, reply)).toOpaque()
+            let operation = pa_context_play_sample_with_proplist(
+                context, name, nil, volume, list,
+                { context, stream, answer in
+                    guard let answer else { return }
+                    Unmanaged<Answer>.fromOpaque(answer).takeRetainedValue().take(stream, context)
+                }, answer)
+            guard let operation else {
+                Unmanaged<Answer>.fromOpaque(answer).release()
+                return reply(.failure(Self.refused("cannot play '\(name)'", context)))
+            }
+            pa_operation_unref(operation)
+        }
+    }
+
+    public func stop(_ stream: UInt32) {
+        guard let context, isReady, playing.contains(stream) else { return }
+        stopped.insert(stream)
+        if let operation = pa_context_kill_sink_input(context, stream, nil, nil) { pa_operation_unref(operation) }
+    }
+
+    public func remove(_ name: String) {
+        guard let context, isReady else { return }
+        if let operation = pa_context_remove_sample(context, name, nil, nil) { pa_operation_unref(operation) }
+    }
+
+    // MARK: The connection
+
+    private func connected(_ body: @escaping (SessionError?) -> Void) {
+        if isReady { return body(nil) }
+        waiting.append(body)
+        guard context == nil else { return }
+        guard let made = pa_context_new(loop.api, name) else { return failed() }
+        context = made
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        pa_context_set_state_callback(
+            made,
+            { _, me in
+                guard let me else { return }
+                let cache = Unmanaged<PulseSampleCache>.fromOpaque(me).takeUnretainedValue()
+                withExtendedLifetime(cache) { cache.stateChanged() }
+            }, me)
+        pa_context_set_subscribe_callback(
+            made,
+            { _, event, index, me in
+                guard let me else { return }
+                let isRemoved =
+                    event.rawValue & PA_SUBSCRIPTION_EVENT_TYPE_MASK.rawValue == PA_SUBSCRIPTION_EVENT_REMOVE.rawValue
+                let cache = Unmanaged<PulseSampleCache>.fromOpaque(me).takeUnretainedValue()
+                if isRemoved { withExtendedLifetime(cache) { cache.ended(index) } }
+            }, me)
+        // Fails at once where nobody listens: told from the loop, as everything.
+        if pa_context_connect(made, server, PA_CONTEXT_NOAUTOSPAWN, nil) < 0 {
+            loop.later { [weak self] in if self?.context == made { self?.failed() } }
+        }
+    }
+
+    private func stateChanged() {
+        guard let context else { return }
+        switch pa_context_get_state(context) {
+        case PA_CONTEXT_READY:
+            isReady = true
+            if let operation = pa_context_subscribe(context, PA_SUBSCRIPTION_MASK_SINK_INPUT, nil, nil) {
+                pa_operation_unref(operation)
+            }
+            let bodies = waiting
+            waiting = []
+            for body in bodies { body(nil) }
+        case PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED:
+            // Not from inside the context's own callback.
+            loop.later { [weak self] in if self?.context == context { self?.failed() } }
+        default: break
+        }
+    }
+
+    private func failed() {
+        let wasReady = isReady
+        disconnect()
+        let bodies = waiting
+        waiting = []
+        for body in bodies { body(Self.gone) }
+        let lost = playing
+        (playing, stopped) = ([], [])
+        if wasReady { onLost?() }
+        for stream in lost { onEnded?(stream, false) }
+    }
+
+    private func disconnect() {
+        isReady = false
+        guard let context else { return }
+        self.context = nil
+        pa_context_set_state_callback(context, nil, nil)
+        pa_context_set_subscribe_callback(context, nil, nil)
+        pa_context_disconnect(context)
+        pa_context_unref(context)
+    }
+
+    private func ended(_ stream: UInt32) {
+        guard playing.remove(stream) != nil else { return }
+        onEnded?(stream, stopped.remove(stream) == nil)
+    }
+
+    private static let gone = SessionError(.mediaServicesFailed, "there is no sound server")
+
+    private static func refused(_ what: String, _ context: OpaquePointer?) -> SessionError {
+        let reason = context.flatMap { pa_strerror(pa_context_errno($0)) }.map { String(cString: $0) } ?? "no reason"
+        return SessionError(.mediaServicesFailed, "the sound server \(what): \(reason)")
+    }
+
+    /// What waits for the number of the stream that plays a sample.
+    private final class Answer {
+        private weak var cache: PulseSampleCache?
+        private let reply: (Result<UInt32, SessionError>) -> Void
+
+        init(_ cache: PulseSampleCache, _ reply: @escaping (Result<UInt32, SessionError>) -> Void) {
+            self.cache = cache
+            self.reply = reply
+        }
+
+        func take(_ stream: UInt32, _ context: OpaquePointer?) {
+            // PA_INVALID_INDEX.
+            guard stream != .max, let cache else {
+                return reply(.failure(PulseSampleCache.refused("cannot play it", context)))
+            }
+            cache.playing.insert(stream)
+            reply(.success(stream))
+        }
+    }
+
+    /// One sample on its way (`pa_stream_connect_upload`). Lives until the server has it.
+    private final class Upload {
+        private let stream: OpaquePointer
+        private let context: OpaquePointer
+        private let bytes: [UInt8]
+        private var sent = 0
+        private var reply: ((Result<Void, SessionError>) -> Void)?
+
+        init?(
+            _ sample: SoundSample, as name: String, on context: OpaquePointer,
+            _ reply: @escaping (Result<Void, SessionError>) -> Void
+        ) {
+            var spec = pa_sample_spec(
+                format: PA_SAMPLE_S16LE, rate: UInt32(clamping: sample.sampleRate),
+                channels: UInt8(clamping: sample.channels))
+            guard let stream = pa_stream_new(context, name, &spec, nil) else { return nil }
+            self.stream = stream
+            self.context = context
+            self.reply = reply
+            bytes = sample.bytes
+        }
+
+        deinit { pa_stream_unref(stream) }
+
+        func start() {
+            // Released with the answer.
+            let me = Unmanaged.passRetained(self).toOpaque()
+            pa_stream_set_state_callback(
+                stream,
+                { _, me in
+                    guard let me else { return }
+                    Unmanaged<Upload>.fromOpaque(me).takeUnretainedValue().stateChanged()
+                }, me)
+            pa_stream_set_write_callback(
+                stream,
+                { _, room, me in
+                    guard let me else { return }
+                    Unmanaged<Upload>.fromOpaque(me).takeUnretainedValue().write(room)
+                }, me)
+            if pa_stream_connect_upload(stream, bytes.count) < 0 { finish(false) }
+        }
+
+        private func stateChanged() {
+            switch pa_stream_get_state(stream) {
+            case PA_STREAM_TERMINATED: finish(sent == bytes.count)
+            case PA_STREAM_FAILED: finish(false)
+            default: break
+            }
+        }
+
+        private func write(_ room: Int) {
+            let count = min(room, bytes.count - sent)
+            guard count > 0 else { return }
+            let status = bytes[sent..<sent + count].withUnsafeBytes {
+                pa_stream_write(stream, $0.baseAddress, count, nil, 0, PA_SEEK_RELATIVE)
+            }
+            guard status == 0 else { return finish(false) }
+            sent += count
+            if sent == bytes.count { pa_stream_finish_upload(stream) }
+        }
+
+        private func finish(_ success: Bool) {
+            guard let reply else { return }
+            self.reply = nil
+            pa_stream_set_state_callback(stream, nil, nil)
+            pa_stream_set_write_callback(stream, nil, nil)
+            reply(success ? .success(()) : .failure(PulseSampleCache.refused("cannot take a sample", context)))
+            Unmanaged.passUnretained(self).release()
+        }
+    }
+}

@@ -1,0 +1,206 @@
+public import DBus
+public import EventLoop
+public import PluginAPI
+import SessionBus
+
+/// Short sounds as the session service knows them: loaded once to a number, played with the least latency, mixed with
+/// whatever else is heard (System Sound Services), on the bus as `org.sessiond1.SoundEffects`.
+///
+/// The session, ambient as a rule, is active while one plays. An interruption ends what plays; under the silent switch
+/// nothing is heard and everything is over at once.
+public final class SoundEffectsPlugin: Plugin {
+    public typealias Reply<Success> = (Result<Success, Failure>) -> Void
+
+    /// Seconds an effect may last.
+    public static let longest = 30.0
+    private static let limits = (loaded: 256, playing: 64)
+    /// How long the session stays active after the last one, in seconds: effects come in bursts.
+    private static let lullTime = 0.5
+
+    public let session: AudioSessionClient
+    let connection: Connection
+    private let decoder: any SoundDecoder
+    private let cache: any SampleCache
+    /// Told after the signal went out: the effect, the playing, and whether it was heard whole.
+    public var onCompleted: ((_ effect: UInt32, _ playing: UInt32, _ wasWhole: Bool) -> Void)?
+
+    private struct Effect {
+        let path: String
+        let duration: Double
+        var isCached: Bool
+    }
+    private var effects: [UInt32: Effect] = [:]
+    private var lastEffect: UInt32 = 0
+    /// What plays, by the server's number for it.
+    private var playing: [UInt32: (effect: UInt32, number: UInt32)] = [:]
+    private var lastPlaying: UInt32 = 0
+    /// Orders the server has not answered.
+    private var pending = 0
+    private let loop: EventLoop
+    private lazy var lull = Timer(on: loop) { [unowned self] in if isIdle { session.deactivate(notifyOthers: true) } }
+    private var announcements: [Announcement<SoundEffectsPlugin>] = []
+
+    /// Exports the object and asks the daemon for the session. The connection's objects keep it alive.
+    public init(
+        decoder: any SoundDecoder, cache: any SampleCache, _ description: AudioSessionClient.Description,
+        on connection: Connection, _ loop: EventLoop
+    ) {
+        (self.decoder, self.cache, self.connection, self.loop) = (decoder, cache, connection, loop)
+        session = AudioSessionClient(description, on: connection) { _ in }
+        session.onEvent = { [unowned self] event in heard(event) }
+        cache.onEnded = { [unowned self] stream, wasWhole in ended(stream, wasWhole) }
+        cache.onLost = { [unowned self] in for id in effects.keys { effects[id]?.isCached = false } }
+        announcements = export()
+    }
+
+    private var isIdle: Bool { playing.isEmpty && pending == 0 }
+    var loadedCount: Int { effects.count }
+    var playingCount: Int { playing.count }
+
+    private func changed() { for announcement in announcements { announcement.update(self) } }
+
+    // MARK: Orders
+
+    /// Decodes a file of at most ``longest`` seconds and puts it into the server's cache; its number and its seconds.
+    public func load(path: String, _ reply: @escaping Reply<(effect: UInt32, duration: Double)>) {
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+            return reply(.failure(Failure(.badParameter("'path' must be absolute, not \(quoted(path))"))))
+        }
+        guard effects.count < Self.limits.loaded else {
+            return reply(
+                .failure(Failure(SessionError(.resourceNotAvailable, "there are \(effects.count) effects already"))))
+        }
+        lastEffect += 1
+        let id = lastEffect
+        fetch(id, path) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let failure): reply(.failure(failure))
+            case .success(let duration):
+                effects[id] = Effect(path: path, duration: duration, isCached: true)
+                changed()
+                reply(.success((id, duration)))
+            }
+        }
+    }
+
+    public func unload(_ effect: UInt32) throws(Failure) {
+        guard effects.removeValue(forKey: effect) != nil else { throw Self.unknown(effect) }
+        for (stream, what) in playing where what.effect == effect { cache.stop(stream) }
+        cache.remove(name(effect))
+        changed()
+    }
+
+    /// Plays it once; the number that ``onCompleted`` tells the end by. The same one may play many times at once.
+    public func play(_ effect: UInt32, _ reply: @escaping Reply<UInt32>) {
+        guard let known = effects[effect] else { return reply(.failure(Self.unknown(effect))) }
+        guard playing.count + pending < Self.limits.playing else {
+            return reply(.failure(Failure(SessionError(.resourceNotAvailable, "\(playing.count) sounds play already"))))
+        }
+        pending += 1
+        // The server lost it with its own life.
+        guard known.isCached else {
+            return fetch(effect, known.path) { [weak self] result in
+                guard let self else { return }
+                switch result {
+                case .failure(let failure): settled(.failure(failure), reply)
+                case .success:
+                    effects[effect]?.isCached = true
+                    activateAndPlay(effect, reply)
+                }
+            }
+        }
+        activateAndPlay(effect, reply)
+    }
+
+    /// Silences one that plays.
+    public func stop(_ number: UInt32) {
+        for (stream, what) in playing where what.number == number { cache.stop(stream) }
+    }
+
+    public func end(_ done: @escaping () -> Void) {
+        for stream in playing.keys { cache.stop(stream) }
+        for id in effects.keys { cache.remove(name(id)) }
+        session.close { [connection] _ in
+            connection.flush()
+            done()
+        }
+    }
+
+    private func fetch(_ effect: UInt32, _ path: String, _ reply: @escaping Reply<Double>) {
+        decoder.decode(path: path, limit: Self.longest) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let error): reply(.failure(Failure(error)))
+            case .success(let sample):
+                cache.upload(sample, as: name(effect)) { result in
+                    reply(result.map { sample.duration }.mapError { Failure($0) })
+                }
+            }
+        }
+    }
+
+    private func activateAndPlay(_ effect: UInt32, _ reply: @escaping Reply<UInt32>) {
+        if session.state == .active { return playNow(effect, reply) }
+        session.activate { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let failure): settled(.failure(failure), reply)
+            case .success: playNow(effect, reply)
+            }
+        }
+    }
+
+    private func playNow(_ effect: UInt32, _ reply: @escaping Reply<UInt32>) {
+        lastPlaying += 1
+        let number = lastPlaying
+        if session.isMuted {
+            settled(.success(number), reply)
+            return completed(effect, number, true)
+        }
+        cache.play(name(effect), gain: session.duckGain) { [weak self] result in
+            guard let self else { return }
+            if case .success(let stream) = result { playing[stream] = (effect, number) }
+            settled(result.map { _ in number }.mapError { Failure($0) }, reply)
+            // It came, and the interruption before it.
+            if case .success(let stream) = result, session.state == .interrupted { cache.stop(stream) }
+        }
+    }
+
+    private func settled(_ result: Result<UInt32, Failure>, _ reply: Reply<UInt32>) {
+        pending -= 1
+        reply(result)
+        changed()
+        if isIdle { lull.arm(after: Self.lullTime) }
+    }
+
+    // MARK: What is told
+
+    private func heard(_ event: AudioSessionClient.Event) {
+        switch event {
+        case .session(.interruptionBegan), .session(.mutedChanged(true)):
+            for stream in playing.keys { cache.stop(stream) }
+        // An effect whose time is over is not made up for.
+        case .session, .servicesLost, .servicesReset, .daemonLost, .registered, .refused: break
+        }
+    }
+
+    private func ended(_ stream: UInt32, _ wasWhole: Bool) {
+        guard let what = playing.removeValue(forKey: stream) else { return }
+        completed(what.effect, what.number, wasWhole)
+        changed()
+        if isIdle { lull.arm(after: Self.lullTime) }
+    }
+
+    private func completed(_ effect: UInt32, _ number: UInt32, _ wasWhole: Bool) {
+        emit("Completed", [.uint32(effect), .uint32(number), .bool(wasWhole)])
+        onCompleted?(effect, number, wasWhole)
+    }
+
+    /// The cache is everybody's at that server.
+    private func name(_ effect: UInt32) -> String { "sessiond-effects-\(PluginHost.processID)-\(effect)" }
+
+    private static func unknown(_ effect: UInt32) -> Failure {
+        Failure(.badParameter("there is no effect \(effect): load it first"))
+    }
+}
