@@ -25,6 +25,8 @@ public final class PluginHost {
     /// - Parameter endsWithParent: whether the program ends (as at SIGTERM) with the one that started it.
     public init(endsWithParent: Bool = false) throws(Failure) {
         signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow any more is an error like a full disk, not the end.
+        signal(SIGXFSZ, SIG_IGN)
         connection = try Connection(.session, loop: loop)
         self.endsWithParent = endsWithParent
     }

@@ -1,4 +1,5 @@
 import DBus
+import EventLoop
 import PluginAPI
 import SessionBus
 
@@ -51,6 +52,14 @@ extension RecorderPlugin {
                 .init("Record", "") { recorder, call in recorder.record { call.answer($0) } },
                 .init("RecordFor", "d") { recorder, call in
                     recorder.record(for: call.arguments[0].doubleValue ?? .nan) { call.answer($0) }
+                },
+                .init("RecordAt", "d") { recorder, call in
+                    let time = call.arguments[0].doubleValue ?? .nan
+                    guard time >= 0, time < 1e10 else {
+                        return call.fail(
+                            Failure(.badParameter("a time is seconds of the monotonic clock, not \(time)")))
+                    }
+                    recorder.record(at: MonotonicClock.microseconds(time)) { call.answer($0) }
                 },
                 .init("Pause", "") { recorder, call in
                     recorder.pause()

@@ -1,4 +1,5 @@
 public import DBus
+import EventLoop
 public import PluginAPI
 import SessionBus
 
@@ -34,6 +35,9 @@ public final class RecorderPlugin: Plugin {
     private var isPreparing = false
     /// Where a recording of a given length ends, in seconds of the take.
     private var limit: Double?
+    /// When it is to begin, granted already, and for how long (`MonotonicClock`).
+    private var start: (time: UInt64, seconds: Double?)?
+    private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
@@ -107,8 +111,11 @@ public final class RecorderPlugin: Plugin {
     }
 
     /// Asks for the sound, then records, appending after a pause; fails with the daemon's refusal.
-    /// - Parameter seconds: how much more to record; nil for no end.
-    public func record(for seconds: Double? = nil, _ reply: @escaping Reply) {
+    /// - Parameters:
+    ///   - start: when to begin, of `MonotonicClock`; nil or past: at once. The sound is asked for at once all the same.
+    ///   - seconds: how much more to record; nil for no end.
+    ///   - reply: called when it may record, or may not.
+    public func record(at start: UInt64? = nil, for seconds: Double? = nil, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkHasInput(.cannotStartRecording)
             if let seconds, !(seconds > 0 && seconds < 1e9) {
@@ -125,8 +132,20 @@ public final class RecorderPlugin: Plugin {
         let mine = orders
         session.activate { [weak self] result in
             guard let self else { return }
+            if let start, start > MonotonicClock.now(), case .success = result, mine == orders {
+                interruption = nil
+                self.start = (start, seconds)
+                starter.arm(at: start)
+                return reply(.success(()))
+            }
             reply(changing { self.answered(result, to: mine, for: seconds) })
         }
+    }
+
+    private func startNow() {
+        guard let start else { return }
+        self.start = nil
+        if case .failure(let failure) = changing({ begin(for: start.seconds) }) { failed(failure.message) }
     }
 
     public func pause() {
@@ -180,6 +199,8 @@ public final class RecorderPlugin: Plugin {
     private func order(sound: Bool) {
         orders &+= 1
         wantsSound = sound
+        start = nil
+        starter.disarm()
     }
 
     private func checkHasInput(_ code: SessionError.Code) throws(SessionError) {
@@ -270,7 +291,10 @@ public final class RecorderPlugin: Plugin {
     private func heard(_ event: SessionEvent) {
         switch event {
         case .interruptionBegan(let reason, _, _, _):
-            let wasRecording = engine.state == .recording
+            // What had not begun yet begins when it may.
+            let wasRecording = engine.state == .recording || start != nil
+            start = nil
+            starter.disarm()
             engine.pause()
             // Nothing ends by itself what a device that was taken away began: that is a pause.
             interruption = reason == .routeDisconnected ? nil : Interruption(resumes: wasRecording)

@@ -114,6 +114,64 @@ import Testing
         #expect(try seconds(studio.file) > 0.2)
     }
 
+    @Test(arguments: ["wav", "flac", "ogg", "mp3", "m4a"]) func diskIsFull_isToldAndWhatIsThereIsKept(
+        ending: String
+    ) throws {
+        let studio = try Studio()
+        let file = studio.stage.media.path + "/take." + ending
+        // The limit of a file's size stands for the disk's: what the program sees differs in the error's number alone.
+        let limit = ["wav": 150_000, "flac": 60_000, "ogg": 8_000, "mp3": 16_000, "m4a": 16_000][ending] ?? 0
+        let child = try studio.stage.program("sessiond-recorder")
+        let recorder = try PluginProgram(
+            child, "org.sessiond1.Recorder.instance\(child.processID)", ObjectPath.recorder, BusName.recorder,
+            studio.stage.daemon)
+        try Child.run("prlimit", ["--fsize=\(limit)", "--pid=\(child.processID)"])
+        #expect(recorder.call("Prepare", [.string(file), .properties([])]) == nil)
+        #expect(recorder.call("Record") == nil)
+        #expect(eventually(timeout: 20) { recorder.signals.count == 1 })
+        #expect(recorder.signals.first?.hasPrefix("Failed ") == true, "\(recorder.signals)")
+        #expect(recorder.state == "failed")
+        #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
+        let decoded = try Child.run(
+            "ffprobe",
+            ["-v", "quiet", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of", "csv=p=0", file])
+        #expect((Int(decoded.split(separator: "\n").first ?? "") ?? 0) > 5, "\(ending): \(decoded)")
+        // It serves on.
+        #expect(recorder.call("Delete") == nil || FileManager.default.fileExists(atPath: file))
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
+    }
+
+    @Test func unwritablePlace_isRefusedByName() throws {
+        let studio = try Studio()
+        let recorder = try studio.stage.recorder()
+        for place in ["/proc/take.wav", "/sys/take.wav", studio.stage.media.path + "/no/take.wav"] {
+            let error = recorder.call("Prepare", [.string(place), .properties([])])
+            #expect(error == "org.sessiond1.Error.CannotStartRecording", "\(place)")
+        }
+        #expect(recorder.state == "idle")
+    }
+
+    @Test func recordAt_beginsThen() throws {
+        let studio = try Studio()
+        let recorder = try studio.stage.recorder()
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
+        #expect(recorder.call("RecordAt", [.double(.nan)]) == "org.sessiond1.Error.BadParameter")
+        let start = monotonicNow() + 0.6
+        #expect(recorder.call("RecordAt", [.double(start)]) == nil)
+        #expect(try studio.stage.sessionState(of: recorder) == "active")
+        #expect(recorder.state == "idle" || monotonicNow() >= start)
+        #expect(recorder.comes(to: "recording"))
+        #expect(monotonicNow() >= start)
+        #expect(eventually { recorder.position > 0.2 })
+        #expect(recorder.call("Stop") == nil)
+        #expect(eventually { recorder.signals == ["Finished true"] })
+        // Stopped before its time, it never begins.
+        #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
+        #expect(recorder.call("RecordAt", [.double(monotonicNow() + 0.3)]) == nil)
+        #expect(recorder.call("Stop") == nil)
+        #expect(try studio.stage.sessionState(of: recorder) == "inactive")
+    }
+
     @Test func chosenInput_isRecordedFrom() throws {
         let studio = try Studio()
         try studio.stage.pulse.addSink("cellar")

@@ -19,6 +19,7 @@ final class Take {
 
     private let path: String
     private let encoding: Encoding
+    private let loop: EventLoop
     private let pipeline: Pipeline
     private let source: UnsafeMutablePointer<GstElement>
     private let splice: Splice
@@ -27,6 +28,11 @@ final class Take {
     private var wave: WaveFile?
     private var meter = Meter()
     private var headerTimer: Timer?
+    /// What ended it early, while the encoder still writes what it holds back.
+    private var failure: String?
+    private var flushTimer: Timer?
+    /// How long it may take for that, in seconds.
+    private static let flushTime = 1.0
     private var isPaused = false
     /// The file's samples when the paused source was last looked after.
     private var bytesSeen = -1
@@ -43,6 +49,7 @@ final class Take {
     ) throws(SessionError) {
         self.path = path
         self.encoding = encoding
+        self.loop = loop
         let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
         guard descriptor >= 0 else { throw Take.refused(path) }
         var status = stat()
@@ -99,6 +106,7 @@ final class Take {
     func close() {
         onEvent = nil
         headerTimer?.disarm()
+        flushTimer?.disarm()
         pipeline.close()
         wave?.settle()
     }
@@ -184,9 +192,8 @@ final class Take {
 
     private func received(_ message: UnsafeMutablePointer<GstMessage>) {
         switch message.pointee.type {
-        case GST_MESSAGE_EOS: onEvent?(.ended)
-        case GST_MESSAGE_ERROR:
-            onEvent?(.failed(Failure(message, item: path, missing: nil).message))
+        case GST_MESSAGE_EOS: onEvent?(failure.map { .failed($0) } ?? .ended)
+        case GST_MESSAGE_ERROR: failed(message)
         case GST_MESSAGE_APPLICATION:
             guard let structure = gst_message_get_structure(message) else { return }
             if gst_structure_has_name(structure, "limit-reached") != 0 {
@@ -197,6 +204,18 @@ final class Take {
         case GST_MESSAGE_ELEMENT: meter.take(message)
         default: break
         }
+    }
+
+    /// The source went, or the disk is full. What is in the encoder goes to the file first, where it can.
+    private func failed(_ message: UnsafeMutablePointer<GstMessage>) {
+        guard failure == nil else { return }
+        let reason = Failure(message, item: path, missing: nil).message
+        let origin = message.pointee.src.map { String(cString: $0.pointee.name) }
+        guard origin != "file", !encoding.encoder.isEmpty else { return onEvent?(.failed(reason)) ?? () }
+        failure = reason
+        flushTimer = Timer(on: loop) { [weak self] in self?.onEvent?(.failed(reason)) }
+        flushTimer?.arm(after: Take.flushTime)
+        gst_element_send_event(source, gst_event_new_eos())
     }
 
     private static func refused(_ path: String) -> SessionError {
