@@ -48,6 +48,14 @@ public protocol AudioBackend: AnyObject {
     /// Mutes or unmutes one stream at the server. The caller undoes it: the server remembers a mute.
     func setMuted(_ muted: Bool, stream id: AudioStream.ID, completion: @escaping Completion)
 
+    /// Whether what plays when the route's output goes is held rather than heard elsewhere, from the very first sample
+    /// where the server can be prepared for it (``AudioSnapshot/isOutputHeld``), until ``releaseOutput()``.
+    var guardsOutput: Bool { get set }
+    /// Takes away all that ``guardsOutput`` put into the server, and lets go what is held.
+    func removeGuard(completion: @escaping Completion)
+    /// Lets what is held go on where the route goes now; nothing where nothing is.
+    func releaseOutput()
+
     /// Called once, from the loop, never before the request returned.
     typealias Completion = (Result<Void, SessionError>) -> Void
 }
@@ -65,6 +73,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// In the server's order: oldest first, playing before recording.
     public var streams: [AudioStream] = []
     public var isInputMuted = false
+    /// The route's output went while ``AudioBackend/guardsOutput``: what played there is heard nowhere.
+    public var isOutputHeld = false
     /// 0…1, more where the server amplifies.
     public var outputVolume = 1.0
     /// In seconds: what the server set the route's devices to; 0 where unknown.

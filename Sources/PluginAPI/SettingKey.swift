@@ -74,6 +74,15 @@ public struct SettingKey: Sendable {
             get: { settings in settings.roles.sorted { $0.key < $1.key }.map { ($0.key, $0.value.words) } }),
 
         switched(
+            "routes", "unplug", \.routes.unplug,
+            "Whether the now-playing session is paused when its output goes, and its sound kept from every other output."
+        ),
+        real(
+            "routes", "replug", \.routes.replug, 0...86_400, "s",
+            "How long after its output went a session that was paused by it is offered to resume when that output "
+                + "comes back. 0: never."),
+
+        switched(
             "mpris", "pause", \.mpris.pause,
             "Whether players that are interrupted are paused and resumed through MPRIS."),
         switched(

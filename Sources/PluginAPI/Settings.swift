@@ -9,6 +9,7 @@ public struct Settings: Sendable, Hashable {
     public var adoption = Adoption()
     /// What a stream's `media.role` makes of it, by the role in lower case; compare roles without regard to case.
     public var roles: [String: Role] = Role.defaults
+    public var routes = Routes()
     public var mpris = MPRIS()
     public var privileges = Privileges()
     public var limits = Limits()
@@ -60,6 +61,14 @@ public struct Settings: Sendable, Hashable {
             self.configuration = configuration
             self.sessionClass = sessionClass
         }
+    }
+
+    /// What happens when a device goes and comes.
+    public struct Routes: Sendable, Hashable {
+        /// Pause the now-playing session when its output goes, and keep its sound from every other one.
+        public var unplug = true
+        /// Seconds within which an output that comes back offers to resume what its going paused; 0: never.
+        public var replug = 30.0
     }
 
     public struct MPRIS: Sendable, Hashable {

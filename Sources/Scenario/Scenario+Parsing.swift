@@ -286,11 +286,13 @@ struct Parser {
             case "gain": settings.duckGain = try token.number(-200...0)
             case "sessions": settings.maxSessions = Int(try token.count(1...UInt64(Int32.max)))
             case "sessions-per-client": settings.maxSessionsPerClient = Int(try token.count(1...UInt64(Int32.max)))
+            case "unplug": settings.pausesOnUnplug = try token.isOn()
+            case "replug": settings.replug = try token.number(0...1e9)
             default:
                 throw LineError(
                     token,
-                    "unknown setting \(quoted(token.word)); use grace=, max-age=, gain=, sessions= or "
-                        + "sessions-per-client=")
+                    "unknown setting \(quoted(token.word)); use grace=, max-age=, gain=, sessions=, "
+                        + "sessions-per-client=, unplug= or replug=")
             }
         }
         return settings

@@ -114,7 +114,8 @@ public struct Transcript: Sendable {
 
     private func describe(_ settings: Arbiter.Settings) -> String {
         "grace=\(settings.grace) max-age=\(settings.maxAge) gain=\(settings.duckGain) sessions=\(settings.maxSessions) "
-            + "sessions-per-client=\(settings.maxSessionsPerClient)"
+            + "sessions-per-client=\(settings.maxSessionsPerClient) "
+            + "unplug=\(settings.pausesOnUnplug ? "on" : "off") replug=\(settings.replug)"
     }
 
     private func describe(_ sounding: Sounding?) -> String {

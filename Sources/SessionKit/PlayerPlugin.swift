@@ -45,6 +45,8 @@ public final class PlayerPlugin: Plugin {
         var start: UInt64?
     }
     var interruption: Interruption?
+    /// It was paused because its output went, and nobody touched it since: where that comes back, so does the sound.
+    private var resumesOnReplug = false
     /// Counts the orders to play, pause or stop: an answer to an older one than the last does nothing.
     private var orders: UInt64 = 0
     var wantsSound = false
@@ -243,6 +245,7 @@ public final class PlayerPlugin: Plugin {
     func order(sound: Bool) {
         orders &+= 1
         wantsSound = sound
+        resumesOnReplug = false
         start = nil
         starter.disarm()
     }
@@ -343,7 +346,8 @@ public final class PlayerPlugin: Plugin {
             engine.pause()
             lull.disarm()
             starter.disarm()
-            // Nothing ends by itself what a device that was taken away began: that is a pause.
+            // Nothing ends by itself what a device that was taken away began: that is a pause, until it is back.
+            if reason == .routeDisconnected, wasPlaying { resumesOnReplug = true }
             interruption =
                 reason == .routeDisconnected ? nil : Interruption(resumes: wasPlaying, start: start)
             start = nil
@@ -359,7 +363,7 @@ public final class PlayerPlugin: Plugin {
     }
 
     private func interruptionEnded(_ shouldResume: Bool) {
-        guard let was = interruption else { return }
+        guard let was = interruption ?? (resumesOnReplug ? Interruption(resumes: true) : nil) else { return }
         guard shouldResume, was.resumes, !hasFailed else {
             interruption = nil
             // Those who wait behind it need not wait for the claim to run out.
@@ -385,6 +389,7 @@ public final class PlayerPlugin: Plugin {
         guard engine.state == .playing || start != nil else { return }
         order(sound: false)
         engine.pause()
+        resumesOnReplug = true
         // The daemon interrupts the session that is now playing, which keeps its claim; others it leaves to themselves.
         let mixes = session.description.options.contains(.mixWithOthers) || session.description.category == .ambient
         if mixes { giveBack(notifyOthers: false) }

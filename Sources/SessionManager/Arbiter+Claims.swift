@@ -115,7 +115,7 @@ extension Arbiter {
     }
 
     /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
-    private mutating func end(
+    mutating func end(
         _ released: [Int], by leaver: Leaver?, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
         var released = released

@@ -206,7 +206,10 @@ extension Arbiter {
         case .default: "by \(label(interruption.by, interruption.byName))"
         case .appWasSuspended: "paused: its program was suspended"
         case .builtInMicMuted: "paused: the microphone is muted"
-        case .routeDisconnected: "paused: the output it played on was disconnected"
+        case .routeDisconnected:
+            interruption.byName.isEmpty
+                ? "paused: the output it played on was disconnected"
+                : "paused: \(plain(interruption.byName)), which it played on, was disconnected"
         }
     }
 

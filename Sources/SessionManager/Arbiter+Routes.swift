@@ -61,6 +61,7 @@ extension Arbiter {
         tellRoutes(since: before)
         tellLacks(since: before, &effects)
         if reason == .oldDeviceUnavailable { pauseAfterUnplug(old.route.outputs, at: now, &effects) }
+        if reason == .newDeviceAvailable { offerAfterReplug(old.route.outputs, at: now, &effects) }
     }
 
     /// Whether a port that has just come is going to be the route: that is told when it is, as one change and not two.
@@ -173,11 +174,46 @@ extension Arbiter {
 
     private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout Effects) {
         guard let audio,
-            outputs.contains(where: { old in !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable } }),
-            let id = nowPlaying, let x = index(of: id), sessions[x].standing.isActive,
-            sessions[x].standing.preferences.interruptsOnRouteDisconnect
+            let gone = outputs.first(where: { old in
+                !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable }
+            }),
+            let x = pausedByUnplug
         else { return }
-        begin(x, .routeDisconnected, by: nil, "", at: now, rule: .route, &effects)
+        begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects)
+    }
+
+    /// Whose output went is told it may go on once the same one is back in time. Whoever touched it meanwhile, a person
+    /// through its program or another session, ended or extended that interruption, so it is not offered then.
+    private mutating func offerAfterReplug(_ before: [Port], at now: Instant, _ effects: inout Effects) {
+        guard settings.replug > 0, let audio else { return }
+        let back = Set(audio.route.outputs.map(\.name)).subtracting(before.map(\.name))
+        let offered = sessions.indices.filter { x in
+            guard let interruption = sessions[x].interruption, interruption.reason == .routeDisconnected else {
+                return false
+            }
+            return sessions[x].waitingFor.isEmpty && back.contains(interruption.byName)
+                && now <= interruption.since.advanced(bySeconds: settings.replug)
+        }
+        end(offered, by: nil, at: now, rule: .route, &effects)
+    }
+
+    /// Who is paused when its output goes (§7); nil: nobody.
+    private var pausedByUnplug: Int? {
+        guard settings.pausesOnUnplug, let id = nowPlaying, let x = index(of: id), sessions[x].standing.isActive,
+            sessions[x].standing.preferences.interruptsOnRouteDisconnect
+        else { return nil }
+        return x
+    }
+
+    /// Whether what plays must not go on elsewhere when the route's output goes. What is built in never does.
+    public var guardsOutput: Bool {
+        guard pausedByUnplug != nil, let output = audio?.route.outputs.first else { return false }
+        switch output.type {
+        case .speaker, .receiver: return false
+        case .lineIn, .microphoneBuiltIn, .microphoneWired, .lineOut, .headphones, .bluetoothA2DP, .hdmi, .airPlay,
+            .displayPort, .bluetoothHFP, .usbAudio, .carAudio, .virtual, .pci:
+            return true
+        }
     }
 
     private func requireServer() throws(SessionError) {

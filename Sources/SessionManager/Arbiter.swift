@@ -20,6 +20,10 @@ public struct Arbiter: Sendable {
         public var maxAge = 0.0
         /// Decibels, at most 0, by which a lowered session is lowered.
         public var duckGain = -12.0
+        /// Whether the now-playing session is paused when its output goes.
+        public var pausesOnUnplug = true
+        /// Seconds within which an output that comes back offers to resume what its going paused; 0: never.
+        public var replug = 30.0
         /// Sessions in all, and of one client.
         public var maxSessions = 1024
         public var maxSessionsPerClient = 32

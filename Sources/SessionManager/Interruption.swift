@@ -5,7 +5,7 @@ public struct Interruption: Sendable, Hashable {
     public var reason: InterruptionReason
     /// Who caused it; nil where no session did.
     public var by: SessionID?
-    /// That session's name, kept for when it has gone.
+    /// That session's name, kept for when it has gone; where a route was disconnected, the output's.
     public var byName: String
     public var since: Instant
     public var rule: Rule
@@ -33,6 +33,6 @@ public struct Interruption: Sendable, Hashable {
     /// Whether everyone who has left so far recommended to resume (R8).
     public var recommendsResume: Bool { spoiler == nil }
 
-    /// A disconnected route never comes back by itself.
+    /// A disconnected route does not come back because somebody else left.
     var endsByItself: Bool { reason != .routeDisconnected }
 }

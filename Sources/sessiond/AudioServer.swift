@@ -1,3 +1,4 @@
+import EventLoop
 import Logging
 import PluginAPI
 import SessionManager
@@ -21,13 +22,15 @@ final class AudioServer {
     private var sounding: Sounding?
     /// The server began or ceased to arbitrate by itself, or went.
     var onPoliciesChanged: (() -> Void)?
+    private let outputGuard: OutputGuard
 
-    init(_ backend: any AudioBackend, log: Logger, _ submit: @escaping (Event) -> Void) {
+    init(_ backend: any AudioBackend, on loop: EventLoop, log: Logger, _ submit: @escaping (Event) -> Void) {
         self.backend = backend
         self.log = log
         self.submit = submit
         keeper = RouteKeeper(backend, log: log)
         preferredInputs = PreferredInputs(backend, log: log)
+        outputGuard = OutputGuard(backend, on: loop)
     }
 
     var snapshot: AudioSnapshot { backend.snapshot }
@@ -69,6 +72,14 @@ final class AudioServer {
         processes[id] = process
         updateSounding()
     }
+
+    /// Prepares the server for what the sessions need, after every event.
+    func follow(_ arbiter: Arbiter) {
+        outputGuard.follow(arbiter, sounding: sounding?.sessions ?? [])
+    }
+
+    /// Takes back what was prepared, then does the rest.
+    func leave(_ done: @escaping () -> Void) { outputGuard.dismiss(done) }
 
     func sessionClosed(_ id: SessionID) {
         preferredInputs.prefer(nil, of: id)

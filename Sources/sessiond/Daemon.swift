@@ -71,7 +71,7 @@ final class Daemon {
         let pluginsObject = PluginsObject(plugins, on: connection.objects)
         self.pluginsObject = pluginsObject
         plugins.onStateChanged = { [unowned pluginsObject] in pluginsObject.stateChanged($0, $1, $2) }
-        audio = AudioServer(PulseBackend(on: loop), log: log) { [unowned self] event in submit(event) }
+        audio = AudioServer(PulseBackend(on: loop), on: loop, log: log) { [unowned self] event in submit(event) }
         audio?.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
         audio?.onLatencyChanged = { [unowned self] in
             tellActive(["IOBufferDuration", "OutputLatency", "InputLatency"])
@@ -105,6 +105,12 @@ final class Daemon {
         for session in arbiter.sessions where session.state == .active {
             records[session.id]?.object.propertiesChanged(properties)
         }
+    }
+
+    /// Ends the loop with that code, once the audio server is as it was.
+    func leave(_ code: Int32) {
+        guard let audio else { return loop.quit(code) }
+        audio.leave { [loop] in loop.quit(code) }
     }
 
     /// Leaves the bus and the audio server as it found them.
@@ -168,6 +174,7 @@ final class Daemon {
         }
         connection.batch { carryOut(decision) }
         if !decision.effects.isEmpty { audio?.followRoute(of: arbiter, after: decision.event) }
+        audio?.follow(arbiter)
         CrashPoint.pass("before-reply")
         if decision.isNoteworthy { players?.sessionsChanged() }
     }
@@ -309,6 +316,8 @@ extension Arbiter.Settings {
         grace = settings.interruption.grace
         maxAge = settings.interruption.maxAge
         duckGain = settings.ducking.gain
+        pausesOnUnplug = settings.routes.unplug
+        replug = settings.routes.replug
         maxSessions = settings.limits.sessions
         maxSessionsPerClient = settings.limits.sessionsPerClient
     }

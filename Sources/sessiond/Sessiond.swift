@@ -45,13 +45,13 @@ enum Sessiond {
         }
         let daemon = Daemon(
             settings, loop: loop, connection: connection, playerBus: arguments.isSystem ? nil : .session, log: log)
-        connection.onDisconnect = { [unowned loop] in
+        connection.onDisconnect = { [unowned daemon] in
             log.error("the bus is gone")
-            loop.quit(69)
+            daemon.leave(69)
         }
-        connection.onNameLost = { [unowned loop] name in
+        connection.onNameLost = { [unowned daemon] name in
             log.notice("\(name) was taken over by another sessiond")
-            loop.quit(0)
+            daemon.leave(0)
         }
         if let code = claimName(connection, arguments) { return code }
         CrashPoint.pass("name-taken")
@@ -89,7 +89,8 @@ enum Sessiond {
     private static func watchSignals(
         _ loop: EventLoop, _ daemon: Daemon, _ files: SettingsFiles, _ log: Logger
     ) -> [SignalWatch] {
-        let stops = [SIGTERM, SIGINT].map { signal in loop.watch(signal: signal) { [unowned loop] in loop.quit(0) } }
+        let stops = [SIGTERM, SIGINT].map { signal in loop.watch(signal: signal) { [unowned daemon] in daemon.leave(0) }
+        }
         let reload = loop.watch(signal: SIGHUP) { [unowned daemon] in
             do throws(SettingsError) {
                 daemon.reload(try files.read())

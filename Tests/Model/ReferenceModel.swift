@@ -31,6 +31,10 @@ struct ReferenceModel {
         let since: Instant
         let reason: InterruptionReason
         let by: SessionID?
+        /// What went has come back in time.
+        var isOffered = false
+        /// The names of the outputs that went, where that is the reason.
+        var gone: Set<String> = []
         /// Someone it waited for left without recommending to resume.
         var isSpoiled = false
     }
@@ -209,6 +213,7 @@ struct ReferenceModel {
             guard let old = audio else { break }
             audio = new
             if reason == .oldDeviceUnavailable { unplug(old.route.outputs, left: new.outputs) }
+            if reason == .newDeviceAvailable { replug(old.route.outputs, new.route.outputs) }
         case .servicesReset(let new): audio = new
         case .portsChanged(let new): if audio != nil { audio = new }
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
@@ -313,16 +318,39 @@ struct ReferenceModel {
 
     /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise.
     private mutating func unplug(_ used: [Port], left: [Port]) {
-        let isGone = used.contains { port in !left.contains { $0.uid == port.uid && $0.isAvailable } }
-        guard isGone else { return }
+        let gone = used.filter { port in !left.contains { $0.uid == port.uid && $0.isAvailable } }
+        guard !gone.isEmpty, settings.pausesOnUnplug else { return }
         guard let id = nowPlaying, let person = person(id), person.isPlaying else { return }
-        if person.preferences.interruptsOnRouteDisconnect { stop(id, .routeDisconnected, by: nil) }
+        guard person.preferences.interruptsOnRouteDisconnect else { return }
+        stop(id, .routeDisconnected, by: nil)
+        let place = people.firstIndex { $0.id == id }!
+        guard var stretch = people[place].stretch else { return }
+        stretch.gone = Set(gone.map(\.name))
+        people[place].status = .stopped(stretch)
+    }
+
+    /// §7: what went is the output again, soon enough, and nobody else is in the way.
+    private mutating func replug(_ before: [Port], _ now: [Port]) {
+        for place in people.indices {
+            guard var stretch = people[place].stretch, settings.replug > 0,
+                !edges.contains(where: { $0.waiter == people[place].id }),
+                self.now.microseconds - stretch.since.microseconds <= UInt64(settings.replug * 1_000_000)
+            else { continue }
+            let isBack = now.contains { port in
+                stretch.gone.contains(port.name) && !before.contains { $0.name == port.name }
+            }
+            guard isBack else { continue }
+            stretch.isOffered = true
+            people[place].status = .stopped(stretch)
+        }
     }
 
     /// R4, R5, R8, R10: who waits for nobody any more is told, last interrupted first, and has the grace time.
     private mutating func release() {
         let free = people.filter { person in
-            guard let stretch = person.stretch, stretch.reason != .routeDisconnected else { return false }
+            guard let stretch = person.stretch, stretch.reason != .routeDisconnected || stretch.isOffered else {
+                return false
+            }
             return !edges.contains { $0.waiter == person.id }
         }
         for person in free.sorted(by: { $0.stretch!.number > $1.stretch!.number }) {

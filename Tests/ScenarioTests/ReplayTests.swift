@@ -73,6 +73,8 @@ import Testing
             settings.maxAge = pick([0, 2.5])
             settings.duckGain = pick([-12, -20.5])
             settings.maxSessions = pick([1024, 6])
+            settings.pausesOnUnplug = settings.maxSessions == 6
+            settings.replug = settings.maxAge * 3
             return .settingsChanged(settings)
         case 36: return .overrideOutput(id, coin() ? .speaker : .none)
         case 37: return .setPreferredInput(id, uid: pick(["", "MicrophoneBuiltIn", "no such \" one"]))

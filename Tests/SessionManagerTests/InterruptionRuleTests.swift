@@ -367,6 +367,65 @@ import Testing
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, audio)).began == [music])
     }
 
+    @Test(arguments: [(10.0, true), (30.0, true), (30.1, false)])
+    func replug_inTime_offersToResume(_ seconds: Double, isOffered: Bool) {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let music = world.player("music")
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        world.pass(seconds)
+        let decision = world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged))
+        #expect(decision.ended == (isOffered ? [.resume(music)] : []))
+        #expect(world.state(music) == (isOffered ? .inactive : .interrupted))
+    }
+
+    @Test func replug_touchedMeanwhile_offersNothing() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (music, other) = (world.player("music"), world.create("other", .app, .music))
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        world.leave(music)
+        #expect(world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged)).ended.isEmpty)
+        world.activate(music)
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        world.activate(other)
+        // Another plays by now: it would be interrupted by a resume that nobody asked for.
+        #expect(world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged)).ended.isEmpty)
+    }
+
+    @Test func replug_anotherDevice_offersNothing() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        world.player("music")
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        let screen = Port(type: .hdmi, name: "Screen", uid: "screen", channels: 2)
+        let audio = Audio(
+            route: Route(inputs: [], outputs: [screen]), inputs: [], outputs: [Hardware.speaker, screen])
+        #expect(world.send(.routeChanged(.newDeviceAvailable, audio)).ended.isEmpty)
+    }
+
+    @Test func unplug_switchedOff_playsOn() {
+        var settings = Arbiter.Settings()
+        settings.pausesOnUnplug = false
+        var world = World(settings: settings)
+        world.send(.servicesReset(Hardware.plugged))
+        world.player("music")
+        #expect(!world.arbiter.guardsOutput)
+        #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began.isEmpty)
+    }
+
+    @Test func guardsOutput_whileNowPlayingPlaysOnWhatCanGo() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        #expect(!world.arbiter.guardsOutput)
+        let music = world.player("music")
+        #expect(world.arbiter.guardsOutput)
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        #expect(!world.arbiter.guardsOutput)
+        world.activate(music)
+        #expect(!world.arbiter.guardsOutput, "the speaker is built in")
+    }
+
     @Test func microphoneMuted_recordersAreInterrupted_andReleased() {
         var world = World()
         let talker = world.player("talker", .mixingVoice)

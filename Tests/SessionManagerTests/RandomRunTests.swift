@@ -89,6 +89,7 @@ struct RandomRun {
         // Odd numbers of microseconds, so that no event falls on the very edge.
         settings.grace = 3.000_001
         settings.maxAge = seed.isMultiple(of: 2) ? 20.000_003 : 0
+        settings.replug = [0, 10.000_007, 1_000_000][Int(seed % 3)]
         settings.maxSessions = 7
         settings.maxSessionsPerClient = 3
         self.settings = settings

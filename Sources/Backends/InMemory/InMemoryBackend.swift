@@ -16,6 +16,7 @@ public final class InMemoryBackend: AudioBackend {
     public var onOutputVolumeChanged: ((Double) -> Void)?
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
+    public var guardsOutput = false
 
     private let later: (@escaping () -> Void) -> Void
     private var picture = AudioSnapshot()
@@ -59,7 +60,10 @@ public final class InMemoryBackend: AudioBackend {
             $0.availableInputs.removeAll { $0.uid == uid }
             $0.availableOutputs.removeAll { $0.uid == uid }
             if $0.route.inputs.contains(where: { $0.uid == uid }) { $0.route.inputs = $0.availableInputs.suffix(1) }
-            if $0.route.outputs.contains(where: { $0.uid == uid }) { $0.route.outputs = $0.availableOutputs.suffix(1) }
+            if $0.route.outputs.contains(where: { $0.uid == uid }) {
+                $0.route.outputs = $0.availableOutputs.suffix(1)
+                $0.isOutputHeld = $0.isOutputHeld || guardsOutput
+            }
             for place in $0.streams.indices where $0.streams[place].portUID == uid {
                 let ports = $0.streams[place].direction == .record ? $0.route.inputs : $0.route.outputs
                 $0.streams[place].portUID = ports.first?.uid
@@ -174,6 +178,15 @@ public final class InMemoryBackend: AudioBackend {
             edit(id) { $0.isMuted = muted }
         }
     }
+
+    public func removeGuard(completion: @escaping Completion) {
+        request(completion, needs: { _ in .success(()) }) { [self] in
+            guardsOutput = false
+            change(.unknown) { $0.isOutputHeld = false }
+        }
+    }
+
+    public func releaseOutput() { later { [self] in change(.unknown) { $0.isOutputHeld = false } } }
 
     private var gone: SessionError { SessionError(.mediaServicesFailed, "no such stream") }
 

@@ -19,6 +19,7 @@ public final class PulseBackend: AudioBackend {
     public var onOutputVolumeChanged: ((Double) -> Void)?
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
+    public var guardsOutput = false { didSet { if guardsOutput != oldValue { keepGuard() } } }
 
     let loop: EventLoop
     private let server: String?
@@ -50,6 +51,13 @@ public final class PulseBackend: AudioBackend {
     var awaited: (input: String?, output: String?) = (nil, nil)
     /// The profiles of cards before we made them hands-free, by card.
     var profilesBefore: [String: String] = [:]
+
+    // What keeps sound from where it must not go.
+    /// Whether the guard is being made (true) or removed; nil: neither.
+    var awaitedGuard: Bool?
+    var isGuardRefused = false
+    /// The sink that was stopped because its port went.
+    var suspended: UInt32?
 
     private struct Item: Hashable {
         let facility: PulseConnection.Facility
@@ -100,6 +108,7 @@ public final class PulseBackend: AudioBackend {
         failures = 0
         watch = nil
         model = PulseModel()
+        (awaitedGuard, isGuardRefused, suspended) = (nil, false, nil)
         dirty = [:]
         outstanding = 0
         // Held until all questions are out: one that is refused at once must not end the round.
@@ -269,6 +278,7 @@ public final class PulseBackend: AudioBackend {
             if outstanding > 0 { return }
         }
         var current = model.snapshot(now: now)
+        current.isOutputHeld = model.isOnGuard || suspended != nil
         let previous = snapshot
         if !previous.isConnected {
             // Who comes to a running system finds the route as somebody wants it.
@@ -308,6 +318,8 @@ public final class PulseBackend: AudioBackend {
         chosen.0.map { model.prefer($0, isInput: false) }
         chosen.1.map { model.prefer($0, isInput: true) }
         if chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
+        if verdict?.reason == .oldDeviceUnavailable { suspendDevice(previous.route) }
+        current.isOutputHeld = model.isOnGuard || suspended != nil
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
         for port in current.route.inputs + current.route.outputs { requested[port.uid] = nil }
@@ -324,10 +336,13 @@ public final class PulseBackend: AudioBackend {
         }
         selectAwaited()
         if previous.policies != current.policies { onPoliciesChanged?() }
+        keepGuard()
     }
 
     private func tellFirst(_ current: AudioSnapshot) {
         snapshot = current
+        snapshot.isOutputHeld = model.isOnGuard
+        defer { keepGuard() }
         toldDevices = [model.output, model.input].compactMap { $0 }
         if isLost {
             isLost = false

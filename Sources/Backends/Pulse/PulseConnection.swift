@@ -190,6 +190,14 @@ final class PulseConnection {
         }
     }
 
+    /// Loads a module; succeeds once it is there.
+    func loadModule(_ name: String, _ arguments: String, end: @escaping (Bool) -> Void) {
+        ask(item: nil, end) { context, reply in
+            pa_context_load_module(
+                context, name, arguments, { _, index, reply in Reply.last(reply, success: index != noIndex) }, reply)
+        }
+    }
+
     /// Any request that the server answers with done or refused.
     func command(
         _ end: @escaping (Bool) -> Void,

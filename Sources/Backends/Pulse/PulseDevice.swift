@@ -22,6 +22,10 @@ struct PulseDevice: Hashable {
     let isNetwork: Bool
     /// A sink's monitor, or the dummy a server makes where it has no sink: nothing a route can go through.
     let isNoPort: Bool
+    /// Where goes what must not be heard elsewhere.
+    let isGuard: Bool
+    /// The module that made it; `noIndex` where none did.
+    let module: UInt32
     let isMuted: Bool
     let volume: Double
     let latency: Double
@@ -39,7 +43,9 @@ struct PulseDevice: Hashable {
         rate = info.sample_spec.rate
         card = info.card
         isNetwork = info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0
-        isNoPort = name == "auto_null"
+        isGuard = PulseGuard.isName(name)
+        isNoPort = name == "auto_null" || isGuard
+        module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
         latency = Double(info.configured_latency) / 1e6
@@ -63,7 +69,9 @@ struct PulseDevice: Hashable {
         rate = info.sample_spec.rate
         card = info.card
         isNetwork = info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0
+        isGuard = false
         isNoPort = info.monitor_of_sink != noIndex || name == "auto_null"
+        module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
         latency = Double(info.configured_latency) / 1e6

@@ -39,7 +39,14 @@ struct PulseModel {
         return result
     }
 
-    var output: PulseDevice? { sinks.values.first { $0.name == defaultSink } }
+    /// Where the route's output goes; while the guard is in its place, where it will go.
+    var output: PulseDevice? {
+        guard isOnGuard else { return sinks.values.first { $0.name == defaultSink } }
+        let newest = order.sorted(sinks.values.flatMap(\.available), isInput: false).last
+        return newest.flatMap { find($0.uid, isInput: false)?.device }
+    }
+    /// Whether the server has put the guard in the place of an output that went.
+    var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
     var input: PulseDevice? { sources.values.first { $0.name == defaultSource } }
 
     /// The device that has that port, and the port's own name ("" where the device has none).

@@ -118,7 +118,7 @@ extension PulseBackend {
         batch.close()
     }
 
-    private func connection(for batch: Batch) -> PulseConnection? {
+    func connection(for batch: Batch) -> PulseConnection? {
         if isReady, let connection { return connection }
         batch.fail(PulseBackend.away)
         return nil
@@ -141,7 +141,7 @@ extension PulseBackend {
     }
 
     /// The commands of one request: completed once, when all are answered or the connection is lost.
-    private final class Batch {
+    final class Batch {
         private weak var backend: PulseBackend?
         private let number: UInt64
         private var open = 1
