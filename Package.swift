@@ -56,6 +56,8 @@ let package = Package(
         room("SessionManager", ["PluginAPI"]),
         // What of them survives a restart, and the bytes it is kept in.
         room("State", ["SessionManager", "PluginAPI"]),
+        // Whose a stream is, and what is done to it.
+        room("Enforcement", ["PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
         room("Scenario", ["SessionManager", "PluginAPI"]),
 
@@ -83,8 +85,8 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "State", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop", "PluginAPI",
-                "MediaPlayers", "MediaControl",
+                "SessionManager", "State", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop",
+                "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
@@ -129,6 +131,7 @@ let package = Package(
         tests("PluginAPITests", ["PluginAPI"]),
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
+        tests("EnforcementTests", ["Enforcement", "InMemoryBackend", "PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),

@@ -47,6 +47,25 @@ public protocol AudioBackend: AnyObject {
     func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)
     /// Mutes or unmutes one stream at the server. The caller undoes it: the server remembers a mute.
     func setMuted(_ muted: Bool, stream id: AudioStream.ID, completion: @escaping Completion)
+    /// Sets one stream's volume, for each of its channels as ``AudioStream/volume`` has them. The caller undoes it: the
+    /// server remembers a volume.
+    func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion)
+    /// Stops a stream that plays where it is: silent, and nothing of it lost. Only where ``AudioSnapshot/canHold``. The
+    /// place it is held at is made when it is first needed.
+    func hold(_ id: AudioStream.ID, completion: @escaping Completion)
+    /// Lets a held stream go on, on the device of that name; nil, or one that went: where new streams go.
+    func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion)
+    /// Takes away the place where streams are held; whoever is still there is moved by the server.
+    func removeHold(completion: @escaping Completion)
+    /// What the server remembers of streams for the next of the same ``AudioStream/memoryName``; nil where it
+    /// remembers nothing, or does not say.
+    func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
+    /// Puts these in place of what the server remembers under their names, and forgets the others named.
+    func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
+    /// Whether ``onMemoryChanged`` is called.
+    var watchesMemory: Bool { get set }
+    /// What the server remembers of streams changed.
+    var onMemoryChanged: (() -> Void)? { get set }
 
     /// Whether what plays when the route's output goes is held rather than heard elsewhere, from the very first sample
     /// where the server can be prepared for it (``AudioSnapshot/isOutputHeld``), until ``releaseOutput()``.
@@ -80,6 +99,12 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// In seconds: what the server set the route's devices to; 0 where unknown.
     public var outputLatency = 0.0
     public var inputLatency = 0.0
+    /// The device where new streams go; nil where there is none.
+    public var defaultDevice: String?
+    /// Whether the server can hold streams (``AudioBackend/hold(_:completion:)``).
+    public var canHold = false
+    /// This run of the server: with a stream's number, that stream and no other.
+    public var instance: UInt32 = 0
 
     /// What the server silences or lowers by rules of its own.
     public var policies: Set<ServerPolicy> = []
@@ -123,10 +148,18 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     /// The server's properties of the names `application.*`, `media.*`, `pipewire.*`, `module-stream-restore.*`:
     /// what identifies a program beyond its process.
     public var properties: [String: String]
+    /// Per channel, ``fullVolume`` is as the program made it; empty where it cannot be set.
+    public var volume: [UInt32]
+    /// Stopped where it is (``AudioBackend/hold(_:completion:)``).
+    public var isHeld: Bool
+
+    /// PA_VOLUME_NORM.
+    public static let fullVolume: UInt32 = 65_536
 
     public init(
         id: ID, processID: UInt32? = nil, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
-        isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, properties: [String: String] = [:]
+        isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, properties: [String: String] = [:],
+        volume: [UInt32] = [], isHeld: Bool = false
     ) {
         self.id = id
         self.processID = processID
@@ -137,7 +170,13 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.deviceName = deviceName
         self.portUID = portUID
         self.properties = properties
+        self.volume = volume
+        self.isHeld = isHeld
     }
 
     public var direction: Direction { id.direction }
+    /// Under what the server remembers it; nil where it does not.
+    public var memoryName: String? { properties["module-stream-restore.id"] }
+    /// Whether anything of it can be heard, or is recorded.
+    public var isSounding: Bool { !isCorked && !isMuted && !isHeld }
 }

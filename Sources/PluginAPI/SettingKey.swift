@@ -10,6 +10,8 @@ public struct SettingKey: Sendable {
         case words([String])
         /// `any`, or a list of names.
         case holders
+        /// A list of names, possibly empty.
+        case names
         /// A category and, in any order, a mode, a class and options.
         case role
     }
@@ -54,15 +56,23 @@ public struct SettingKey: Sendable {
 
         word(
             "enforcement", "mode", \.enforcement.mode,
-            "What is done about a session that plays on after it was told to fall silent. off: nothing; "
-                + "cooperative: programs that never spoke to the daemon are left alone; full: both are muted."),
+            "What is done at the sound server. off: nothing; cooperative: a session that plays on after it was told to "
+                + "fall silent is silenced; full: programs that never spoke to the daemon are silenced and lowered, "
+                + "too."),
         real(
             "enforcement", "deadline", \.enforcement.deadline, 0...10, "s",
-            "How long a session that was told has to fall silent before it is muted."),
+            "How long a session that was told has to fall silent before it is silenced."),
 
         word(
             "adoption", "streams", \.adoption.streams,
-            "Whether streams of programs that never spoke to the daemon count as sessions: none, those of calls, all."),
+            "Whether streams of programs that never spoke to the daemon count as sessions. off: no; calls: they are "
+                + "silent during calls and alerts and lowered by prompts, but never interrupt each other; all: as if "
+                + "they had asked for it themselves, so that the newest interrupts the others."),
+        names(
+            "adoption", "never", \.adoption.never,
+            "Programs that are never taken for sessions, as with off: by application id or name, or by the path or "
+                + "file name of the executable, with ; between."),
+        names("adoption", "always", \.adoption.always, "Programs that are taken for full sessions, as with all."),
 
         SettingKey(
             section: "roles", key: "*", kind: .role,
@@ -141,6 +151,15 @@ public struct SettingKey: Sendable {
             section: section, key: key, kind: .words(Word.allCases.map(\.rawValue)), meaning: meaning,
             set: { settings, entry throws(KeyFileError) in settings[keyPath: path] = try entry.word() },
             get: { [(key, $0[keyPath: path].rawValue)] })
+    }
+
+    private static func names(
+        _ section: String, _ key: String, _ path: Path<[String]>, _ meaning: String
+    ) -> SettingKey {
+        SettingKey(
+            section: section, key: key, kind: .names, meaning: meaning,
+            set: { settings, entry throws(KeyFileError) in settings[keyPath: path] = try entry.list() },
+            get: { [(key, $0[keyPath: path].joined(separator: "; "))] })
     }
 
     private static func holders(

@@ -50,6 +50,10 @@ public struct Settings: Sendable, Hashable {
             case off, calls, all
         }
         public var streams = Streams.calls
+        /// Programs that are left alone, and such that are full sessions, whatever `streams` says: by application id,
+        /// application name, or the executable's path or file name.
+        public var never: [String] = []
+        public var always: [String] = []
     }
 
     /// The session an adopted stream of a role stands for.

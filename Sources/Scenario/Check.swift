@@ -122,7 +122,8 @@ extension Effect {
         switch self {
         case .created(let id), .activated(let id), .deactivated(let id), .closed(let id),
             .interruptionBegan(let id, _), .interruptionEnded(let id, _, _, _, _), .claimDropped(let id, _),
-            .duckingChanged(let id, _, _), .mutedChanged(let id, _), .silenceSecondaryAudioHint(let id, _),
+            .interruptionIgnored(let id), .duckingChanged(let id, _, _), .mutedChanged(let id, _),
+            .silenceSecondaryAudioHint(let id, _),
             .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
             id
         case .routeChanged(let id, _, _, _): id

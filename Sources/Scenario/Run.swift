@@ -136,6 +136,7 @@ public struct Run {
         case .prefer(let wishes): .setPreferences(id, preferences(of: id, wishes))
         case .close: .close(id)
         case .foreground(let isForeground): .setForeground(id, isForeground)
+        case .ignored: .interruptionIgnored(id)
         }
     }
 

@@ -77,8 +77,8 @@ struct Parser {
     }
 
     static let keywords =
-        "session, activate, deactivate, set-category, override, prefer-input, prefer, close, vanish, foreground, "
-        + "background, silent, lock, microphone, server, server-lost, route, ports, sounding, wait, at, expire, reload, "
+        "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, vanish, "
+        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, wait, at, expire, reload, "
         + "expect; at the beginning also settings, port, exact, from"
 
     private mutating func content(
@@ -137,6 +137,7 @@ struct Parser {
         case "close": return .about(try label(&words, scenario.isExact), .close)
         case "foreground": return .about(try label(&words, scenario.isExact), .foreground(true))
         case "background": return .about(try label(&words, scenario.isExact), .foreground(false))
+        case "ignored": return .about(try label(&words, scenario.isExact), .ignored)
         case "vanish":
             let token = try words.word("a client")
             guard clients.contains(token.word) || scenario.isExact else {

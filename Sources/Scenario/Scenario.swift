@@ -64,6 +64,7 @@ enum Step: Sendable {
         case prefer([Preference])
         case close
         case foreground(Bool)
+        case ignored
     }
 
     enum Preference: Sendable {

@@ -56,6 +56,7 @@ public enum Story {
         case .interruptionEnded(_, let shouldResume, _, _, _):
             return "\(who) ended \(shouldResume ? "resume" : "stay")\(rule)"
         case .claimDropped: return "\(who) claim-dropped\(rule)"
+        case .interruptionIgnored: return "\(who) ignored its interruption\(rule)"
         case .duckingChanged(_, let ducked, let gain):
             return ducked ? "\(who) lowered \(gain) dB\(rule)" : "\(who) not lowered\(rule)"
         case .mutedChanged(_, let isMuted): return "\(who) \(isMuted ? "" : "not ")muted\(rule)"
@@ -73,7 +74,8 @@ public enum Story {
     /// The same, for what is told to somebody; nil for what is only the step itself done.
     static func told(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         switch effect {
-        case .created, .activated, .deactivated, .closed, .claimDropped, .selectOutput, .selectInput,
+        case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .selectOutput,
+            .selectInput,
             .propertiesChanged, .managerPropertiesChanged:
             nil
         case .interruptionBegan, .interruptionEnded, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint,

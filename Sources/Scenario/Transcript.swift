@@ -81,6 +81,7 @@ public struct Transcript: Sendable {
         case .soundingChanged(let sounding): "sounding \(describe(sounding))"
         case .microphoneMuted(let isMuted): "microphone \(isMuted ? "muted" : "unmuted")"
         case .settingsChanged(let settings): "reload \(describe(settings))"
+        case .interruptionIgnored(let id): "ignored \(name(id))"
         case .timePassed: "expire"
         }
     }
@@ -168,6 +169,7 @@ public struct Transcript: Sendable {
             "\(name(id)) ended \(shouldResume ? "resume" : "stay") after \(writtenTime(microseconds)) "
                 + "\(reason.rawValue) \(rule.rawValue)"
         case .claimDropped(let id, _): "\(name(id)) claim-dropped \(rule.rawValue)"
+        case .interruptionIgnored(let id): "\(name(id)) ignored \(rule.rawValue)"
         case .duckingChanged(let id, let ducked, let gain):
             "\(name(id)) \(ducked ? "lowered" : "raised") \(gain) \(rule.rawValue)"
         case .mutedChanged(let id, let isMuted): "\(name(id)) \(isMuted ? "muted" : "unmuted") \(rule.rawValue)"

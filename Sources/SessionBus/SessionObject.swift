@@ -83,6 +83,8 @@ public final class SessionObject {
         Reading(name: "Ducked", signature: "b") { .bool($0.isDucked) },
         Reading(name: "DuckGain", signature: "d") { .double($0.duckGain) },
         Reading(name: "Muted", signature: "b") { .bool($0.isMuted) },
+        Reading(name: "IgnoredInterruption", signature: "b") { .bool($0.ignoredInterruption) },
+        Reading(name: "Adopted", signature: "b") { .bool($0.isAdopted) },
         Reading(name: "OtherAudioPlaying", signature: "b") { .bool($0.otherAudioPlaying) },
         Reading(name: "SecondaryAudioShouldBeSilencedHint", signature: "b") { .bool($0.silenceHint) },
         Reading(name: "CurrentRoute", signature: "a{sv}") { Value($0.route) },

@@ -46,8 +46,12 @@ public struct SessionRequest {
     /// A process that acts for the caller; nil: the caller itself.
     public let processID: UInt32?
     public let notifiesOnExit: Bool
+    /// Whether it lowers its own sound when it is told to.
+    public let lowersItself: Bool
 
-    private static let known = ["category", "mode", "options", "class", "desktop-entry", "pid", "notify-on-exit"]
+    private static let known = [
+        "category", "mode", "options", "class", "desktop-entry", "pid", "notify-on-exit", "lowers-itself",
+    ]
 
     package init(_ name: String, _ options: Value) throws(Failure) {
         let reader = try OptionReader(options, known: SessionRequest.known)
@@ -55,6 +59,7 @@ public struct SessionRequest {
         desktopEntry = try reader.string("desktop-entry") ?? ""
         processID = try reader.uint32("pid")
         notifiesOnExit = try reader.bool("notify-on-exit") ?? false
+        lowersItself = try reader.bool("lowers-itself") ?? false
         let category = try reader.string("category") ?? Category.soloAmbient.rawValue
         let mode = try reader.string("mode") ?? Mode.default.rawValue
         let names = try reader.strings("options") ?? []
@@ -137,6 +142,8 @@ public struct SessionDescription {
     public var isDucked: Bool
     public var duckGain: Double
     public var isMuted: Bool
+    public var ignoredInterruption: Bool
+    public var isAdopted: Bool
     public var otherAudioPlaying: Bool
     public var silenceHint: Bool
     public var route: Route
@@ -153,7 +160,8 @@ public struct SessionDescription {
         name: String, configuration: Configuration, sessionClass: SessionClass, state: SessionState,
         isForeground: Bool, owner: String, processID: UInt32, desktopEntry: String,
         interruptionReason: InterruptionReason?, waitingFor: [SessionID], isDucked: Bool, duckGain: Double,
-        isMuted: Bool, otherAudioPlaying: Bool, silenceHint: Bool, route: Route, availableInputs: [Port],
+        isMuted: Bool, ignoredInterruption: Bool, isAdopted: Bool, otherAudioPlaying: Bool, silenceHint: Bool,
+        route: Route, availableInputs: [Port],
         preferredInput: String, preferences: Preferences, outputLatency: Double, inputLatency: Double,
         outputVolume: Double
     ) {
@@ -170,6 +178,8 @@ public struct SessionDescription {
         self.isDucked = isDucked
         self.duckGain = duckGain
         self.isMuted = isMuted
+        self.ignoredInterruption = ignoredInterruption
+        self.isAdopted = isAdopted
         self.otherAudioPlaying = otherAudioPlaying
         self.silenceHint = silenceHint
         self.route = route

@@ -33,11 +33,13 @@ public final class AudioSessionClient {
         /// A process that acts for this one; nil: this one.
         public var processID: UInt32?
         public var notifiesOnExit: Bool
+        /// Whether the program lowers its own sound at `duckingChanged`; of any other the daemon lowers the streams.
+        public var lowersItself: Bool
 
         public init(
             name: String, category: Category = .soloAmbient, mode: Mode = .default, options: Options = [],
             sessionClass: SessionClass = .app, desktopEntry: String = "", processID: UInt32? = nil,
-            notifiesOnExit: Bool = false
+            notifiesOnExit: Bool = false, lowersItself: Bool = false
         ) {
             self.name = name
             self.category = category
@@ -47,6 +49,7 @@ public final class AudioSessionClient {
             self.desktopEntry = desktopEntry
             self.processID = processID
             self.notifiesOnExit = notifiesOnExit
+            self.lowersItself = lowersItself
         }
 
         var wireOptions: [(String, Value)] {
@@ -57,6 +60,7 @@ public final class AudioSessionClient {
             ]
             if !desktopEntry.isEmpty { values.append(("desktop-entry", .string(desktopEntry))) }
             if let processID { values.append(("pid", .uint32(processID))) }
+            if lowersItself { values.append(("lowers-itself", .bool(true))) }
             return values
         }
     }

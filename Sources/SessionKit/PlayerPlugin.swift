@@ -83,6 +83,9 @@ public final class PlayerPlugin: Plugin {
         self.connection = connection
         self.loop = loop
         identity = description.name
+        // The engine ramps, without a trace in what the server remembers.
+        var description = description
+        description.lowersItself = true
         session = AudioSessionClient(description, on: connection) { _ in }
         session.onEvent = { [unowned self] event in changing { heard(event) } }
         engine.onStateChanged = { [unowned self] _ in changing {} }

@@ -1,4 +1,4 @@
-import PluginAPI
+public import PluginAPI
 
 /// Creating, activating, changing and leaving (behaviour §1–§4).
 extension Arbiter {
@@ -132,6 +132,17 @@ extension Arbiter {
             victims.sort { sessions[$0].standing.activation > sessions[$1].standing.activation }
         }
         return victims
+    }
+
+    /// Whether its activation would be allowed and would interrupt nobody.
+    public func isFreeToActivate(_ id: SessionID) -> Bool {
+        guard let x = index(of: id) else { return false }
+        var trial = self
+        do throws(SessionError) {
+            return try trial.judge(x, as: sessions[x].standing.configuration).isEmpty
+        } catch {
+            return false
+        }
     }
 
     private func judgeBackground(_ session: Session, _ configuration: Configuration) throws(SessionError) {

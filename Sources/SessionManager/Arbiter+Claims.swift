@@ -4,6 +4,10 @@ import PluginAPI
 extension Arbiter {
     mutating func setState(_ x: Int, _ state: SessionState, at now: Instant) {
         guard sessions[x].standing.state != state else { return }
+        if sessions[x].ignoredSince != nil {
+            sessions[x].ignoredSince = nil
+            sessions[x].standing.changes.insert(.ignored)
+        }
         sessions[x].standing.state = state
         sessions[x].since = now
         sessions[x].standing.changes.insert(.state)
@@ -73,6 +77,7 @@ extension Arbiter {
             guard let expiry = sessions[x].standing.claimExpires, expiry <= now else { continue }
             sessions[x].standing.claimExpires = nil
             sessions[x].ended = nil
+            sessions[x].mayResume = false
             sessions[x].cause = Cause(.ranOut, .grace, at: now)
             expired.append(Leaver(sessions[x], recommends: false))
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
@@ -87,8 +92,17 @@ extension Arbiter {
         sessions[x].interruption = nil
         sessions[x].ended = nil
         sessions[x].waitingFor = []
+        sessions[x].mayResume = false
         sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
+    }
+
+    /// Told to fall silent, and heard at the server after its time.
+    mutating func ignored(_ x: Int, at now: Instant, _ effects: inout Effects) {
+        guard sessions[x].standing.state == .interrupted, sessions[x].ignoredSince == nil else { return }
+        sessions[x].ignoredSince = now
+        sessions[x].standing.changes.insert(.ignored)
+        effects.append(.interruptionIgnored(sessions[x].id))
     }
 
     /// The microphone's mute interrupts those who record, and its end releases them (§2, §5).
@@ -131,10 +145,11 @@ extension Arbiter {
             sessions[x].cause = Cause(.released, rule, at: now, by: leaver?.id, leaver?.name ?? "")
             sessions[x].standing.claimExpires = now.advanced(bySeconds: settings.grace)
             setState(x, .inactive, at: now)
+            sessions[x].mayResume = interruption.recommendsResume && isFresh
             sessions[x].standing.changes.insert(.interruptionReason)
             effects.grant(
                 .interruptionEnded(
-                    sessions[x].id, shouldResume: interruption.recommendsResume && isFresh, microseconds: duration,
+                    sessions[x].id, shouldResume: sessions[x].mayResume, microseconds: duration,
                     reason: interruption.reason, rule: rule))
         }
     }

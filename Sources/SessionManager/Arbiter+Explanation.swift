@@ -3,8 +3,8 @@ public import PluginAPI
 /// One reason why a session is as it is.
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
-    /// One word for programs: `active`, `interrupted`, `waits-for`, `will-not-resume`, `claim`, `inactive`, `ducked`,
-    /// `muted`, `refused`.
+    /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
+    /// `ducked`, `muted`, `refused`.
     public let cause: String
     public let since: Instant
     /// A sentence for people, without the time and without the name of the session asked about.
@@ -143,6 +143,13 @@ extension Arbiter {
         }
         chain.append(
             Explanation("interrupted", interruption.rule, since: interruption.since, of: session.id, by: by, text))
+        if let since = session.ignoredSince {
+            chain.append(
+                Explanation(
+                    "ignored", .comesBack, since: since, of: session.id,
+                    "\(isSubject ? "it" : label(session)) played on after it was told, and was silenced at the sound "
+                        + "server"))
+        }
         if let spoiler = interruption.spoiler, interruption.endsByItself {
             chain.append(
                 Explanation(

@@ -149,6 +149,7 @@ public struct Arbiter: Sendable {
         case .soundingChanged(let sounding): hear(sounding)
         case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
         case .settingsChanged(let settings): settingsChanged(settings, &effects)
+        case .interruptionIgnored(let id): ignored(try require(id), at: now, &effects)
         case .timePassed: expireClaims(at: now, &effects)
         }
     }

@@ -81,7 +81,7 @@ extension Event {
         case .close: .close
         case .setForeground: .setForeground
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
-            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .interruptionIgnored, .timePassed:
             nil
         }
     }
@@ -91,6 +91,7 @@ extension Event {
         switch self {
         case .create, .setCategory: .category
         case .activate, .setForeground: .matrix
+        case .interruptionIgnored: .comesBack
         case .deactivate, .close: .resume
         case .overrideOutput, .setPreferredInput, .setPreferences, .routeChanged, .portsChanged: .route
         case .setSilentMode, .setScreenLocked, .soundingChanged: .silentSwitch
@@ -122,6 +123,7 @@ extension Decision {
         case .interruptionBegan(_, let interruption): interruption.rule
         case .interruptionEnded(_, _, _, _, let rule), .claimDropped(_, let rule): rule
         case .created: .category
+        case .interruptionIgnored: .comesBack
         case .duckingChanged: .matrix
         case .mutedChanged, .silenceSecondaryAudioHint: .silentSwitch
         case .routeChanged(_, let reason, _, _): reason == .categoryChange ? .category : .route

@@ -10,6 +10,8 @@ public enum Effect: Sendable, Hashable {
     case interruptionEnded(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason, rule: Rule)
     /// A claim ran out, or was given up, without any `ended`.
     case claimDropped(SessionID, rule: Rule)
+    /// It was told to fall silent, and has to be silenced at the server.
+    case interruptionIgnored(SessionID)
     /// Gain in decibels, 0 when no longer lowered.
     case duckingChanged(SessionID, ducked: Bool, gain: Double)
     case mutedChanged(SessionID, Bool)
@@ -33,7 +35,8 @@ extension Effect {
         switch self {
         case .created(let id), .activated(let id), .deactivated(let id), .closed(let id),
             .interruptionBegan(let id, _), .interruptionEnded(let id, _, _, _, _), .claimDropped(let id, _),
-            .duckingChanged(let id, _, _), .mutedChanged(let id, _), .silenceSecondaryAudioHint(let id, _),
+            .interruptionIgnored(let id), .duckingChanged(let id, _, _), .mutedChanged(let id, _),
+            .silenceSecondaryAudioHint(let id, _),
             .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
             id
         case .routeChanged(let id, _, _, _): id

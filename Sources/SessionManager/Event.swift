@@ -26,6 +26,8 @@ public enum Event: Sendable, Hashable {
     case soundingChanged(Sounding?)
     case microphoneMuted(Bool)
     case settingsChanged(Arbiter.Settings)
+    /// A session that was told to fall silent was heard at the server after the time it had for it.
+    case interruptionIgnored(SessionID)
     /// The deadline the core asked for (``Arbiter/nextDeadline``) has come.
     case timePassed
 
@@ -33,7 +35,8 @@ public enum Event: Sendable, Hashable {
     public var session: SessionID? {
         switch self {
         case .setCategory(let id, _), .activate(let id), .deactivate(let id, _), .overrideOutput(let id, _),
-            .setPreferredInput(let id, _), .setPreferences(let id, _), .close(let id), .setForeground(let id, _):
+            .setPreferredInput(let id, _), .setPreferences(let id, _), .close(let id), .setForeground(let id, _),
+            .interruptionIgnored(let id):
             id
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
             .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .timePassed:
@@ -63,6 +66,7 @@ public enum Event: Sendable, Hashable {
         case .soundingChanged: "sounding-changed"
         case .microphoneMuted: "microphone-muted"
         case .settingsChanged: "settings-changed"
+        case .interruptionIgnored: "interruption-ignored"
         case .timePassed: "claim-expired"
         }
     }

@@ -124,7 +124,7 @@ extension Event {
         case .soundingChanged, .microphoneMuted, .settingsChanged: true
         case .create, .setCategory, .activate, .deactivate, .overrideOutput, .setPreferredInput, .setPreferences,
             .close, .setForeground, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost,
-            .routeChanged, .portsChanged, .timePassed:
+            .routeChanged, .portsChanged, .interruptionIgnored, .timePassed:
             false
         }
     }

@@ -10,7 +10,7 @@ public enum Rule: String, CaseIterable, Sendable, Hashable {
     case classes = "§3"
     /// The matrix: who is interrupted, lowered or refused; the background.
     case matrix = "§4"
-    /// The one that comes back after `ended` activates itself.
+    /// The one that was told is silent by then; the one that comes back after `ended` activates itself.
     case comesBack = "R2"
     /// The one that is interrupted already waits for a newcomer, too.
     case waitsToo = "R3"

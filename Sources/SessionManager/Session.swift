@@ -45,6 +45,10 @@ public struct Session: Sendable {
     public internal(set) var cause: Cause
     /// The interruption that ended, present within the grace time only: it says whether to resume.
     public internal(set) var ended: Interruption?
+    /// Whether the interruption that ended last ended with the advice to resume, and its claim still stands.
+    public internal(set) var mayResume = false
+    /// Since when it plays on although it was told to fall silent; nil: it does not, or is not interrupted.
+    public internal(set) var ignoredSince: Instant?
     /// Present exactly while it is lowered, or muted.
     public internal(set) var duckCause: Cause?
     public internal(set) var muteCause: Cause?
@@ -168,6 +172,7 @@ public struct SessionProperties: OptionSet, Sendable, Hashable {
     public static let availableInputs = SessionProperties(rawValue: 1 << 10)
     public static let preferredInput = SessionProperties(rawValue: 1 << 11)
     public static let preferences = SessionProperties(rawValue: 1 << 12)
+    public static let ignored = SessionProperties(rawValue: 1 << 13)
 }
 
 /// Which of the manager's properties changed in one event.

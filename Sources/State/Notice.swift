@@ -17,7 +17,8 @@ public enum Notice: Hashable, Sendable {
             self = .ended(id, shouldResume: shouldResume, microseconds: microseconds, reason: reason)
         case .duckingChanged(let id, let isDucked, let gain): self = .ducking(id, isDucked: isDucked, gain: gain)
         case .silenceSecondaryAudioHint(let id, let begin): self = .hint(id, begin: begin)
-        case .created, .activated, .deactivated, .closed, .claimDropped, .mutedChanged, .routeChanged, .servicesLost,
+        case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .mutedChanged,
+            .routeChanged, .servicesLost,
             .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
             return nil
         }

@@ -85,6 +85,7 @@ extension ByteWriter {
         integer(entry.ownerStart)
         integer(entry.processID)
         string(entry.desktopEntry)
+        bool(entry.lowersItself)
     }
 
     private mutating func interruption(_ interruption: Interruption) {
@@ -182,7 +183,7 @@ extension ByteReader {
         session.toldSilenceHint = try bool()
         return StateRecord.Entry(
             session: session, owner: try string(), ownerProcess: try integer(), ownerUser: try integer(),
-            ownerStart: try integer(), processID: try integer(), desktopEntry: try string())
+            ownerStart: try integer(), processID: try integer(), desktopEntry: try string(), lowersItself: try bool())
     }
 
     private mutating func interruption() throws(ByteError) -> Interruption {

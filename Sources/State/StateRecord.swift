@@ -16,10 +16,12 @@ public struct StateRecord: Sendable {
         /// The process whose streams are the session's.
         public var processID: UInt32
         public var desktopEntry: String
+        /// Whether the client lowers its own sound when it is told to.
+        public var lowersItself: Bool
 
         public init(
             session: Memory.Member, owner: String, ownerProcess: UInt32, ownerUser: UInt32, ownerStart: UInt64,
-            processID: UInt32, desktopEntry: String
+            processID: UInt32, desktopEntry: String, lowersItself: Bool = false
         ) {
             self.session = session
             self.owner = owner
@@ -28,6 +30,7 @@ public struct StateRecord: Sendable {
             self.ownerStart = ownerStart
             self.processID = processID
             self.desktopEntry = desktopEntry
+            self.lowersItself = lowersItself
         }
     }
 

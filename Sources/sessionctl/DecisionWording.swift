@@ -33,6 +33,7 @@ extension Wording {
         case "sounding-changed": "other streams sound"
         case "microphone-muted": "the microphone's mute"
         case "settings-changed": "settings read anew"
+        case "interruption-ignored": "played on although it was told to fall silent"
         case "claim-expired": "the time to come back is over"
         default: event.escaped
         }
@@ -60,6 +61,7 @@ extension Wording {
         case "interruption-ended":
             let resumes = fields["should-resume"]?.boolValue ?? false
             return who + "may \(resumes ? "resume" : "come back, but should not resume by itself")" + rule
+        case "interruption-ignored": return who + "silenced at the audio server" + rule
         case "claim-dropped": return who + "no longer waits to come back" + rule
         case "ducking-changed":
             guard fields["ducked"]?.boolValue ?? false else { return who + "back at full level" }

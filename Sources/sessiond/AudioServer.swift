@@ -6,6 +6,7 @@ import SessionManager
 /// What the audio server says, as events of the core; and what the core wants of the server.
 final class AudioServer {
     private let backend: any AudioBackend
+    private let enforcer: Enforcer
     private let log: Logger
     private let submit: (Event) -> Void
     /// What was said of it last; nil: nothing yet.
@@ -15,17 +16,16 @@ final class AudioServer {
     /// The route's volume or latencies changed.
     var onVolumeChanged: (() -> Void)?
     var onLatencyChanged: (() -> Void)?
-    /// The sessions by the process whose streams are theirs.
-    private var processes: [SessionID: UInt32] = [:]
-    /// Processes above each process that has a stream, itself first; read once per stream's life.
-    private var ancestries: [UInt32: [UInt32]] = [:]
-    private var sounding: Sounding?
     /// The server began or ceased to arbitrate by itself, or went.
     var onPoliciesChanged: (() -> Void)?
     private let outputGuard: OutputGuard
 
-    init(_ backend: any AudioBackend, on loop: EventLoop, log: Logger, _ submit: @escaping (Event) -> Void) {
+    init(
+        _ backend: any AudioBackend, _ enforcer: Enforcer, on loop: EventLoop, log: Logger,
+        _ submit: @escaping (Event) -> Void
+    ) {
         self.backend = backend
+        self.enforcer = enforcer
         self.log = log
         self.submit = submit
         keeper = RouteKeeper(backend, log: log)
@@ -40,14 +40,14 @@ final class AudioServer {
             log.warning("the audio server is away; sessions are arbitrated all the same")
             submit(.servicesLost)
             onPoliciesChanged?()
-            updateSounding()
+            enforcer.serverLost()
         }
         backend.onServicesReset = { [unowned self] in
             log.notice("connected to \(snapshot.serverName)")
             submit(.servicesReset(audio))
             updateMicrophone()
             onPoliciesChanged?()
-            updateSounding()
+            enforcer.streamsChanged()
         }
         backend.onRouteChanged = { [unowned self] reason, _, _ in
             submit(.routeChanged(reason, audio))
@@ -58,7 +58,7 @@ final class AudioServer {
             updateMicrophone()
         }
         backend.onStreamsChanged = { [unowned self] in
-            updateSounding()
+            enforcer.streamsChanged()
             placeRecordings()
         }
         backend.onOutputVolumeChanged = { [unowned self] _ in onVolumeChanged?() }
@@ -68,14 +68,9 @@ final class AudioServer {
         backend.start()
     }
 
-    func sessionCreated(_ id: SessionID, process: UInt32) {
-        processes[id] = process
-        updateSounding()
-    }
-
     /// Prepares the server for what the sessions need, after every event.
     func follow(_ arbiter: Arbiter) {
-        outputGuard.follow(arbiter, sounding: sounding?.sessions ?? [])
+        outputGuard.follow(arbiter, sounding: enforcer.sounding?.sessions ?? [])
     }
 
     /// Takes back what was prepared, then does the rest.
@@ -84,7 +79,6 @@ final class AudioServer {
     func sessionClosed(_ id: SessionID) {
         preferredInputs.prefer(nil, of: id)
         placeRecordings()
-        processes[id] = nil
     }
 
     /// Carries out what the sessions want of the route, after that event.
@@ -103,10 +97,7 @@ final class AudioServer {
     func wake() { if snapshot.isConnected { submit(.routeChanged(.wakeFromSleep, audio)) } }
 
     private func placeRecordings() {
-        preferredInputs.place { process in
-            let line = ancestry(process)
-            return processes.filter { line.contains($0.value) }.map(\.key)
-        }
+        preferredInputs.place { enforcer.owners(of: $0) }
     }
 
     /// Says whether the microphone is muted, also where that was so from the start, or changed while no daemon was there
@@ -124,38 +115,5 @@ final class AudioServer {
     private var audio: Audio {
         let snapshot = snapshot
         return Audio(route: snapshot.route, inputs: snapshot.availableInputs, outputs: snapshot.availableOutputs)
-    }
-
-    private func updateSounding() {
-        let now = judgeSounding()
-        guard now != sounding else { return }
-        sounding = now
-        submit(.soundingChanged(now))
-    }
-
-    /// Who sounds, by the streams that are neither paused nor muted; nil where the server cannot say.
-    private func judgeSounding() -> Sounding? {
-        let snapshot = snapshot
-        guard snapshot.isConnected else {
-            ancestries = [:]
-            return nil
-        }
-        let streams = snapshot.streams.filter { $0.direction == .playback }
-        let owners = Set(snapshot.streams.compactMap(\.processID))
-        ancestries = ancestries.filter { owners.contains($0.key) }
-        var result = Sounding(sessions: [], others: false)
-        for stream in streams where !stream.isCorked && !stream.isMuted {
-            let line = stream.processID.map(ancestry) ?? []
-            let matched = processes.filter { line.contains($0.value) }.map(\.key)
-            if matched.isEmpty { result.others = true } else { result.sessions.formUnion(matched) }
-        }
-        return result
-    }
-
-    private func ancestry(_ process: UInt32) -> [UInt32] {
-        if let known = ancestries[process] { return known }
-        let line = Process(id: process).ancestry
-        ancestries[process] = line
-        return line
     }
 }

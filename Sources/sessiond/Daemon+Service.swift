@@ -43,7 +43,7 @@ extension Daemon: SessionService {
         add(
             Record(
                 object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
-                desktopEntry: request.desktopEntry), id)
+                desktopEntry: request.desktopEntry, lowersItself: request.lowersItself), id)
         save(decision)
         return id
     }
@@ -68,17 +68,7 @@ extension Daemon: SessionService {
         case .alert: holder = settings.privileges.alert
         case .call: holder = settings.privileges.call
         }
-        if let process = client.credentials.processID.map(Process.init) {
-            switch (process.confinement, holder) {
-            case (.hidden, _): break
-            case (.none, .anyone): return
-            case (.none, .only(let names)):
-                // A program may be listed by a link to it, such as /usr/bin/python3.
-                if let executable = process.executable, names.contains(where: { resolved($0) == executable }) { return }
-            case (.application, .anyone): break
-            case (.application(let application), .only(let names)): if names.contains(application) { return }
-            }
-        }
+        if let process = client.credentials.processID.map(Process.init), holder.admits(process) { return }
         throw SessionError(
             .missingEntitlement,
             "class '\(sessionClass.rawValue)' is not for this program; allow it in sessiond.conf, "
@@ -92,7 +82,8 @@ extension Daemon: SessionService {
     }
 
     func authorize(_ id: SessionID, caller: String) throws(SessionError) {
-        let owner = try record(of: id).client.name
+        let name = try record(of: id).client.name
+        let owner = name.isEmpty ? connection.uniqueName : name
         guard owner == caller else {
             throw SessionError(.notOwner, "session \(id) belongs to \(owner); create one of your own")
         }
@@ -166,11 +157,13 @@ extension Daemon: SessionService {
         let route = arbiter.route(of: session)
         return SessionDescription(
             name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
-            state: session.state, isForeground: session.isForeground, owner: record.client.name,
+            state: session.state, isForeground: session.isForeground,
+            owner: record.adopted == nil ? record.client.name : connection.uniqueName,
             processID: record.processID, desktopEntry: record.desktopEntry,
             interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
             isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,
-            isMuted: session.isMuted, otherAudioPlaying: session.otherAudioPlaying,
+            isMuted: session.isMuted, ignoredInterruption: session.ignoredSince != nil,
+            isAdopted: record.adopted != nil, otherAudioPlaying: session.otherAudioPlaying,
             silenceHint: session.shouldSilenceSecondaryAudio, route: route,
             availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
             preferences: session.preferences, outputLatency: audio?.snapshot.outputLatency ?? 0,

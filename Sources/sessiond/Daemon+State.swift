@@ -31,7 +31,8 @@ extension Daemon {
 
     /// Goes on where the last daemon on this bus was. Before anything is dispatched, once the name is ours.
     func restore() {
-        guard let bus = try? call("GetId").first?.stringValue, let state = StateFile(bus: bus, log: log) else { return }
+        busID = (try? call("GetId").first?.stringValue) ?? ""
+        guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return }
         self.state = state
         guard let saved = state.read() else { return state.replace(with: snapshot) }
         var memory = saved.core
@@ -66,10 +67,12 @@ extension Daemon {
         return StateRecord.Entry(
             session: session, owner: record.client.name, ownerProcess: record.client.credentials.processID ?? 0,
             ownerUser: record.client.credentials.userID ?? .max, ownerStart: record.client.startTime,
-            processID: record.processID, desktopEntry: record.desktopEntry)
+            processID: record.processID, desktopEntry: record.desktopEntry, lowersItself: record.lowersItself)
     }
 
     private func revive(_ entry: StateRecord.Entry) {
+        // Ours, for a program that is looked for among the streams.
+        if entry.owner.isEmpty { return readopt(entry) }
         let client =
             clients[entry.owner]
             ?? Client(
@@ -84,7 +87,8 @@ extension Daemon {
         add(
             Record(
                 object: SessionObject(entry.session.id, self, on: connection.objects), client: client,
-                processID: entry.processID, desktopEntry: entry.desktopEntry), entry.session.id)
+                processID: entry.processID, desktopEntry: entry.desktopEntry, lowersItself: entry.lowersItself),
+            entry.session.id)
     }
 
     /// Watches a client again, and makes sure that it is the one that was written down.

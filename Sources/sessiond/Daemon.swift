@@ -1,4 +1,5 @@
 import DBus
+import Enforcement
 import EventLoop
 import Logging
 import MediaPlayers
@@ -16,6 +17,10 @@ final class Daemon {
         let client: Client
         let processID: UInt32
         let desktopEntry: String
+        /// Whether the client lowers its own sound when it is told to.
+        var lowersItself = false
+        /// Present where we made the session for a program that never spoke to us.
+        var adopted: AdoptedProgram?
     }
 
     let loop: EventLoop
@@ -31,6 +36,7 @@ final class Daemon {
     var arrivals: [String: [(Result<Client, Failure>) -> Void]] = [:]
     var managerObject: ManagerObject?
     var audio: AudioServer?
+    var enforcer: Enforcer?
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
     private(set) var neighbours: Neighbours?
@@ -39,6 +45,8 @@ final class Daemon {
     private var sleepWatch: SleepWatch?
     /// Nil where nothing can be kept for a restart.
     var state: StateFile?
+    /// The bus's own id; empty where it does not say.
+    var busID = ""
     private var announcements: [Effect] = []
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
@@ -71,12 +79,14 @@ final class Daemon {
         let pluginsObject = PluginsObject(plugins, on: connection.objects)
         self.pluginsObject = pluginsObject
         plugins.onStateChanged = { [unowned pluginsObject] in pluginsObject.stateChanged($0, $1, $2) }
-        audio = AudioServer(PulseBackend(on: loop), on: loop, log: log) { [unowned self] event in submit(event) }
+        let backend = PulseBackend(on: loop)
+        let enforcer = Enforcer(self, backend, busID: busID)
+        self.enforcer = enforcer
+        audio = AudioServer(backend, enforcer, on: loop, log: log) { [unowned self] event in submit(event) }
         audio?.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
         audio?.onLatencyChanged = { [unowned self] in
             tellActive(["IOBufferDuration", "OutputLatency", "InputLatency"])
         }
-        for (id, record) in records { audio?.sessionCreated(id, process: record.processID) }
         for session in arbiter.sessions where !session.preferredInput.isEmpty {
             audio?.selectInput(session.preferredInput, of: session.id)
         }
@@ -107,19 +117,20 @@ final class Daemon {
         }
     }
 
-    /// Ends the loop with that code, once the audio server is as it was.
+    /// Ends the loop with that code, once the audio server is as it was, and after a while where it does not answer.
     func leave(_ code: Int32) {
-        guard let audio else { return loop.quit(code) }
-        audio.leave { [loop] in loop.quit(code) }
+        guard let enforcer, let audio else { return loop.quit(code) }
+        enforcer.leave { [loop] in audio.leave { loop.quit(code) } }
     }
 
-    /// Leaves the bus and the audio server as it found them.
+    /// Leaves the bus.
     func stop() {
         CrashPoint.pass("exiting")
         plugins?.stop()
         players?.stop()
         sleepWatch = nil
         audio = nil
+        enforcer = nil
         connection.close()
     }
 
@@ -128,6 +139,7 @@ final class Daemon {
         self.settings = settings
         history = History(capacity: settings.limits.history, keeping: history)
         submit(.settingsChanged(Arbiter.Settings(settings)))
+        enforcer?.reload(settings)
         managerObject?.propertiesChanged(["Ducking"])
         players?.reload(MediaPlayers.Settings(settings))
     }
@@ -146,7 +158,7 @@ final class Daemon {
         return decision
     }
 
-    private func decide(_ event: Event) -> Decision {
+    func decide(_ event: Event) -> Decision {
         announce()
         let now = Instant(microseconds: MonotonicClock.now())
         // A claim that ran out before this event happened must be over before it is judged.
@@ -175,6 +187,7 @@ final class Daemon {
         connection.batch { carryOut(decision) }
         if !decision.effects.isEmpty { audio?.followRoute(of: arbiter, after: decision.event) }
         audio?.follow(arbiter)
+        enforcer?.decided(decision)
         CrashPoint.pass("before-reply")
         if decision.isNoteworthy { players?.sessionsChanged() }
     }
@@ -183,7 +196,7 @@ final class Daemon {
     func add(_ record: Record, _ id: SessionID) {
         records[id] = record
         record.object.export()
-        audio?.sessionCreated(id, process: record.processID)
+        enforcer?.sessionAdded()
     }
 
     private func carryOut(_ decision: Decision) {
@@ -205,7 +218,7 @@ final class Daemon {
 
     private func carryOut(_ effect: Effect, of decision: Decision) {
         switch effect {
-        case .created, .activated, .deactivated, .claimDropped, .mutedChanged: break
+        case .created, .activated, .deactivated, .claimDropped, .interruptionIgnored, .mutedChanged: break
         case .closed(let id): forget(id)
         case .interruptionBegan(let id, let interruption):
             records[id]?.object.interruptionBegan(
@@ -283,9 +296,8 @@ extension Daemon {
                 switch result {
                 case .failure(let failure): waiting.forEach { $0(.failure(failure)) }
                 case .success(let credentials):
-                    lastClient += 1
                     let client = Client(
-                        id: ClientID(lastClient), name: name, credentials: credentials,
+                        id: newClientID(), name: name, credentials: credentials,
                         startTime: credentials.processID.flatMap { Process(id: $0).startTime } ?? 0)
                     client.watch = watch
                     clients[name] = client
@@ -294,6 +306,12 @@ extension Daemon {
                 }
             }
         }
+    }
+
+    /// A number that no client had yet.
+    func newClientID() -> ClientID {
+        lastClient += 1
+        return ClientID(lastClient)
     }
 
     /// A client from before a restart keeps its number.
@@ -339,6 +357,7 @@ extension SessionProperties {
         if contains(.route) { names += ["CurrentRoute", "SampleRate"] }
         if contains(.availableInputs) { names.append("AvailableInputs") }
         if contains(.preferredInput) { names.append("PreferredInput") }
+        if contains(.ignored) { names.append("IgnoredInterruption") }
         if contains(.preferences) || contains(.route) { names.append("IOBufferDuration") }
         return names
     }

@@ -59,6 +59,7 @@ extension Value {
                     ("reason", .string(reason.rawValue)),
                 ])
         case .claimDropped(let id, _): self = fields("claim-dropped", id)
+        case .interruptionIgnored(let id): self = fields("interruption-ignored", id)
         case .duckingChanged(let id, let ducked, let gain):
             self = fields("ducking-changed", id, [("ducked", .bool(ducked)), ("gain-db", .double(gain))])
         case .mutedChanged(let id, let muted): self = fields("muted-changed", id, [("muted", .bool(muted))])

@@ -19,16 +19,15 @@ final class PreferredInputs {
     /// nil: no preference.
     func prefer(_ uid: String?, of session: SessionID) { preferences[session] = uid }
 
-    /// `owners` are the sessions that a process records for.
-    func place(_ owners: (_ process: UInt32) -> [SessionID]) {
+    /// `owners` are the sessions that a recording belongs to.
+    func place(_ owners: (AudioStream) -> [SessionID]) {
         guard !preferences.isEmpty || !moved.isEmpty else { return }
         let snapshot = backend.snapshot
         let streams = snapshot.streams.filter { $0.direction == .record && $0.portUID != nil }
         let present = Set(streams.map(\.id))
         moved = moved.filter { present.contains($0.key) }
         for stream in streams {
-            let sessions = stream.processID.map(owners) ?? []
-            let preferred = sessions.sorted().compactMap { preferences[$0] }.last
+            let preferred = owners(stream).sorted().compactMap { preferences[$0] }.last
             if let preferred {
                 move(stream, to: preferred)
             } else if moved[stream.id] != nil, let shared = snapshot.route.inputs.first?.uid {

@@ -1,4 +1,5 @@
 import Glibc
+import PluginAPI
 
 /// What the kernel says of a process. Nothing here is taken from the process's own word.
 struct Process {
@@ -63,14 +64,36 @@ struct Process {
         return .none
     }
 
-    /// Itself, then who started it, and so on up.
+    /// Itself, then who started it, and so on up, as far as systemd counts them as one application: what a desktop
+    /// starts is not the desktop's.
     var ancestry: [UInt32] {
         var chain = [id]
+        let unit = applicationUnit
         // Deeper than any real tree, and an end to a chain that changes while it is read.
-        while chain.count < 64, let parent = Process(id: chain[chain.count - 1]).parent, parent > 1 {
+        while chain.count < 64, let parent = Process(id: chain[chain.count - 1]).parent, parent > 1,
+            Process(id: parent).applicationUnit == unit
+        {
             chain.append(parent)
         }
         return chain
+    }
+
+    /// The first process of the program: up from this one while the parent runs the same executable.
+    var root: UInt32 {
+        guard let executable else { return id }
+        var root = self
+        for _ in 0..<64 {
+            guard let parent = root.parent, parent > 1, Process(id: parent).executable == executable else { break }
+            root = Process(id: parent)
+        }
+        return root.id
+    }
+
+    /// The scope or service that the desktop made for the application (systemd's naming, `app-*`); nil: none.
+    private var applicationUnit: String? {
+        guard let groups = readFile("/proc/\(id)/cgroup", limit: 65536) else { return nil }
+        let parts = String(decoding: groups, as: UTF8.self).split(whereSeparator: { $0 == "/" || $0 == "\n" })
+        return parts.last { $0.hasPrefix("app-") }.map(String.init)
     }
 }
 
@@ -79,4 +102,20 @@ func resolved(_ path: String) -> String {
     guard path.hasPrefix("/"), let real = realpath(path, nil) else { return path }
     defer { free(real) }
     return String(cString: real)
+}
+
+extension Settings.Privileges.Holder {
+    /// Whether that process may take the class: what the kernel says of it decides.
+    func admits(_ process: Process) -> Bool {
+        switch (process.confinement, self) {
+        case (.hidden, _): return false
+        case (.none, .anyone): return true
+        case (.none, .only(let names)):
+            // A program may be listed by a link to it, such as /usr/bin/python3.
+            guard let executable = process.executable else { return false }
+            return names.contains { resolved($0) == executable }
+        case (.application, .anyone): return false
+        case (.application(let application), .only(let names)): return names.contains(application)
+        }
+    }
 }

@@ -83,7 +83,7 @@ extension Event {
         case .overrideOutput: .override
         case .create, .setCategory, .activate, .deactivate, .setPreferredInput, .setPreferences, .close, .setForeground,
             .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .portsChanged,
-            .soundingChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            .soundingChanged, .microphoneMuted, .settingsChanged, .interruptionIgnored, .timePassed:
             choice.isOverridden ? .override : .categoryChange
         }
     }

@@ -216,6 +216,8 @@ struct ReferenceModel {
             if reason == .newDeviceAvailable { replug(old.route.outputs, new.route.outputs) }
         case .servicesReset(let new): audio = new
         case .portsChanged(let new): if audio != nil { audio = new }
+        // Nobody gains or loses the sound by it.
+        case .interruptionIgnored(let id): _ = try place(of: id)
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
             fatalError("the model does not know of \(event.name)")
         }

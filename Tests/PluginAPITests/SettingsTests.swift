@@ -39,6 +39,7 @@ import Testing
                 case .onOff: "off"
                 case .words(let words): words[0]
                 case .holders: "org.example.Phone; /usr/bin/phone"
+                case .names: "mpv; org.example.Player"
                 case .role: "playback; alert; spoken-audio; duck-others"
                 }
             let name = key.key == "*" ? "phone" : key.key
@@ -58,6 +59,7 @@ import Testing
                 case .onOff: ["", "maybe"]
                 case .words: ["", "loud"]
                 case .holders: ["any; x", "bin/phone", ";"]
+                case .names: [";"]
                 case .role:
                     [
                         "call", "loud", "playback; playback", "playback; voice-chat", "ambient; call; app",
@@ -117,14 +119,14 @@ import Testing
         let lines = try Repository.text("data/sessiond.conf").split(separator: "\n", omittingEmptySubsequences: false)
         let live = lines.map { $0.hasPrefix("#") && !$0.hasPrefix("# ") ? $0.dropFirst() : $0 }
         #expect(try settings(live.joined(separator: "\n")) == Settings())
-        #expect(live.filter { !$0.hasPrefix("#") && $0.contains(" = ") }.count == DefaultFile.keys.count)
+        #expect(live.filter { !$0.hasPrefix("#") && $0.contains(" =") }.count == DefaultFile.keys.count)
     }
 
     @Test func manualPage_namesEveryKeyWithItsDefault() throws {
         let page = try Repository.text("man/sessiond.conf.5")
         for section in SettingKey.sections { #expect(page.contains(".Ss [\(section)]\n"), "\(section)") }
         for (key, line) in DefaultFile.keys {
-            let item = "\(line.key) = \(line.value)".replacing("-", with: "\\-")
+            let item = DefaultFile.text(line).replacing("-", with: "\\-")
             #expect(page.contains(".It Cm \(item)\n"), "[\(key.section)] \(item)")
             if case .real(let range, let unit) = key.kind {
                 let range = "\(range.lowerBound) to \(range.upperBound) \(unit)".replacing("-", with: "\\-")
@@ -153,10 +155,14 @@ enum DefaultFile {
             lines += ["", "[\(section)]"]
             for key in SettingKey.table where key.section == section {
                 lines += ["", wrapped(key.meaning + " " + range(of: key.kind))]
-                lines += key.values(in: Settings()).map { "#\($0.key) = \($0.value)" }
+                lines += key.values(in: Settings()).map { "#" + text($0) }
             }
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    static func text(_ line: (key: String, value: String)) -> String {
+        line.value.isEmpty ? line.key + " =" : line.key + " = " + line.value
     }
 
     private static func range(of kind: SettingKey.Kind) -> String {
@@ -165,7 +171,7 @@ enum DefaultFile {
         case .integer(let range): "(\(range.lowerBound) to \(range.upperBound))"
         case .onOff: "(on, off)"
         case .words(let words): "(\(words.joined(separator: ", ")))"
-        case .holders, .role: ""
+        case .holders, .names, .role: ""
         }
     }
 

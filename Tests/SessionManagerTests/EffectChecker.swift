@@ -40,6 +40,7 @@ struct EffectChecker {
         if a.shouldSilenceSecondaryAudio != b.shouldSilenceSecondaryAudio { result.insert(.silenceHint) }
         if a.preferredInput != b.preferredInput { result.insert(.preferredInput) }
         if a.preferences != b.preferences { result.insert(.preferences) }
+        if (a.ignoredSince == nil) != (b.ignoredSince == nil) { result.insert(.ignored) }
         if arbiterA.audio != arbiterB.audio || a.configuration != b.configuration
             || a.preferredInput != b.preferredInput
             || a.override != b.override
@@ -103,7 +104,8 @@ struct EffectChecker {
             case .managerPropertiesChanged:
                 hasListed = true
                 continue
-            case .created, .deactivated, .closed, .claimDropped, .silenceSecondaryAudioHint, .routeChanged,
+            case .created, .deactivated, .closed, .claimDropped, .interruptionIgnored, .silenceSecondaryAudioHint,
+                .routeChanged,
                 .servicesLost, .servicesReset, .selectOutput, .selectInput:
                 break
             }
@@ -189,7 +191,8 @@ struct EffectChecker {
                 if new.state != .active || !new.isForeground { fault("\(id): a hint, but \(new.state)") }
                 if new.shouldSilenceSecondaryAudio != begin { fault("\(id): the hint says something else") }
                 if before.session(id)?.shouldSilenceSecondaryAudio == begin { fault("\(id): the hint did not change") }
-            case .created, .activated, .deactivated, .closed, .claimDropped, .routeChanged, .servicesLost,
+            case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .routeChanged,
+                .servicesLost,
                 .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
                 break
             }

@@ -278,6 +278,7 @@ extension Event {
         case .setPreferences(let id, let preferences): .setPreferences(number(id), preferences)
         case .close(let id): .close(number(id))
         case .setForeground(let id, let isForeground): .setForeground(number(id), isForeground)
+        case .interruptionIgnored(let id): .interruptionIgnored(number(id))
         case .soundingChanged(let sounding):
             .soundingChanged(
                 sounding.map { Sounding(sessions: Set($0.sessions.map(number)), others: $0.others) })

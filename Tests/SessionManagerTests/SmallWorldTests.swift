@@ -122,6 +122,7 @@ func shortText(_ event: Event) -> String {
     case .deactivate(let id, let notifyOthers): "\(id) deactivate(\(notifyOthers))"
     case .close(let id): "\(id) close"
     case .setForeground(let id, let isForeground): "\(id) foreground(\(isForeground))"
+    case .interruptionIgnored(let id): "\(id) ignored"
     case .clientVanished(let client): "client \(client.number) vanished"
     case .setSilentMode(let isOn): "silent(\(isOn))"
     case .setScreenLocked(let isOn): "locked(\(isOn))"

@@ -17,15 +17,19 @@ public final class InMemoryBackend: AudioBackend {
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
     public var guardsOutput = false
+    public var onMemoryChanged: (() -> Void)?
+    public var watchesMemory = false
 
     private let later: (@escaping () -> Void) -> Void
     private var picture = AudioSnapshot()
+    private var memory: [String: StreamMemory] = [:]
 
     /// `later` runs its argument once, after the current call returned: `EventLoop.later`, or a test's own queue.
     public init(inputs: [Port] = [], outputs: [Port] = [], later: @escaping (@escaping () -> Void) -> Void) {
         self.later = later
         picture.isConnected = true
         picture.serverName = "in memory"
+        picture.canHold = true
         picture.availableInputs = inputs
         picture.availableOutputs = outputs
         picture.route = Route(inputs: inputs.suffix(1), outputs: outputs.suffix(1))
@@ -187,6 +191,49 @@ public final class InMemoryBackend: AudioBackend {
     }
 
     public func releaseOutput() { later { [self] in change(.unknown) { $0.isOutputHeld = false } } }
+    public func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion) {
+        request(completion, needs: { [self] in stream(id, in: $0) }) { [self] _ in edit(id) { $0.volume = volume } }
+    }
+
+    public func hold(_ id: AudioStream.ID, completion: @escaping Completion) {
+        request(completion, needs: { [self] in stream(id, in: $0) }) { [self] _ in
+            edit(id) {
+                $0.isHeld = true
+                $0.portUID = nil
+            }
+        }
+    }
+
+    public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
+        request(completion, needs: { [self] in stream(id, in: $0) }) { [self] _ in
+            let port = picture.availableOutputs.first { $0.uid == deviceName } ?? picture.route.outputs.first
+            edit(id) {
+                $0.isHeld = false
+                $0.portUID = port?.uid
+                $0.deviceName = port?.uid ?? ""
+            }
+        }
+    }
+
+    public func removeHold(completion: @escaping Completion) {
+        request(completion, needs: { _ in .success(()) }) { _ in }
+    }
+
+    public func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void) {
+        later { [self] in completion(snapshot.isConnected ? memory.values.sorted { $0.name < $1.name } : nil) }
+    }
+
+    public func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion) {
+        request(completion, needs: { _ in .success(()) }) { [self] in
+            for entry in entries { memory[entry.name] = entry }
+            for name in names { memory[name] = nil }
+            if watchesMemory { onMemoryChanged?() }
+        }
+    }
+
+    private func stream(_ id: AudioStream.ID, in snapshot: AudioSnapshot) -> Result<AudioStream, SessionError> {
+        snapshot.streams.first { $0.id == id }.map { .success($0) } ?? .failure(gone)
+    }
 
     private var gone: SessionError { SessionError(.mediaServicesFailed, "no such stream") }
 

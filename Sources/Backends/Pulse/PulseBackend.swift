@@ -20,6 +20,10 @@ public final class PulseBackend: AudioBackend {
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
     public var guardsOutput = false { didSet { if guardsOutput != oldValue { keepGuard() } } }
+    public var onMemoryChanged: (() -> Void)?
+    public var watchesMemory = false {
+        didSet { if watchesMemory != oldValue { connection?.watchMemory(watchesMemory) } }
+    }
 
     let loop: EventLoop
     private let server: String?
@@ -34,6 +38,8 @@ public final class PulseBackend: AudioBackend {
     private var watch: SocketWatch?
     private(set) var isWaitingForSocketOnly = false
     var completions: [UInt64: Completion] = [:]
+    /// Whether the server has been asked to make the place for held streams, and it is not gone since.
+    var hasHold = false
     var nextCompletion: UInt64 = 0
 
     // The picture, and what of it is old.
@@ -99,6 +105,7 @@ public final class PulseBackend: AudioBackend {
         }
         made.onEvent = { [weak self] in self?.mark($0, $1, isRemoved: $2) }
         made.onSilence = { [weak self] in self?.failed(false) }
+        made.onMemoryChanged = { [weak self] in self?.onMemoryChanged?() }
         made.connect(to: server)
     }
 
@@ -109,8 +116,10 @@ public final class PulseBackend: AudioBackend {
         watch = nil
         model = PulseModel()
         (awaitedGuard, isGuardRefused, suspended) = (nil, false, nil)
+        hasHold = false
         dirty = [:]
         outstanding = 0
+        if watchesMemory { connection.watchMemory(true) }
         // Held until all questions are out: one that is refused at once must not end the round.
         begin()
         begin()
@@ -203,7 +212,7 @@ public final class PulseBackend: AudioBackend {
 
     private func remove(_ item: Item) {
         switch item.facility {
-        case .sink: model.sinks[item.index] = nil
+        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { hasHold = false }
         case .source: model.sources[item.index] = nil
         case .playing: model.playing[item.index] = nil
         case .recording: model.recording[item.index] = nil
@@ -248,6 +257,7 @@ public final class PulseBackend: AudioBackend {
                 let name = String(orEmpty: info.server_name)
                 self?.model.serverName =
                     PulseModel.isPipeWire(name) ? name : name + " " + String(orEmpty: info.server_version)
+                self?.model.cookie = info.cookie
                 self?.model.defaultSink = String(orEmpty: info.default_sink_name)
                 self?.model.defaultSource = String(orEmpty: info.default_source_name)
             }, end: ended)

@@ -23,6 +23,8 @@ final class PulseConnection {
 
     var onState: ((State) -> Void)?
     var onEvent: ((_ facility: Facility, _ index: UInt32, _ isRemoved: Bool) -> Void)?
+    /// What the server remembers of streams changed (``watchMemory(_:)``).
+    var onMemoryChanged: (() -> Void)?
     /// The server is connected and answers nothing.
     var onSilence: (() -> Void)?
 
@@ -76,6 +78,7 @@ final class PulseConnection {
         isOpen = false
         pa_context_set_state_callback(context, nil, nil)
         pa_context_set_subscribe_callback(context, nil, nil)
+        pa_ext_stream_restore_set_subscribe_cb(context, nil, nil)
         // Cancels the operations, so that nothing points to the replies that go now.
         pa_context_disconnect(context)
         replies.removeAll()
@@ -188,6 +191,30 @@ final class PulseConnection {
             index.map { pa_context_get_source_output_info(context, $0, step, reply) }
                 ?? pa_context_get_source_output_info_list(context, step, reply)
         }
+    }
+
+    /// What the server remembers of streams, all of it; refused where it has no such memory.
+    func readMemory(item: @escaping (pa_ext_stream_restore_info) -> Void, end: @escaping (Bool) -> Void) {
+        let step: pa_ext_stream_restore_read_cb_t = { _, info, eol, reply in
+            Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
+        }
+        ask(item: { item($0.load(as: pa_ext_stream_restore_info.self)) }, end) { context, reply in
+            pa_ext_stream_restore_read(context, step, reply)
+        }
+    }
+
+    /// Whether ``onMemoryChanged`` is called. A server without such a memory refuses, and that is all.
+    func watchMemory(_ isWatched: Bool) {
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        pa_ext_stream_restore_set_subscribe_cb(
+            context,
+            { _, me in
+                guard let me else { return }
+                let connection = Unmanaged<PulseConnection>.fromOpaque(me).takeUnretainedValue()
+                withExtendedLifetime(connection) { connection.onMemoryChanged?() }
+            }, me)
+        guard pa_context_get_state(context) == PA_CONTEXT_READY else { return }
+        command({ _ in }) { pa_ext_stream_restore_subscribe($0, isWatched ? 1 : 0, $1, $2) }
     }
 
     /// Loads a module; succeeds once it is there.

@@ -20,10 +20,13 @@ struct PulseDevice: Hashable {
     /// `noIndex` where it has none.
     let card: UInt32
     let isNetwork: Bool
-    /// A sink's monitor, or the dummy a server makes where it has no sink: nothing a route can go through.
+    /// A sink's monitor, the dummy a server makes where it has no sink, or where we hold streams: nothing a route can
+    /// go through.
     let isNoPort: Bool
     /// Where goes what must not be heard elsewhere.
     let isGuard: Bool
+    /// Where we hold streams.
+    let isHold: Bool
     /// The module that made it; `noIndex` where none did.
     let module: UInt32
     let isMuted: Bool
@@ -44,7 +47,8 @@ struct PulseDevice: Hashable {
         card = info.card
         isNetwork = info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0
         isGuard = PulseGuard.isName(name)
-        isNoPort = name == "auto_null" || isGuard
+        isHold = name == PulseDevice.holdName
+        isNoPort = name == "auto_null" || isGuard || isHold
         module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
@@ -70,6 +74,7 @@ struct PulseDevice: Hashable {
         card = info.card
         isNetwork = info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0
         isGuard = false
+        isHold = false
         isNoPort = info.monitor_of_sink != noIndex || name == "auto_null"
         module = info.owner_module
         isMuted = info.mute != 0
@@ -132,6 +137,9 @@ struct PulseDevice: Hashable {
             type: type, name: label.isEmpty ? name : label, uid: uid(port), channels: channels, sampleRate: rate,
             isAvailable: port?.isAvailable ?? true)
     }
+
+    /// The one name by which the place for held streams is found again, also by a later daemon.
+    static let holdName = "sessiond.hold"
 
     private static let prefixes = ["device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network"]
 

@@ -2,7 +2,7 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// Where the sound goes that must not go on elsewhere when its output is taken away (docs/adr/0008).
+/// Where the sound goes that must not go on elsewhere when its output is taken away (docs/adr/0010).
 ///
 /// Two things can be taken away: a device, and a port of a device that stays (a jack). For the first, a sink that is
 /// heard nowhere is put in beforehand, second in line to the default: the server itself moves there what played on the

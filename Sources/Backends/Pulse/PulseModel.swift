@@ -17,7 +17,12 @@ struct PulseModel {
 
     private var order = PortOrder()
 
+    /// This run of the server.
+    var cookie: UInt32 = 0
+
     var isPipeWire: Bool { PulseModel.isPipeWire(serverName) }
+    /// A suspended null sink stops what is moved to it on PulseAudio; on PipeWire it wakes up and swallows it.
+    var canHold: Bool { !isPipeWire && sinks.values.contains { !$0.isNoPort } }
 
     /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
@@ -80,6 +85,9 @@ struct PulseModel {
         result.isConnected = true
         result.serverName = serverName
         result.policies = policies
+        result.instance = cookie
+        result.canHold = canHold
+        result.defaultDevice = output?.name
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
         let (output, input) = (self.output, self.input)
@@ -102,6 +110,7 @@ struct PulseStream {
     let device: UInt32
     let isCorked: Bool
     let isMuted: Bool
+    let volume: [UInt32]
     let properties: [String: String]
 
     init(_ info: pa_sink_input_info) {
@@ -109,6 +118,7 @@ struct PulseStream {
         device = info.sink
         isCorked = info.corked != 0
         isMuted = info.mute != 0
+        volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
     }
 
@@ -117,7 +127,14 @@ struct PulseStream {
         device = info.source
         isCorked = info.corked != 0
         isMuted = info.mute != 0
+        volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
+    }
+
+    static func read(_ volume: pa_cvolume) -> [UInt32] {
+        withUnsafeBytes(of: volume.values) { bytes in
+            Array(bytes.bindMemory(to: pa_volume_t.self).prefix(Int(volume.channels)))
+        }
     }
 
     func stream(_ direction: AudioStream.Direction, on device: PulseDevice?) -> AudioStream {
@@ -126,7 +143,7 @@ struct PulseStream {
             processID: properties["application.process.id"].flatMap { UInt32($0) },
             applicationName: properties["application.name"] ?? properties["media.name"] ?? "",
             role: properties["media.role"], isCorked: isCorked, isMuted: isMuted, deviceName: device?.name ?? "",
-            portUID: device?.active?.uid, properties: properties)
+            portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: device?.isHold == true)
     }
 
     private static let prefixes = ["application.", "media.", "pipewire.", "module-stream-restore."]

@@ -1,0 +1,142 @@
+import CPulse
+import EventLoop
+public import PluginAPI
+
+/// What is done to streams that are lowered or silenced, and to what the server remembers of them.
+extension PulseBackend {
+    public func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion) {
+        let batch = Batch(self, completion)
+        guard let connection = connection(for: batch) else { return }
+        var levels = pa_cvolume(volume)
+        connection.command(batch.add()) {
+            switch id.direction {
+            case .playback: pa_context_set_sink_input_volume($0, id.number, &levels, $1, $2)
+            case .record: pa_context_set_source_output_volume($0, id.number, &levels, $1, $2)
+            }
+        }
+        batch.close()
+    }
+
+    public func hold(_ id: AudioStream.ID, completion: @escaping Completion) {
+        let batch = Batch(self, completion)
+        guard let connection = connection(for: batch) else { return }
+        guard model.canHold, id.direction == .playback else {
+            batch.fail(SessionError(.mediaServicesFailed, "this server cannot hold a stream"))
+            return
+        }
+        // The server does these in order, so nobody waits for the first to be answered.
+        if !hasHold, !model.sinks.values.contains(where: \.isHold) {
+            hasHold = true
+            connection.loadModule("module-null-sink", PulseBackend.holdArguments) { [weak self] isThere in
+                if !isThere { self?.hasHold = false }
+            }
+        }
+        // Each time: somebody may have woken it up, and then it would swallow the stream.
+        connection.command(batch.add()) { pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2) }
+        connection.command(batch.add()) {
+            pa_context_move_sink_input_by_name($0, id.number, PulseDevice.holdName, $1, $2)
+        }
+        batch.close()
+    }
+
+    /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default.
+    private static let holdArguments =
+        "sink_name=\(PulseDevice.holdName) sink_properties=\"device.description='Held by sessiond' "
+        + "device.class=filter sessiond.hold=1\""
+
+    public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
+        let batch = Batch(self, completion)
+        guard let connection = connection(for: batch) else { return }
+        let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold }
+        let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
+        connection.command(batch.add()) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
+        batch.close()
+    }
+
+    public func removeHold(completion: @escaping Completion) {
+        let batch = Batch(self, completion)
+        guard let connection = connection(for: batch) else { return }
+        for sink in model.sinks.values where sink.isHold && sink.module != noIndex {
+            connection.command(batch.add()) { pa_context_unload_module($0, sink.module, $1, $2) }
+        }
+        batch.close()
+    }
+
+    public func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void) {
+        guard isReady, let connection else { return loop.later { completion(nil) } }
+        var entries: [StreamMemory] = []
+        let batch = Batch(self) { result in
+            if case .success = result { completion(entries) } else { completion(nil) }
+        }
+        connection.readMemory(item: { entries.append(StreamMemory($0)) }, end: batch.add())
+        batch.close()
+    }
+
+    public func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion) {
+        let batch = Batch(self, completion)
+        guard let connection = connection(for: batch) else { return }
+        for entry in entries {
+            connection.command(batch.add()) { context, done, reply in
+                entry.name.withCString { name in
+                    (entry.deviceName ?? "").withCString { device in
+                        var info = pa_ext_stream_restore_info()
+                        info.name = name
+                        info.device = entry.deviceName == nil ? nil : device
+                        info.mute = entry.isMuted ? 1 : 0
+                        info.volume = pa_cvolume(entry.volume)
+                        info.channel_map = pa_channel_map(entry.channels)
+                        return pa_ext_stream_restore_write(context, PA_UPDATE_REPLACE, &info, 1, 0, done, reply)
+                    }
+                }
+            }
+        }
+        for name in names {
+            connection.command(batch.add()) { context, done, reply in
+                name.withCString { name in
+                    var list: [UnsafePointer<CChar>?] = [name, nil]
+                    return pa_ext_stream_restore_delete(context, &list, done, reply)
+                }
+            }
+        }
+        batch.close()
+    }
+}
+
+extension StreamMemory {
+    fileprivate init(_ info: pa_ext_stream_restore_info) {
+        self.init(
+            name: String(orEmpty: info.name),
+            channels: withUnsafeBytes(of: info.channel_map.map) { bytes in
+                bytes.bindMemory(to: pa_channel_position_t.self).prefix(Int(info.channel_map.channels)).map(\.rawValue)
+            },
+            volume: PulseStream.read(info.volume), isMuted: info.mute != 0,
+            deviceName: info.device.map { String(cString: $0) })
+    }
+}
+
+/// PA_CHANNELS_MAX
+private let maximumChannels = 32
+
+extension pa_cvolume {
+    fileprivate init(_ volume: [UInt32]) {
+        self.init()
+        channels = UInt8(clamping: min(volume.count, maximumChannels))
+        withUnsafeMutableBytes(of: &values) { bytes in
+            let levels = bytes.bindMemory(to: pa_volume_t.self)
+            for (place, level) in volume.prefix(maximumChannels).enumerated() { levels[place] = level }
+        }
+    }
+}
+
+extension pa_channel_map {
+    fileprivate init(_ positions: [Int32]) {
+        self.init()
+        channels = UInt8(clamping: min(positions.count, maximumChannels))
+        withUnsafeMutableBytes(of: &map) { bytes in
+            let places = bytes.bindMemory(to: pa_channel_position_t.self)
+            for (place, position) in positions.prefix(maximumChannels).enumerated() {
+                places[place] = pa_channel_position_t(rawValue: position)
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+public import PluginAPI
+
+/// Sees to it that streams are as the sessions they belong to: whose a stream is, what programs that never spoke to us
+/// count as, and what is done to each stream.
+///
+/// A value without a clock or a server, and level-triggered: it is given all facts, and says what is missing to make
+/// them as they must be. First ``steps(_:at:)`` until there are none, then ``commands(_:at:)``.
+public struct Enforcement: Sendable {
+    /// Everything there is. Times are microseconds on the monotonic clock.
+    public struct Facts: Sendable {
+        public var sessions: [SessionFacts]
+        public var streams: [StreamFacts]
+        public var canHold: Bool
+        /// Where new streams go: a stream there goes back to where new ones go, wherever that is by then.
+        public var defaultDevice: String?
+        /// Processes that are no more.
+        public var gone: Set<UInt32>
+
+        public init(
+            sessions: [SessionFacts], streams: [StreamFacts], canHold: Bool, defaultDevice: String?, gone: Set<UInt32>
+        ) {
+            self.sessions = sessions
+            self.streams = streams
+            self.canHold = canHold
+            self.defaultDevice = defaultDevice
+            self.gone = gone
+        }
+    }
+
+    /// What is to happen to adopted sessions.
+    public enum Step: Sendable, Hashable {
+        case adopt(AdoptedProgram, Program)
+        case activate(SessionID)
+        /// The sound is over; whoever waits may go on.
+        case deactivate(SessionID)
+        case close(SessionID)
+    }
+
+    /// What follows from the facts for the server, and for what people are told.
+    public struct Outcome: Sendable {
+        /// In order.
+        public var commands: [StreamCommand] = []
+        /// Told sessions that played on past their time.
+        public var ignoring: Set<SessionID> = []
+        /// When to look again; nil: when something changes.
+        public var deadline: UInt64?
+    }
+
+    public var settings: Settings
+    private var controls: [AudioStream.ID: StreamControl] = [:]
+    private var treatments: [AudioStream.ID: Treatment] = [:]
+    /// Streams that were there, and that were not paused, when last looked at.
+    private var known: Set<AudioStream.ID> = []
+    private var playing: Set<AudioStream.ID> = []
+    /// Since when an adopted session that is active makes no sound.
+    private var quiet: [SessionID: UInt64] = [:]
+    /// Adopted sessions that asked for the sound since they last fell silent.
+    private var asked: Set<SessionID> = []
+    private var stepDeadline: UInt64?
+
+    /// How long an app may be silent between two pieces, in microseconds; calls and alerts end at once.
+    public static let pause: UInt64 = 1_000_000
+
+    public init(_ settings: Settings) { self.settings = settings }
+
+    // MARK: Whose
+
+    /// The sessions each stream belongs to. Told ones by the table of evidence, else the one adopted for it.
+    public func owners(_ facts: Facts) -> [AudioStream.ID: [SessionID]] {
+        let told = facts.sessions.filter { $0.kind == .told }
+        var adopted: [AdoptedProgram: SessionID] = [:]
+        for session in facts.sessions { if case .adopted(let program) = session.kind { adopted[program] = session.id } }
+        var result: [AudioStream.ID: [SessionID]] = [:]
+        for stream in facts.streams {
+            let owners = Evidence.owners(of: stream, among: told)
+            if !owners.isEmpty {
+                result[stream.stream.id] = owners
+            } else if let program = program(of: stream), let id = adopted[program] {
+                result[stream.stream.id] = [id]
+            }
+        }
+        return result
+    }
+
+    private func program(of facts: StreamFacts) -> AdoptedProgram? {
+        guard let program = facts.program, let role = Adoption(settings: settings).role(of: facts) else { return nil }
+        return AdoptedProgram(program: program.key, role: role)
+    }
+
+    // MARK: Adopted sessions
+
+    /// What adopted sessions are to do now. Ask again with new facts once that is done, until it is nothing.
+    public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
+        stepDeadline = nil
+        let told = facts.sessions.filter { $0.kind == .told }
+        var present: Set<AdoptedProgram> = []
+        var sounding: [AdoptedProgram] = []
+        var fresh: Set<AdoptedProgram> = []
+        var names: [AdoptedProgram: Program] = [:]
+        for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
+            guard let program = program(of: stream) else { continue }
+            present.insert(program)
+            names[program] = stream.program
+            guard !stream.stream.isCorked else { continue }
+            if !sounding.contains(program) { sounding.append(program) }
+            if !playing.contains(stream.stream.id) { fresh.insert(program) }
+        }
+        var steps: [Step] = []
+        for session in facts.sessions {
+            guard case .adopted(let program) = session.kind else { continue }
+            let isSounding = sounding.contains(program)
+            sounding.removeAll { $0 == program }
+            if isGone(program, isPresent: present.contains(program), facts, told) {
+                steps.append(.close(session.id))
+            } else if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
+                steps.append(step)
+            }
+        }
+        for program in sounding { if let name = names[program] { steps.append(.adopt(program, name)) } }
+        if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
+        return steps
+    }
+
+    private func isGone(
+        _ adopted: AdoptedProgram, isPresent: Bool, _ facts: Facts, _ told: [SessionFacts]
+    ) -> Bool {
+        if isPresent { return false }
+        switch adopted.program {
+        // It has come to speak to us itself.
+        case .process(let id): return facts.gone.contains(id) || told.contains { $0.process == id } || adoptsNobody
+        case .sandbox, .name: return true
+        }
+    }
+
+    private var adoptsNobody: Bool { settings.adoption.streams == .off && settings.adoption.always.isEmpty }
+
+    private mutating func step(
+        _ session: SessionFacts, isSounding: Bool, isFresh: Bool, at now: UInt64
+    ) -> Step? {
+        if isSounding || session.state != .active { quiet[session.id] = nil }
+        if !isSounding { asked.remove(session.id) }
+        switch session.state {
+        case .active:
+            guard !isSounding else { return nil }
+            let since = quiet[session.id] ?? now
+            quiet[session.id] = since
+            let due = since + (session.sessionClass == .app ? Enforcement.pause : 0)
+            if due <= now { return .deactivate(session.id) }
+            stepDeadline = min(stepDeadline ?? due, due)
+            return nil
+        case .inactive:
+            guard isSounding else { return nil }
+            // It is asked to come back; or nobody would mind; or it is new, or a person has started it: then the rules
+            // say whether it may. A program that cannot be told must not stay silent for ever.
+            let isFirst = asked.insert(session.id).inserted
+            if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
+            return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
+        case .interrupted:
+            // Against a call nothing but its end helps; against an app a person may start it again (R9).
+            return isSounding && isFresh && session.waitsForAppsOnly ? .activate(session.id) : nil
+        }
+    }
+
+    // MARK: Streams
+
+    /// What the server is to do now.
+    public mutating func commands(_ facts: Facts, at now: UInt64) -> Outcome {
+        var outcome = Outcome()
+        outcome.deadline = stepDeadline
+        let owners = owners(facts)
+        let pace = StreamControl.Pace(settings.ducking)
+        let present = Set(facts.streams.map(\.stream.id))
+        controls = controls.filter { present.contains($0.key) }
+        treatments = treatments.filter { present.contains($0.key) }
+        for stream in facts.streams.map(\.stream) {
+            let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
+            let target = treatment(of: stream, sessions, at: now, &outcome)
+            treatments[stream.id] = target
+            let isUntouched = controls[stream.id] == nil
+            if isUntouched, target == .free(lowered: 0), !stream.isHeld { continue }
+            var control =
+                controls[stream.id]
+                ?? StreamControl(
+                    stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName)
+            control.observe(stream)
+            outcome.commands += control.advance(
+                to: target, stream, at: now, pace, canHold: facts.canHold,
+                startsLowered: isUntouched && !known.contains(stream.id), &outcome.deadline)
+            let isDone = target == .free(lowered: 0) && control.isSettled
+            controls[stream.id] = isDone ? nil : control
+        }
+        known = present
+        return outcome
+    }
+
+    private func treatment(
+        of stream: AudioStream, _ sessions: [SessionFacts], at now: UInt64, _ outcome: inout Outcome
+    ) -> Treatment {
+        let before = treatments[stream.id] ?? .free(lowered: 0)
+        var result: Treatment?
+        for session in sessions {
+            let verdict = verdict(on: stream, of: session, before, at: now, &outcome)
+            result = result.map { Treatment.milder($0, verdict) } ?? verdict
+        }
+        return result ?? .free(lowered: 0)
+    }
+
+    private func verdict(
+        on stream: AudioStream, of session: SessionFacts, _ before: Treatment, at now: UInt64, _ outcome: inout Outcome
+    ) -> Treatment {
+        let isPlaying = stream.direction == .playback
+        let category = session.configuration.category
+        // A recording of what plays takes nobody's microphone.
+        if !isPlaying, stream.portUID == nil || session.kind != .told { return .free(lowered: 0) }
+        switch (settings.enforcement.mode, session.kind) {
+        case (.off, _), (.cooperative, .adopted): return .free(lowered: 0)
+        case (.cooperative, .told), (.full, _): break
+        }
+        let may = isPlaying ? category.hasOutput : category.hasInput
+        switch (session.state, session.kind) {
+        case (.active, _):
+            if !may || isPlaying && session.isMuted { return .muted }
+            return .free(lowered: isPlaying && !session.lowersItself ? Int(session.lowered.rounded()) : 0)
+        case (.interrupted, .told):
+            let due = session.since + UInt64(settings.enforcement.deadline * 1_000_000)
+            if now < due {
+                if !stream.isCorked { outcome.deadline = min(outcome.deadline ?? due, due) }
+                return before
+            }
+            // Who paused by itself in time is left alone.
+            guard before == .held || before == .muted || !stream.isCorked else { return before }
+            if !stream.isCorked { outcome.ignoring.insert(session.id) }
+            return isPlaying ? .held : .muted
+        case (.interrupted, .adopted): return stream.isCorked && before != .held ? .free(lowered: 0) : .held
+        case (.inactive, .told): return isPlaying && session.isMuted ? .muted : .free(lowered: 0)
+        case (.inactive, .adopted): return stream.isCorked ? .free(lowered: 0) : .held
+        }
+    }
+
+    // MARK: What became of it
+
+    /// The server has done it, or refused.
+    public mutating func answered(_ command: StreamCommand, succeeded: Bool) {
+        controls[command.stream]?.answered(command, succeeded: succeeded)
+    }
+
+    /// A stream that an earlier daemon, or connection, was not done with.
+    public mutating func takeOver(_ stream: AudioStream, _ base: StreamBase) {
+        controls[stream.id] = StreamControl(stream, found: base)
+    }
+
+    /// The server is away: what was told to it is no longer known.
+    public mutating func forgetStreams() {
+        controls = [:]
+        treatments = [:]
+        known = []
+        playing = []
+    }
+
+    /// Every stream that is not, or not certainly, as its person left it.
+    public var kept: [AudioStream.ID: StreamBase] { controls.mapValues(\.base) }
+
+    /// Everything at once as its person left it.
+    public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] {
+        streams.flatMap { controls[$0.id]?.restore($0) ?? [] }
+    }
+}

@@ -1,0 +1,42 @@
+import PluginAPI
+
+/// Volumes by steps of one decibel below what a person set: what we write is always one of these, so that whatever else
+/// is found was set by somebody else, also by the daemon after a crash.
+enum Level {
+    /// As far down as the settings go.
+    static let lowest = 96
+
+    /// The person's volume, that many decibels lower (`pa_sw_volume_multiply`, `pa_sw_volume_from_dB`).
+    static func volume(_ base: [UInt32], lowered level: Int) -> [UInt32] {
+        guard level > 0 else { return base }
+        let factor = factors[min(level, lowest)]
+        return base.map { UInt32((UInt64($0) * factor + half) >> 16) }
+    }
+
+    /// How many decibels `volume` is below `base`; nil where it is none of ours.
+    static func of(_ volume: [UInt32], below base: [UInt32]) -> Int? {
+        guard volume.count == base.count else { return nil }
+        return (0...lowest).first { level in
+            zip(Level.volume(base, lowered: level), volume).allSatisfy { isSame($0, $1) }
+        }
+    }
+
+    /// Servers that keep a volume as a real number give it back a little off.
+    static func isSame(_ one: [UInt32], _ other: [UInt32]) -> Bool {
+        one.count == other.count && zip(one, other).allSatisfy { isSame($0, $1) }
+    }
+
+    private static func isSame(_ one: UInt32, _ other: UInt32) -> Bool {
+        (one > other ? one - other : other - one) <= 2
+    }
+
+    private static let half: UInt64 = 32_768
+    /// The cube root of a decibel's factor, to each power, as PulseAudio's fixed-point volumes.
+    private static let factors: [UInt64] = {
+        var factor = 1.0
+        return (0...lowest).map { _ in
+            defer { factor *= 0.962_350_626_398_064_6 }
+            return UInt64((factor * 65_536).rounded())
+        }
+    }()
+}

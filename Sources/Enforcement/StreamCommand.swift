@@ -1,0 +1,16 @@
+public import PluginAPI
+
+/// What the sound server is to do to a stream. Answered by ``Enforcement/answered(_:succeeded:)``.
+public enum StreamCommand: Sendable, Hashable {
+    case setVolume(AudioStream.ID, [UInt32])
+    case setMuted(AudioStream.ID, Bool)
+    case hold(AudioStream.ID)
+    /// Back to that device; nil: to where new streams go.
+    case letGo(AudioStream.ID, to: String?)
+
+    public var stream: AudioStream.ID {
+        switch self {
+        case .setVolume(let id, _), .setMuted(let id, _), .hold(let id), .letGo(let id, _): id
+        }
+    }
+}

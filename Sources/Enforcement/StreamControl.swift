@@ -1,0 +1,236 @@
+import PluginAPI
+
+/// One stream that is, or was a moment ago, other than its person left it: how it gets from what it is to what it must
+/// be, a step at a time.
+struct StreamControl {
+    /// How fast, in microseconds.
+    struct Pace {
+        let attack: UInt64
+        let release: UInt64
+        let hold: UInt64
+
+        init(_ settings: Settings.Ducking) {
+            attack = Pace.step(settings.attack, of: settings.gain)
+            release = Pace.step(settings.release, of: settings.gain)
+            hold = UInt64(settings.hold * 1_000_000)
+        }
+
+        /// For one decibel: never faster than two in 10 ms.
+        private static func step(_ seconds: Double, of gain: Double) -> UInt64 {
+            max(5_500, UInt64(seconds * 1_000_000 / max(1, -gain)))
+        }
+    }
+
+    private(set) var base: StreamBase
+    /// Decibels below the person's volume that it was last set to.
+    private var level = 0
+    private var isHeld = false
+    private var isMuted = false
+    /// Commands the server has not answered yet.
+    private var unanswered = 0
+    /// Whether the server has shown what it was last told. Only then is something else somebody else's doing.
+    private var showsVolume = true
+    private var showsMute = true
+    private var showsHold = true
+    /// Somebody set the volume, or the mute, while we did: it is theirs until we are done.
+    private var isVolumeTheirs = false
+    private var isMuteTheirs = false
+    private var canBeHeld = true
+    private var escapes = 0
+    private var nextStep: UInt64?
+    private var raiseAt: UInt64?
+
+    /// Down to where a cut is not heard as a click, and for how long each step, in microseconds.
+    private static let fade = [8, 18, 30]
+    private static let fadeStep: UInt64 = 4_000
+
+    /// A stream nobody has touched. `device` nil: it plays where new streams do.
+    init(_ stream: AudioStream, device: String?) {
+        base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: device)
+        isHeld = stream.isHeld
+    }
+
+    /// A stream that was under way when its last keeper ended.
+    init(_ stream: AudioStream, found base: StreamBase) {
+        self.base = base
+        isHeld = stream.isHeld
+        isMuted = stream.isMuted && !base.isMuted
+        if let level = Level.of(stream.volume, below: base.volume) {
+            self.level = level
+        } else {
+            self.base.volume = stream.volume
+        }
+        if base.isMuted, !stream.isMuted { self.base.isMuted = false }
+    }
+
+    var isSettled: Bool {
+        level == 0 && !isHeld && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
+    }
+
+    mutating func answered(_ command: StreamCommand, succeeded: Bool) {
+        unanswered -= 1
+        guard !succeeded else { return }
+        switch command {
+        case .setVolume: showsVolume = true
+        case .setMuted: showsMute = true
+        case .hold:
+            // It may not be moved: then it is muted.
+            showsHold = true
+            isHeld = false
+            canBeHeld = false
+        case .letGo: showsHold = true
+        }
+    }
+
+    /// Takes over what the server shows: what is not ours is somebody's wish, and wins.
+    mutating func observe(_ stream: AudioStream) {
+        guard unanswered == 0 else { return }
+        let isOurs = Level.isSame(stream.volume, Level.volume(base.volume, lowered: level))
+        if isOurs {
+            showsVolume = true
+        } else if showsVolume, Level.of(stream.volume, below: base.volume) == nil {
+            base.volume = stream.volume
+            level = 0
+            isVolumeTheirs = true
+        }
+        if stream.isMuted == (base.isMuted || isMuted) {
+            showsMute = true
+        } else if showsMute {
+            base.isMuted = stream.isMuted
+            isMuteTheirs = isMuted || isMuteTheirs
+            isMuted = false
+        }
+        if stream.isHeld == isHeld {
+            showsHold = true
+        } else if showsHold {
+            isHeld = stream.isHeld
+            escapes += 1
+            // Whoever takes it away again wants it elsewhere: it is silent there, too.
+            if escapes > 1 { canBeHeld = false }
+            if !isHeld { base.deviceName = stream.deviceName }
+        }
+    }
+
+    /// The commands due now, in order; `deadline` is made earlier where there will be more.
+    mutating func advance(
+        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, startsLowered: Bool,
+        _ deadline: inout UInt64?
+    ) -> [StreamCommand] {
+        var commands: [StreamCommand] = []
+        switch target {
+        case .free(let goal):
+            if goal == 0, level == 0, !isHeld, !isMuted {
+                isVolumeTheirs = false
+                isMuteTheirs = false
+                escapes = 0
+            }
+            let goal = isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
+            if isHeld || isMuted || startsLowered { setLevel(goal, stream, &commands) }
+            letGo(stream, &commands)
+            unmute(stream, &commands)
+            ramp(to: goal, stream, at: now, pace, &deadline, &commands)
+        case .held where canHold && canBeHeld && stream.direction == .playback:
+            if isHeld || fadeOut(stream, at: now, &deadline, &commands) {
+                if !isHeld {
+                    isHeld = true
+                    showsHold = false
+                    add(.hold(stream.id), &commands)
+                }
+                unmute(stream, &commands)
+                setLevel(0, stream, &commands)
+            }
+        case .held, .muted:
+            guard !isMuteTheirs else { break }
+            if isMuted || base.isMuted || fadeOut(stream, at: now, &deadline, &commands) {
+                if !isMuted, !base.isMuted {
+                    isMuted = true
+                    showsMute = false
+                    add(.setMuted(stream.id, true), &commands)
+                }
+                letGo(stream, &commands)
+                setLevel(0, stream, &commands)
+            }
+        }
+        return commands
+    }
+
+    /// At once as its person left it.
+    mutating func restore(_ stream: AudioStream) -> [StreamCommand] {
+        var commands: [StreamCommand] = []
+        setLevel(0, stream, &commands)
+        letGo(stream, &commands)
+        unmute(stream, &commands)
+        return commands
+    }
+
+    private mutating func add(_ command: StreamCommand, _ commands: inout [StreamCommand]) {
+        unanswered += 1
+        commands.append(command)
+    }
+
+    private mutating func setLevel(_ new: Int, _ stream: AudioStream, _ commands: inout [StreamCommand]) {
+        nextStep = nil
+        raiseAt = nil
+        guard new != level, !base.volume.isEmpty else { return }
+        level = new
+        showsVolume = false
+        add(.setVolume(stream.id, Level.volume(base.volume, lowered: level)), &commands)
+    }
+
+    private mutating func letGo(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
+        guard isHeld else { return }
+        isHeld = false
+        showsHold = false
+        add(.letGo(stream.id, to: base.deviceName), &commands)
+    }
+
+    private mutating func unmute(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
+        guard isMuted else { return }
+        isMuted = false
+        showsMute = false
+        add(.setMuted(stream.id, base.isMuted), &commands)
+    }
+
+    /// True once it is so low that it can be cut.
+    private mutating func fadeOut(
+        _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
+    ) -> Bool {
+        guard stream.isSounding, !base.volume.isEmpty, !isVolumeTheirs else { return true }
+        if let nextStep, now < nextStep {
+            deadline = min(deadline ?? nextStep, nextStep)
+            return false
+        }
+        guard let lower = StreamControl.fade.first(where: { $0 > level }) else {
+            nextStep = nil
+            return true
+        }
+        setLevel(lower, stream, &commands)
+        let next = now + StreamControl.fadeStep
+        nextStep = next
+        deadline = min(deadline ?? next, next)
+        return false
+    }
+
+    private mutating func ramp(
+        to goal: Int, _ stream: AudioStream, at now: UInt64, _ pace: Pace, _ deadline: inout UInt64?,
+        _ commands: inout [StreamCommand]
+    ) {
+        guard goal != level else {
+            nextStep = nil
+            raiseAt = nil
+            return
+        }
+        // A prompt may follow the last.
+        if goal < level, raiseAt == nil { raiseAt = now + pace.hold }
+        if goal > level { raiseAt = nil }
+        var due = max(nextStep ?? now, raiseAt ?? now)
+        if due <= now {
+            let raising = raiseAt
+            setLevel(goal > level ? level + 1 : level - 1, stream, &commands)
+            raiseAt = raising
+            due = now + (goal > level ? pace.attack : pace.release)
+            nextStep = due
+        }
+        if goal != level { deadline = min(deadline ?? due, due) }
+    }
+}

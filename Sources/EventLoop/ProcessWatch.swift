@@ -1,0 +1,24 @@
+import CLinux
+import Glibc
+
+/// Tells once when a process ends, whosever child it is (`pidfd_open`). Dropping it cancels it.
+public final class ProcessWatch {
+    private let descriptor: Int32
+    private var watch: IOWatch?
+
+    /// Nil where the process is gone already, or the kernel will not watch it.
+    public init?(_ process: UInt32, on loop: EventLoop, _ handler: @escaping () -> Void) {
+        guard let id = Int32(exactly: process) else { return nil }
+        descriptor = pidfd_open(id, 0)
+        guard descriptor >= 0 else { return nil }
+        watch = IOWatch(on: loop, descriptor: descriptor, events: .readable) { [weak self] _ in
+            self?.watch = nil
+            handler()
+        }
+    }
+
+    deinit {
+        watch = nil
+        if descriptor >= 0 { close(descriptor) }
+    }
+}

@@ -1,0 +1,21 @@
+/// What a sound server remembers of a stream for the next one of its kind (`pa_ext_stream_restore_info`).
+public struct StreamMemory: Sendable, Hashable {
+    /// As ``AudioStream/memoryName``.
+    public let name: String
+    /// The server's numbers of the channels' positions, and a volume for each; empty where it remembers none.
+    public var channels: [Int32]
+    public var volume: [UInt32]
+    public var isMuted: Bool
+    /// The device's name; nil where it remembers none.
+    public var deviceName: String?
+
+    public init(
+        name: String, channels: [Int32] = [], volume: [UInt32] = [], isMuted: Bool = false, deviceName: String? = nil
+    ) {
+        self.name = name
+        self.channels = channels
+        self.volume = volume
+        self.isMuted = isMuted
+        self.deviceName = deviceName
+    }
+}

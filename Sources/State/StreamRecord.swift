@@ -1,0 +1,134 @@
+public import PluginAPI
+
+/// How streams, and what the server remembers of them, were before the daemon changed them.
+public struct StreamRecord: Sendable, Hashable {
+    public struct Entry: Sendable, Hashable {
+        /// Of the server's run, so that a number means this stream and no other.
+        public var instance: UInt32
+        public var id: AudioStream.ID
+        public var process: UInt32?
+        public var memoryName: String?
+        public var base: StreamBase
+
+        public init(instance: UInt32, _ stream: AudioStream, base: StreamBase) {
+            self.init(
+                instance: instance, id: stream.id, process: stream.processID, memoryName: stream.memoryName, base: base)
+        }
+
+        init(instance: UInt32, id: AudioStream.ID, process: UInt32?, memoryName: String?, base: StreamBase) {
+            self.instance = instance
+            self.id = id
+            self.process = process
+            self.memoryName = memoryName
+            self.base = base
+        }
+    }
+
+    /// How what the server remembers under a name was.
+    public struct Memory: Sendable, Hashable {
+        public var name: String
+        /// Nil: nothing.
+        public var original: StreamMemory?
+        /// Of the streams remembered under it, the newest last.
+        public var bases: [StreamBase]
+
+        public init(name: String, original: StreamMemory?, bases: [StreamBase]) {
+            self.name = name
+            self.original = original
+            self.bases = bases
+        }
+    }
+
+    public var entries: [Entry] = []
+    public var memories: [Memory] = []
+
+    public var isEmpty: Bool { entries.isEmpty && memories.isEmpty }
+
+    public init() {}
+
+    static let magic: [UInt8] = Array("sessiond streams 1\n".utf8)
+
+    /// Nil where the bytes are cut short, or are none of ours.
+    public init?(_ bytes: [UInt8]) {
+        guard bytes.starts(with: StreamRecord.magic) else { return nil }
+        var reader = ByteReader(bytes[StreamRecord.magic.count...])
+        do throws(ByteError) {
+            self = try reader.streams()
+        } catch {
+            return nil
+        }
+        guard reader.isAtEnd else { return nil }
+    }
+
+    public var bytes: [UInt8] {
+        var writer = ByteWriter()
+        writer.streams(self)
+        return StreamRecord.magic + writer.bytes
+    }
+}
+
+extension ByteWriter {
+    fileprivate mutating func streams(_ record: StreamRecord) {
+        array(record.entries) { writer, entry in
+            writer.integer(entry.instance)
+            writer.bool(entry.id.direction == .playback)
+            writer.integer(entry.id.number)
+            writer.optional(entry.process) { $0.integer($1) }
+            writer.optional(entry.memoryName) { $0.string($1) }
+            writer.base(entry.base)
+        }
+        array(record.memories) { writer, memory in
+            writer.string(memory.name)
+            writer.optional(memory.original) { writer, original in
+                writer.array(original.channels) { $0.integer($1) }
+                writer.array(original.volume) { $0.integer($1) }
+                writer.bool(original.isMuted)
+                writer.optional(original.deviceName) { $0.string($1) }
+            }
+            writer.array(memory.bases) { $0.base($1) }
+        }
+    }
+
+    private mutating func base(_ base: StreamBase) {
+        array(base.volume) { $0.integer($1) }
+        bool(base.isMuted)
+        optional(base.deviceName) { $0.string($1) }
+    }
+}
+
+extension ByteReader {
+    fileprivate mutating func streams() throws(ByteError) -> StreamRecord {
+        var record = StreamRecord()
+        record.entries = try array { reader throws(ByteError) in
+            let instance = try reader.integer(UInt32.self)
+            let direction: AudioStream.Direction = try reader.bool() ? .playback : .record
+            return StreamRecord.Entry(
+                instance: instance, id: AudioStream.ID(direction, try reader.integer()),
+                process: try reader.optional { reader throws(ByteError) in try reader.integer(UInt32.self) },
+                memoryName: try reader.optional { reader throws(ByteError) in try reader.string() },
+                base: try reader.base())
+        }
+        record.memories = try array { reader throws(ByteError) in
+            let name = try reader.string()
+            return StreamRecord.Memory(
+                name: name,
+                original: try reader.optional { reader throws(ByteError) in
+                    StreamMemory(
+                        name: name, channels: try reader.integers(), volume: try reader.integers(),
+                        isMuted: try reader.bool(),
+                        deviceName: try reader.optional { reader throws(ByteError) in try reader.string() })
+                }, bases: try reader.array { reader throws(ByteError) in try reader.base() })
+        }
+        return record
+    }
+
+    private mutating func base() throws(ByteError) -> StreamBase {
+        StreamBase(
+            volume: try integers(), isMuted: try bool(),
+            deviceName: try optional { reader throws(ByteError) in try reader.string() })
+    }
+
+    private mutating func integers<T: FixedWidthInteger>() throws(ByteError) -> [T] {
+        try array { reader throws(ByteError) in try reader.integer(T.self) }
+    }
+}

@@ -1,0 +1,63 @@
+import DBus
+import Enforcement
+import EventLoop
+import Glibc
+import PluginAPI
+import SessionBus
+import SessionManager
+import State
+
+/// Sessions of our own making, for programs that never spoke to us.
+extension Daemon {
+    /// Makes a session for the program, as its role says. Nil where there may be no more of them.
+    func adopt(_ adopted: AdoptedProgram, _ program: Program) -> SessionID? {
+        let process: UInt32
+        switch adopted.program {
+        case .process(let id): process = id
+        case .sandbox, .name: process = 0
+        }
+        let client = Client(
+            id: newClientID(), name: "", credentials: Credentials(processID: process, userID: geteuid()),
+            startTime: Process(id: process).startTime ?? 0)
+        let name = program.name.isEmpty ? "a program" : String(program.name.prefix(settings.limits.stringLength))
+        let decision = decide(
+            .create(
+                NewSession(
+                    name: name, client: client.id, sessionClass: adopted.role.sessionClass,
+                    configuration: adopted.role.configuration, notifiesOnExit: true)))
+        guard let id = decision.created else { return nil }
+        add(Record(adopted, client: client, object: SessionObject(id, self, on: connection.objects)), id)
+        save(decision)
+        announce()
+        return id
+    }
+
+    /// One that an earlier daemon made. It is closed again where its program is gone.
+    func readopt(_ entry: StateRecord.Entry) {
+        let client = Client(
+            id: entry.session.new.client, name: "",
+            credentials: Credentials(processID: entry.ownerProcess, userID: entry.ownerUser),
+            startTime: entry.ownerStart)
+        reserve(client.id)
+        let key: Program.Key =
+            if entry.processID != 0 { .process(entry.processID) } else if !entry.desktopEntry.isEmpty {
+                .sandbox(entry.desktopEntry)
+            } else { .name(entry.session.new.name) }
+        let adopted = AdoptedProgram(
+            program: key,
+            role: Settings.Role(entry.session.new.configuration, sessionClass: entry.session.new.sessionClass))
+        let id = entry.session.id
+        add(Record(adopted, client: client, object: SessionObject(id, self, on: connection.objects)), id)
+    }
+}
+
+extension Daemon.Record {
+    fileprivate init(_ adopted: AdoptedProgram, client: Client, object: SessionObject) {
+        switch adopted.program {
+        case .process(let id): self.init(object: object, client: client, processID: id, desktopEntry: "")
+        case .sandbox(let id): self.init(object: object, client: client, processID: 0, desktopEntry: id)
+        case .name: self.init(object: object, client: client, processID: 0, desktopEntry: "")
+        }
+        self.adopted = adopted
+    }
+}

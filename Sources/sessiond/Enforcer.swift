@@ -1,0 +1,288 @@
+import Enforcement
+import EventLoop
+import Logging
+import PluginAPI
+import SessionManager
+
+/// Keeps the streams at the audio server as the sessions they belong to: tells ``Enforcement`` all facts, and carries
+/// out what follows. Decides nothing by itself.
+final class Enforcer {
+    private unowned let daemon: Daemon
+    private let backend: any AudioBackend
+    private let ledger: StreamLedger
+    private var enforcement: Enforcement
+    private var reader = ProgramReader()
+    private var timer: Timer?
+    private var facts = Enforcement.Facts(sessions: [], streams: [], canHold: false, defaultDevice: nil, gone: [])
+    /// Who sounds, by the streams; nil where the server cannot say.
+    private(set) var sounding: Sounding?
+    /// Of each told session: the application its process is confined to, or its desktop entry.
+    private var applications: [SessionID: String] = [:]
+    /// The processes of adopted sessions, until they end.
+    private var watches: [UInt32: ProcessWatch] = [:]
+    private var gone: Set<UInt32> = []
+    private var hasTakenOver = false
+    private var isLooking = false
+    private var isDue = false
+    private var isLeaving = false
+    /// Commands wait here until what they change is written down.
+    private var queue: [StreamCommand] = []
+    private var isKeeping = false
+    private var unanswered = 0
+    private var onQuiet: (() -> Void)?
+
+    /// Seconds that a server may take to put everything back before we leave.
+    private static let patience = 0.5
+
+    init(_ daemon: Daemon, _ backend: any AudioBackend, busID: String) {
+        self.daemon = daemon
+        self.backend = backend
+        ledger = StreamLedger(backend, StreamJournal(bus: busID, log: daemon.log))
+        enforcement = Enforcement(daemon.settings)
+        timer = Timer(on: daemon.loop) { [unowned self] in look() }
+    }
+
+    // MARK: What happened
+
+    func streamsChanged() { look() }
+
+    func serverLost() {
+        enforcement.forgetStreams()
+        reader.forget()
+        hasTakenOver = false
+        queue = []
+        look()
+    }
+
+    func sessionAdded() { lookSoon() }
+
+    func reload(_ settings: Settings) {
+        enforcement.settings = settings
+        look()
+    }
+
+    /// Where the decision may concern a stream, looks after the one who asked has been answered.
+    func decided(_ decision: Decision) {
+        guard !backend.snapshot.streams.isEmpty, !isLooking, !isDue else { return }
+        if decision.effects.contains(where: \.concernsStreams) { lookSoon() }
+    }
+
+    /// The sessions that the stream belongs to.
+    func owners(of stream: AudioStream) -> [SessionID] { enforcement.owners(facts)[stream.id] ?? [] }
+
+    private func lookSoon() {
+        guard !isDue, !isLeaving else { return }
+        isDue = true
+        daemon.loop.later { [weak self] in
+            guard let self, isDue else { return }
+            look()
+        }
+    }
+
+    // MARK: Looking
+
+    private func look() {
+        isDue = false
+        guard !isLooking, !isLeaving else { return }
+        isLooking = true
+        defer { isLooking = false }
+        let snapshot = backend.snapshot
+        gather(snapshot)
+        if snapshot.isConnected, !hasTakenOver {
+            hasTakenOver = true
+            for (stream, base) in ledger.takeOver(snapshot) { enforcement.takeOver(stream, base) }
+        }
+        // Each step leads to facts that ask for fewer; the bound is against a mistake of ours.
+        for _ in 0..<1_000 where snapshot.isConnected {
+            let steps = enforcement.steps(facts, at: MonotonicClock.now())
+            if steps.isEmpty { break }
+            for step in steps { carryOut(step) }
+            gather(snapshot)
+        }
+        hear(snapshot)
+        guard snapshot.isConnected else {
+            timer?.disarm()
+            return
+        }
+        let outcome = enforcement.commands(facts, at: MonotonicClock.now())
+        for id in outcome.ignoring.sorted() where daemon.arbiter.session(id)?.ignoredSince == nil {
+            let name = daemon.arbiter.session(id)?.name ?? ""
+            daemon.log.notice("\(quoted(name)) plays on although it was told to fall silent: silenced at the server")
+            daemon.submit(.interruptionIgnored(id))
+        }
+        run(outcome.commands)
+        if let deadline = outcome.deadline { timer?.arm(at: deadline) } else { timer?.disarm() }
+    }
+
+    private func gather(_ snapshot: AudioSnapshot) {
+        let streams = reader.facts(snapshot.streams, daemon.settings.privileges)
+        let isNeeded =
+            !streams.isEmpty || !watches.isEmpty
+            || daemon.records.values.contains { $0.adopted != nil }
+        facts = Enforcement.Facts(
+            sessions: isNeeded ? daemon.arbiter.sessions.compactMap(describe) : [], streams: streams,
+            canHold: snapshot.canHold, defaultDevice: snapshot.defaultDevice, gone: gone)
+        watchPrograms()
+    }
+
+    private func describe(_ session: Session) -> SessionFacts? {
+        guard let record = daemon.records[session.id] else { return nil }
+        let isAdopted = record.adopted != nil
+        return SessionFacts(
+            id: session.id, kind: record.adopted.map { .adopted($0) } ?? .told, process: record.processID,
+            application: isAdopted ? record.desktopEntry : application(of: session.id, record),
+            sessionClass: session.sessionClass, configuration: session.configuration, state: session.state,
+            since: session.since.microseconds, isMuted: session.isMuted,
+            lowered: session.isDucked ? -daemon.arbiter.settings.duckGain : 0, lowersItself: record.lowersItself,
+            mayResume: session.mayResume, holdsClaim: session.holdsClaim,
+            waitsForAppsOnly: session.waitingFor.allSatisfy { daemon.arbiter.session($0)?.sessionClass == .app },
+            isFreeToActivate: isAdopted && session.state == .inactive && daemon.arbiter.isFreeToActivate(session.id))
+    }
+
+    private func application(of id: SessionID, _ record: Daemon.Record) -> String {
+        if let known = applications[id] { return known }
+        var application = record.desktopEntry
+        if case .application(let sandbox) = Process(id: record.processID).confinement { application = sandbox }
+        applications[id] = application
+        return application
+    }
+
+    /// Adopted sessions end with their programs.
+    private func watchPrograms() {
+        var needed: Set<UInt32> = []
+        for session in facts.sessions {
+            if case .adopted(let adopted) = session.kind, case .process(let id) = adopted.program { needed.insert(id) }
+        }
+        if needed.isEmpty, watches.isEmpty, gone.isEmpty { return }
+        applications = applications.filter { daemon.records[$0.key] != nil }
+        gone.formIntersection(needed)
+        watches = watches.filter { needed.contains($0.key) }
+        for process in needed where watches[process] == nil && !gone.contains(process) {
+            watches[process] = ProcessWatch(process, on: daemon.loop) { [unowned self] in
+                gone.insert(process)
+                lookSoon()
+            }
+            if watches[process] == nil {
+                gone.insert(process)
+                lookSoon()
+            }
+        }
+        facts.gone = gone
+    }
+
+    private func carryOut(_ step: Enforcement.Step) {
+        switch step {
+        case .adopt(let adopted, let program): _ = daemon.adopt(adopted, program)
+        case .activate(let id): daemon.submit(.activate(id))
+        case .deactivate(let id): daemon.submit(.deactivate(id, notifyOthers: true))
+        case .close(let id): daemon.submit(.close(id))
+        }
+    }
+
+    /// Who sounds, by the streams; nil where the server cannot say.
+    private func hear(_ snapshot: AudioSnapshot) {
+        var now: Sounding?
+        if snapshot.isConnected {
+            let owners = enforcement.owners(facts)
+            var heard = Sounding(sessions: [], others: false)
+            for stream in snapshot.streams where stream.direction == .playback && stream.isSounding {
+                if let sessions = owners[stream.id] { heard.sessions.formUnion(sessions) } else { heard.others = true }
+            }
+            now = heard
+        }
+        guard now != sounding else { return }
+        sounding = now
+        daemon.submit(.soundingChanged(now))
+    }
+
+    // MARK: Acting
+
+    private func run(_ commands: [StreamCommand]) {
+        queue += commands
+        guard !isKeeping else { return }
+        guard !queue.isEmpty || !ledger.isEmpty else { return }
+        isKeeping = true
+        ledger.keep(enforcement.kept, backend.snapshot) { [weak self] mayChange in
+            guard let self else { return }
+            isKeeping = false
+            let due = queue
+            queue = []
+            for command in due {
+                if mayChange { send(command) } else { enforcement.answered(command, succeeded: false) }
+            }
+            if onQuiet != nil { reportQuiet() }
+        }
+    }
+
+    private func send(_ command: StreamCommand) {
+        unanswered += 1
+        let answered: AudioBackend.Completion = { [weak self] result in
+            guard let self else { return }
+            unanswered -= 1
+            var succeeded = true
+            if case .failure(let error) = result {
+                succeeded = false
+                daemon.log.debug("the audio server did not do \(command): \(error.message)")
+            }
+            enforcement.answered(command, succeeded: succeeded)
+            if onQuiet != nil { reportQuiet() } else { lookSoon() }
+        }
+        switch command {
+        case .setVolume(let id, let volume): backend.setVolume(volume, stream: id, completion: answered)
+        case .setMuted(let id, let muted): backend.setMuted(muted, stream: id, completion: answered)
+        case .hold(let id): backend.hold(id, completion: answered)
+        case .letGo(let id, let device): backend.letGo(id, to: device, completion: answered)
+        }
+        CrashPoint.pass("stream-changed")
+    }
+
+    // MARK: Leaving
+
+    /// Puts everything back as its person left it, then calls `completion`; in any case soon.
+    func leave(_ completion: @escaping () -> Void) {
+        guard !isLeaving else { return }
+        isLeaving = true
+        guard backend.snapshot.isConnected, !ledger.isEmpty || !queue.isEmpty || isKeeping else {
+            return removeHold(completion)
+        }
+        var isOver = false
+        let end: () -> Void = {
+            if !isOver { completion() }
+            isOver = true
+        }
+        timer = Timer(on: daemon.loop) { end() }
+        timer?.arm(after: Enforcer.patience)
+        onQuiet = { [weak self] in
+            guard let self else { return }
+            ledger.keep([:], backend.snapshot) { _ in }
+            ledger.repair { [weak self] in self?.removeHold(end) }
+        }
+        run(enforcement.restore(backend.snapshot.streams))
+        reportQuiet()
+    }
+
+    private func reportQuiet() {
+        guard unanswered == 0, queue.isEmpty, !isKeeping, let onQuiet else { return }
+        self.onQuiet = nil
+        onQuiet()
+    }
+
+    private func removeHold(_ completion: @escaping () -> Void) {
+        backend.removeHold { _ in completion() }
+    }
+}
+
+extension Effect {
+    /// Whether it may change what a stream must be, or whose it is.
+    fileprivate var concernsStreams: Bool {
+        switch self {
+        case .activated, .deactivated, .closed, .interruptionBegan, .interruptionEnded, .claimDropped, .duckingChanged,
+            .mutedChanged:
+            true
+        case .propertiesChanged(_, let properties): properties.contains(.configuration)
+        case .created, .interruptionIgnored, .silenceSecondaryAudioHint, .routeChanged, .servicesLost, .servicesReset,
+            .selectOutput, .selectInput, .managerPropertiesChanged:
+            false
+        }
+    }
+}

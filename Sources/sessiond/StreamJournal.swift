@@ -1,0 +1,79 @@
+import Glibc
+import Logging
+import State
+
+/// What was changed at the audio server, on disk before it is changed: `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`.
+///
+/// Written whole, and put in place by one `rename`; gone while nothing is changed. A daemon that follows one that was
+/// killed reads how everything was.
+final class StreamJournal {
+    private static let maximumBytes = 1 << 20
+
+    private let path: String
+    private let folder: String
+    private let log: Logger
+    private var written = StreamRecord()
+    private var hasWarned = false
+
+    /// Nil where there is nowhere to keep it.
+    init?(bus: String, log: Logger) {
+        guard let runtime = environment("XDG_RUNTIME_DIR"), !bus.isEmpty else { return nil }
+        folder = runtime + "/sessiond"
+        path = folder + "/streams-" + bus
+        self.log = log
+    }
+
+    /// What the last daemon left; empty where it left nothing, or nothing to be believed.
+    func read() -> StreamRecord {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return StreamRecord() }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+            status.st_size <= StreamJournal.maximumBytes,
+            let bytes = readFile(path, limit: StreamJournal.maximumBytes)
+        else {
+            warn("is not ours; what was changed at the audio server before is not known")
+            return StreamRecord()
+        }
+        guard let contents = StreamRecord(bytes) else {
+            warn("is cut short, or of another version; what was changed at the audio server before is not known")
+            return StreamRecord()
+        }
+        written = contents
+        return contents
+    }
+
+    /// On disk when this returns. False where it cannot be: nothing may be changed then.
+    func write(_ contents: StreamRecord) -> Bool {
+        guard contents != written else { return true }
+        if contents.isEmpty {
+            unlink(path)
+            written = contents
+            return true
+        }
+        let bytes = contents.bytes
+        let temporary = path + ".new"
+        mkdir(folder, 0o700)
+        unlink(temporary)
+        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { return fail() }
+        let isWhole = Glibc.write(file, bytes, bytes.count) == bytes.count
+        close(file)
+        guard isWhole, rename(temporary, path) == 0 else {
+            unlink(temporary)
+            return fail()
+        }
+        written = contents
+        CrashPoint.pass("journal-written")
+        return true
+    }
+
+    private func fail() -> Bool {
+        warn("cannot be written (\(String(cString: strerror(errno)))): streams of other programs are left as they are")
+        return false
+    }
+
+    private func warn(_ what: String) {
+        if !hasWarned { log.warning("\(path) \(what)") }
+        hasWarned = true
+    }
+}

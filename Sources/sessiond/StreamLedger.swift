@@ -1,0 +1,123 @@
+import Enforcement
+import PluginAPI
+import State
+
+/// How streams, and what the server remembers of them, were before we changed them; and back to that.
+final class StreamLedger {
+    private let backend: any AudioBackend
+    /// Nil where nothing can be kept: then nothing is changed either.
+    private let journal: StreamJournal?
+    private var contents: StreamRecord
+    private var isReading = false
+    private var isStale = false
+    private var waiting: [() -> Void] = []
+
+    init(_ backend: any AudioBackend, _ journal: StreamJournal?) {
+        self.backend = backend
+        self.journal = journal
+        contents = journal?.read() ?? StreamRecord()
+        backend.onMemoryChanged = { [unowned self] in repair() }
+    }
+
+    var isEmpty: Bool { contents.isEmpty }
+
+    /// What of the streams that are there now an earlier daemon, or connection, was not done with. What it changed of
+    /// others has ended with them, but for what the server remembers.
+    func takeOver(_ snapshot: AudioSnapshot) -> [(AudioStream, StreamBase)] {
+        var found: [(AudioStream, StreamBase)] = []
+        for entry in contents.entries where entry.instance == snapshot.instance {
+            guard let stream = snapshot.streams.first(where: { $0.id == entry.id }),
+                stream.processID == entry.process, stream.memoryName == entry.memoryName
+            else { continue }
+            found.append((stream, entry.base))
+        }
+        if !contents.isEmpty { repair() }
+        return found
+    }
+
+    /// Writes down how these streams were, then calls `completion` with whether they may be changed: at once where
+    /// that is written already.
+    func keep(
+        _ kept: [AudioStream.ID: StreamBase], _ snapshot: AudioSnapshot, _ completion: @escaping (Bool) -> Void
+    ) {
+        guard let journal else { return completion(false) }
+        var entries: [StreamRecord.Entry] = []
+        var unknown: Set<String> = []
+        for stream in snapshot.streams {
+            guard let base = kept[stream.id] else { continue }
+            entries.append(
+                StreamRecord.Entry(instance: snapshot.instance, stream, base: base))
+            guard let name = stream.memoryName else { continue }
+            if let place = contents.memories.firstIndex(where: { $0.name == name }) {
+                // The newest last: what the server remembers is of one of these.
+                contents.memories[place].bases.removeAll { $0 == base }
+                contents.memories[place].bases = contents.memories[place].bases.suffix(7) + [base]
+            } else {
+                unknown.insert(name)
+            }
+        }
+        contents.entries = entries
+        if unknown.isEmpty {
+            if !contents.memories.isEmpty, entries.isEmpty { repair() }
+            return completion(journal.write(contents))
+        }
+        backend.readMemory { [weak self] memory in
+            guard let self else { return }
+            for name in unknown.sorted() where !contents.memories.contains(where: { $0.name == name }) {
+                // Without a memory there is nothing to put right.
+                guard let memory else { break }
+                contents.memories.append(
+                    StreamRecord.Memory(
+                        name: name, original: memory.first { $0.name == name },
+                        bases: entries.filter { $0.memoryName == name }.map(\.base)))
+            }
+            backend.watchesMemory = !contents.memories.isEmpty
+            completion(journal.write(contents))
+        }
+    }
+
+    /// Makes what the server remembers what it should, and forgets what is right and no longer needed.
+    func repair(_ completion: (() -> Void)? = nil) {
+        if let completion { waiting.append(completion) }
+        guard !isReading else {
+            isStale = true
+            return
+        }
+        isReading = true
+        isStale = false
+        backend.readMemory { [weak self] in self?.repair($0) }
+    }
+
+    private func repair(_ memory: [StreamMemory]?) {
+        var writes: [StreamMemory] = []
+        var forgotten: [String] = []
+        for kept in contents.memories {
+            let current = memory?.first { $0.name == kept.name }
+            let isNeeded = contents.entries.contains { $0.memoryName == kept.name }
+            let verdict = MemoryRepair(original: kept.original, bases: kept.bases).verdict(on: current)
+            switch verdict {
+            case .right: if !isNeeded { contents.memories.removeAll { $0.name == kept.name } }
+            case .write(let entry): if memory != nil { writes.append(entry) }
+            case .forget: if memory != nil { forgotten.append(kept.name) }
+            }
+        }
+        guard !writes.isEmpty || !forgotten.isEmpty else { return repaired() }
+        backend.writeMemory(writes, forgetting: forgotten) { [weak self] result in
+            // Read again, to be sure, unless the server will not.
+            if case .success = result { self?.isStale = true }
+            self?.repaired()
+        }
+    }
+
+    private func repaired() {
+        isReading = false
+        if isStale { return repair() }
+        if backend.snapshot.isConnected {
+            backend.watchesMemory = !contents.memories.isEmpty
+            _ = journal?.write(contents)
+        }
+        let waiting = waiting
+        self.waiting = []
+        for completion in waiting { completion() }
+    }
+}

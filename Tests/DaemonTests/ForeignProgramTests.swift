@@ -1,0 +1,92 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Programs that never heard of us, on a real PulseAudio: silenced, lowered and given back, by ear of the monitor.
+@Suite struct ForeignProgramTests {
+    static let modules = ["module-stream-restore"]
+
+    final class Scene {
+        let pulse: PrivatePulse
+        let stage: DaemonStage
+        let ear: Ear
+
+        init(settings: String? = nil, crash: String? = nil) throws {
+            pulse = try PrivatePulse(modules: ForeignProgramTests.modules)
+            stage = try DaemonStage(pulse: pulse, settings: settings, crash: crash)
+            ear = try Ear(pulse, sink: "speaker")
+            if crash == nil { #expect(stage.waitForServer()) }
+        }
+
+        /// The session of that name as the bus shows it.
+        func session(_ name: String) throws -> [String: Value]? {
+            try stage.listedSessions().first { $0["Name"]?.stringValue == name }
+        }
+
+        func awaits(_ name: String, _ state: String) throws -> Bool {
+            try eventually { try session(name)?["State"]?.stringValue == state }
+        }
+
+        /// Sink inputs with their volumes and sinks, as people see them.
+        func inputs() throws -> [[String: Any]] {
+            let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
+            return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
+        }
+
+        func volume(of index: Int = 0) throws -> Int {
+            let inputs = try inputs()
+            let volume = inputs[index]["volume"] as? [String: [String: Any]] ?? [:]
+            return volume.values.first?["value"] as? Int ?? -1
+        }
+    }
+
+    static func music(_ pulse: PrivatePulse, _ role: String?) throws -> Child {
+        try Tone.program(
+            pulse, hertz: 440, name: "Music", properties: role.map { ["media.role": $0] } ?? [:])
+    }
+
+    @Test(arguments: [nil, "music"]) func call_silencesAProgramThatNeverSpokeToUs(role: String?) throws {
+        let scene = try Scene()
+        let music = try Self.music(scene.pulse, role)
+        #expect(scene.ear.waitUntil(440, above: -20))
+        #expect(try scene.awaits("Music", "active"))
+        let before = scene.ear.level(of: 440, last: 0.1)
+        let phone = try scene.stage.foreigner()
+        let call = phone.create("Phone", category: "play-and-record", class: "call")
+        let begun = monotonicNow()
+        #expect(phone.ask("activate \(call)") == "ok")
+        #expect(scene.ear.waitUntil(440, below: -80))
+        let silent = scene.ear.trace(440, since: begun).first { $0.level < -80 }
+        print("silent \(Int(((silent?.time ?? 0) - begun) * 1_000)) ms after the call")
+        #expect(try scene.session("Music")?["State"] == .string("interrupted"))
+        #expect(phone.ask("deactivate \(call)") == "ok")
+        #expect(scene.ear.waitUntil(440, above: -20))
+        #expect(try scene.awaits("Music", "active"))
+        #expect(scene.ear.waitUntil(440, above: before - 0.5, window: 0.1))
+        withExtendedLifetime(music) {}
+    }
+
+    @Test func prompt_lowersAndGivesBackExactly() throws {
+        let scene = try Scene()
+        let music = try Self.music(scene.pulse, nil)
+        #expect(scene.ear.waitUntil(440, above: -20))
+        #expect(try scene.awaits("Music", "active"))
+        let before = scene.ear.level(of: 440, last: 0.1)
+        let voice = try scene.stage.foreigner()
+        let prompt = voice.create("Prompt", option: "duck-others")
+        let begun = monotonicNow()
+        #expect(voice.ask("activate \(prompt)") == "ok")
+        #expect(scene.ear.waitUntil(440, above: before - 12.5, below: before - 11.5, window: 0.05))
+        #expect(voice.ask("deactivate \(prompt)") == "ok")
+        #expect(scene.ear.waitUntil(440, above: before - 0.2, window: 0.1))
+        let levels = scene.ear.trace(440, window: 0.01, since: begun).map(\.level)
+        let steps = zip(levels, levels.dropFirst()).map { abs($0 - $1) }
+        #expect((steps.max() ?? 0) < 2.5, "a step of \(steps.max() ?? 0) dB in 10 ms")
+        print("largest step \(steps.max() ?? 0) dB in 10 ms")
+        #expect(try eventually { try scene.volume() == 65_536 })
+        withExtendedLifetime(music) {}
+    }
+}

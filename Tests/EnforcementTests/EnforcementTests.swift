@@ -1,0 +1,214 @@
+import PluginAPI
+import Testing
+
+@testable import Enforcement
+
+/// What is done to streams, without a server: facts in, commands out.
+@Suite struct EnforcementTests {
+    /// Sessions and streams, and a server that does what it is told.
+    struct Stage {
+        var enforcement: Enforcement
+        var sessions: [SessionFacts] = []
+        var streams: [AudioStream] = []
+        var now: UInt64 = 1_000_000
+        var done: [StreamCommand] = []
+
+        init(_ edit: (inout Settings) -> Void = { _ in }) {
+            var settings = Settings()
+            edit(&settings)
+            enforcement = Enforcement(settings)
+        }
+
+        var facts: Enforcement.Facts {
+            Enforcement.Facts(
+                sessions: sessions,
+                streams: streams.map { stream in
+                    let process = stream.processID ?? 0
+                    return StreamFacts(
+                        stream: stream, ancestry: [process, process / 10], sandbox: nil,
+                        program: Program(key: .process(process), name: "p\(process)", names: ["p\(process)"]))
+                }, canHold: true, defaultDevice: "speaker", gone: [])
+        }
+
+        /// Everything that is to be done, until nothing is, with the clock following the deadlines.
+        mutating func run(until end: UInt64? = nil) -> Set<SessionID> {
+            var ignoring: Set<SessionID> = []
+            for _ in 0..<2_000 {
+                let outcome = enforcement.commands(facts, at: now)
+                ignoring.formUnion(outcome.ignoring)
+                for command in outcome.commands {
+                    carryOut(command)
+                    enforcement.answered(command, succeeded: true)
+                }
+                guard outcome.commands.isEmpty else { continue }
+                guard let deadline = outcome.deadline, end.map({ deadline <= $0 }) ?? true else { break }
+                now = max(now, deadline)
+            }
+            return ignoring
+        }
+
+        private mutating func carryOut(_ command: StreamCommand) {
+            done.append(command)
+            guard let place = streams.firstIndex(where: { $0.id == command.stream }) else { return }
+            switch command {
+            case .setVolume(_, let volume): streams[place].volume = volume
+            case .setMuted(_, let muted): streams[place].isMuted = muted
+            case .hold: streams[place].isHeld = true
+            case .letGo: streams[place].isHeld = false
+            }
+        }
+    }
+
+    static func stream(_ number: UInt32, of process: UInt32, role: String? = nil) -> AudioStream {
+        AudioStream(
+            id: AudioStream.ID(.playback, number), processID: process, role: role, deviceName: "speaker",
+            portUID: "speaker", volume: [65_536])
+    }
+
+    static func session(
+        _ number: UInt64, _ kind: SessionFacts.Kind, process: UInt32, _ state: SessionState, since: UInt64 = 0,
+        lowered: Double = 0, category: PluginAPI.Category = .playback, isMuted: Bool = false
+    ) throws -> SessionFacts {
+        SessionFacts(
+            id: SessionID(number), kind: kind, process: process, application: "", sessionClass: .app,
+            configuration: try Configuration(category: category), state: state, since: since, isMuted: isMuted,
+            lowered: lowered, lowersItself: false, mayResume: false, holdsClaim: state != .inactive,
+            waitsForAppsOnly: false, isFreeToActivate: false)
+    }
+
+    static func adopted(_ process: UInt32) throws -> SessionFacts.Kind {
+        let mixing = try Configuration(category: .playback, options: .mixWithOthers)
+        return .adopted(AdoptedProgram(program: .process(process), role: Settings.Role(mixing)))
+    }
+
+    @Test func unknownProgram_isAdoptedOnce() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70), Self.stream(2, of: 70)]
+        let steps = stage.enforcement.steps(stage.facts, at: 0)
+        #expect(steps.count == 1)
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .inactive)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0) == [.activate(SessionID(1))])
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
+    }
+
+    @Test func programThatIsNeverAdopted_isLeftAlone() {
+        var stage = Stage { $0.adoption.never = ["p70"] }
+        stage.streams = [Self.stream(1, of: 70)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
+    }
+
+    @Test func nearestProcess_ownsTheStream() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [
+            try Self.session(1, .told, process: 7, .active), try Self.session(2, .told, process: 70, .active),
+        ]
+        #expect(stage.enforcement.owners(stage.facts) == [AudioStream.ID(.playback, 1): [SessionID(2)]])
+        stage.sessions.removeLast()
+        #expect(stage.enforcement.owners(stage.facts) == [AudioStream.ID(.playback, 1): [SessionID(1)]])
+    }
+
+    @Test func interruptedProgram_isHeldAndGivenBackAsItWas() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
+        _ = stage.run()
+        #expect(stage.streams[0].isHeld && stage.streams[0].volume == [65_536])
+        #expect(stage.now - 1_000_000 <= 20_000)
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+        _ = stage.run()
+        #expect(stage.streams[0] == Self.stream(1, of: 70))
+        #expect(stage.enforcement.kept.isEmpty)
+    }
+
+    @Test func toldSession_hasItsTimeAndIsNamedThen() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
+        #expect(stage.run(until: stage.now + 249_000).isEmpty)
+        #expect(stage.done.isEmpty)
+        #expect(stage.run() == [SessionID(1)])
+        #expect(stage.streams[0].isHeld)
+    }
+
+    @Test func toldSessionThatPausesInTime_isLeftAlone() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
+        _ = stage.run(until: stage.now + 100_000)
+        stage.streams[0].isCorked = true
+        #expect(stage.run().isEmpty)
+        #expect(stage.done.isEmpty)
+    }
+
+    @Test func lowering_takesNoStepOverTwoDecibelsIn10ms() throws {
+        var stage = Stage { $0.ducking.attack = 0 }
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        let begun = stage.now
+        _ = stage.run()
+        #expect(stage.streams[0].volume == Level.volume([65_536], lowered: 12))
+        #expect(stage.done.count == 12)
+        #expect(stage.now - begun >= 11 * 5_000)
+        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        _ = stage.run()
+        #expect(stage.streams[0].volume == [65_536] && stage.enforcement.kept.isEmpty)
+    }
+
+    @Test func aPersonsVolumeMeanwhile_stays() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        _ = stage.run()
+        stage.streams[0].volume = [50_300]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        _ = stage.run()
+        #expect(stage.streams[0].volume == [50_300])
+    }
+
+    @Test func recordingSession_cannotPlay() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .record)]
+        _ = stage.run()
+        #expect(stage.streams[0].isMuted)
+    }
+
+    @Test func silentSwitch_mutesAndGivesBack() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .ambient, isMuted: true)]
+        _ = stage.run()
+        #expect(stage.streams[0].isMuted)
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .ambient)]
+        _ = stage.run()
+        #expect(stage.streams[0] == Self.stream(1, of: 70))
+    }
+
+    @Test(arguments: [Settings.Enforcement.Mode.off, .cooperative]) func milderMode_leavesForeignProgramsAlone(
+        mode: Settings.Enforcement.Mode
+    ) throws {
+        var stage = Stage { $0.enforcement.mode = mode }
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
+        _ = stage.run()
+        #expect(stage.done.isEmpty)
+    }
+
+    @Test func streamFoundLowered_isGivenBackFromTheBook() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.streams[0].volume = Level.volume([65_536], lowered: 7)
+        stage.streams[0].isHeld = true
+        stage.enforcement.takeOver(
+            stage.streams[0], StreamBase(volume: [65_536], isMuted: false, deviceName: nil))
+        _ = stage.run()
+        #expect(stage.streams[0] == Self.stream(1, of: 70))
+    }
+}
