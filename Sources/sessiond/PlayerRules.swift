@@ -5,35 +5,69 @@ import SessionManager
 
 /// Which sessions an MPRIS player belongs to, and what follows for it.
 final class PlayerRules: PlayerPolicy {
+    /// What the kernel says of a player: the processes above it, itself first, and the sandbox it is in.
+    private struct Origin {
+        let line: [UInt32]
+        let sandbox: String?
+    }
+
     private unowned let daemon: Daemon
-    /// The processes above each player's and each session's, itself first; read once in its life.
-    private var playerLines: [Player.ID: [UInt32]] = [:]
+    /// Read once in the life of each.
+    private var origins: [Player.ID: Origin] = [:]
     private var sessionLines: [SessionID: [UInt32]] = [:]
 
     init(_ daemon: Daemon) { self.daemon = daemon }
 
-    func demand(of player: Player) -> Demand { .free }
+    /// Programs that never spoke to us are paused with the interruption; those who did, where they went on playing.
+    func demand(of player: Player) -> Demand {
+        var wanted = Demand.free
+        for (id, record) in daemon.records where belongs(player, to: id, record) {
+            guard let session = daemon.arbiter.session(id) else { continue }
+            switch session.state {
+            case .interrupted: if record.adopted != nil || session.ignoredSince != nil { wanted = .silent }
+            case .inactive: if session.mayResume, wanted == .free { wanted = .resume }
+            case .active:
+                // It came back by its stream, which a player may keep open while it is paused.
+                guard session.cause.kind == .cameBack else { return .free }
+                if wanted == .free { wanted = .resume }
+            }
+        }
+        return wanted
+    }
 
     func isNowPlaying(_ player: Player) -> Bool {
-        daemon.arbiter.nowPlaying.map { belongs(player, to: $0) } ?? false
+        guard let id = daemon.arbiter.nowPlaying, let record = daemon.records[id] else { return false }
+        return belongs(player, to: id, record)
     }
 
-    func takeBack(_ player: Player) {}
-
-    func gone(_ player: Player) { playerLines[player.id] = nil }
-
-    /// A player may be what a session's process started; and a browser's sound comes from processes below the one that
-    /// is the player.
-    private func belongs(_ player: Player, to id: SessionID) -> Bool {
-        guard let process = daemon.records[id]?.processID, process != 0, player.processID != 0 else { return false }
-        return line(of: player).contains(process) || line(of: id, process).contains(player.processID)
+    /// Only for those who cannot ask themselves.
+    func takeBack(_ player: Player) {
+        for (id, record) in daemon.records.sorted(by: { $0.key < $1.key })
+        where record.adopted != nil && belongs(player, to: id, record) {
+            if daemon.arbiter.session(id)?.state == .interrupted { daemon.submit(.activate(id)) }
+        }
     }
 
-    private func line(of player: Player) -> [UInt32] {
-        if let known = playerLines[player.id] { return known }
-        let line = Process(id: player.processID).ancestry
-        playerLines[player.id] = line
-        return line
+    func gone(_ player: Player) { origins[player.id] = nil }
+
+    /// A player may be what a session's process started; a browser's sound comes from processes below the one that is
+    /// the player; and in a sandbox process numbers mean nothing.
+    private func belongs(_ player: Player, to id: SessionID, _ record: Daemon.Record) -> Bool {
+        guard player.processID != 0 else { return false }
+        let origin = origin(of: player)
+        if let sandbox = origin.sandbox { return sandbox == record.desktopEntry }
+        guard record.processID != 0 else { return false }
+        return origin.line.contains(record.processID) || line(of: id, record.processID).contains(player.processID)
+    }
+
+    private func origin(of player: Player) -> Origin {
+        if let known = origins[player.id] { return known }
+        let process = Process(id: player.processID)
+        var sandbox: String?
+        if case .application(let id) = process.confinement { sandbox = id }
+        let origin = Origin(line: process.ancestry, sandbox: sandbox)
+        origins[player.id] = origin
+        return origin
     }
 
     private func line(of id: SessionID, _ process: UInt32) -> [UInt32] {

@@ -1,0 +1,166 @@
+import DBus
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Players of programs that never heard of us: paused with an interruption, and resumed where that is right.
+@Suite struct PlayerPauseTests {
+    let pulse: PrivatePulse
+    init() throws { pulse = try PrivatePulse() }
+
+    /// A player that sounds, a call that can come, and the daemon between them.
+    private final class Scene {
+        let stage: DaemonStage
+        let player: ForeignPlayer
+        let phone: Foreigner
+        let call: String
+
+        init(
+            _ pulse: PrivatePulse, _ manner: ForeignPlayer.Manner = .correct, status: String = "Playing",
+            settings: String? = nil
+        ) throws {
+            stage = try DaemonStage(pulse: pulse, settings: settings)
+            player = try ForeignPlayer(
+                "music", manner, status: status, on: stage, command: ["pacat", "--raw", "/dev/zero"],
+                environment: pulse.environment)
+            // Another process: what a session's process started would be that session's.
+            phone = try stage.foreigner()
+            call = phone.create("Phone", category: "play-and-record", class: "call")
+            guard stage.waitForServer(), eventually({ adopted == "active" }) else {
+                throw SupportError("the player's sound is no session: \((try? stage.sessions()) ?? [:])")
+            }
+        }
+
+        /// The state of the player's session.
+        var adopted: String {
+            let sessions = (try? stage.sessions())?.values.first { $0["Name"]?.stringValue == "pacat" }
+            return sessions?["State"]?.stringValue ?? "none"
+        }
+
+        func ring() { #expect(phone.ask("activate \(call)") == "ok") }
+        func hangUp() { #expect(phone.ask("deactivate \(call)") == "ok") }
+
+        /// Everything that was decided has reached the player, and what it answered the daemon.
+        func settle() {
+            for _ in 0..<3 {
+                _ = try? stage.manager("History", [.uint32(0)])
+                _ = player.status
+            }
+        }
+    }
+
+    @Test func aCall_pausesThePlayerAndItsEndResumesIt() throws {
+        let scene = try Scene(pulse)
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        #expect(scene.adopted == "interrupted")
+        scene.hangUp()
+        #expect(eventually { scene.player.status == "Playing" })
+        #expect(scene.player.calls == ["Pause", "Play"])
+        #expect(eventually { scene.adopted == "active" })
+        // And once more.
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.hangUp()
+        #expect(eventually { scene.player.status == "Playing" })
+        #expect(scene.player.calls == ["Pause", "Play", "Pause", "Play"])
+    }
+
+    @Test func pausedByHandBefore_isNeitherPausedNorResumed() throws {
+        let scene = try Scene(pulse)
+        scene.player.person("Paused")
+        scene.ring()
+        scene.settle()
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls.isEmpty && scene.player.status == "Paused")
+    }
+
+    @Test func startedByHandDuringACall_playsOn() throws {
+        let scene = try Scene(pulse)
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        // Sooner, it could be the echo of a player that toggles.
+        let paused = monotonicNow()
+        #expect(eventually { monotonicNow() - paused > 1.05 })
+        scene.player.person("Playing")
+        #expect(eventually { scene.adopted == "active" })
+        scene.player.person("Paused")
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls == ["Pause"] && scene.player.status == "Paused")
+    }
+
+    @Test(arguments: ["track 2", "Stopped"]) func touchedDuringACall_isNotResumed(_ deed: String) throws {
+        let scene = try Scene(pulse)
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.player.person(deed)
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls == ["Pause"])
+    }
+
+    @Test func pausedAgainByTheMediaKeys_isNotResumed() throws {
+        let scene = try Scene(pulse)
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.settle()
+        _ = try Child.run("playerctl", ["-p", "sessiond", "pause"], environment: scene.stage.bus.environment)
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls == ["Pause", "Pause"] && scene.player.status == "Paused")
+    }
+
+    @Test(
+        arguments: [
+            (.toggles, ["Pause", "Play"], "Playing"), (.quiet, ["Pause", "Play"], "Playing"),
+            (.ignores, ["Pause"], "Playing"), (.refuses, ["Pause"], "Playing"), (.stops, ["Pause"], "Stopped"),
+        ] as [(ForeignPlayer.Manner, [String], String)])
+    func oddPlayers_areNeverMadeToPlayByMistake(
+        _ manner: ForeignPlayer.Manner, _ calls: [String], _ status: String
+    ) throws {
+        let scene = try Scene(pulse, manner)
+        scene.ring()
+        #expect(eventually { scene.player.calls == ["Pause"] })
+        scene.settle()
+        scene.hangUp()
+        #expect(eventually { scene.player.calls == calls })
+        scene.settle()
+        #expect(scene.player.calls == calls && scene.player.status == status)
+    }
+
+    @Test func pausedTooLate_isResumedAllTheSame() throws {
+        let scene = try Scene(pulse, .late)
+        scene.ring()
+        #expect(eventually { scene.player.calls == ["Pause"] })
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls == ["Pause"])
+        scene.player.person("catch up")
+        #expect(eventually { scene.player.calls == ["Pause", "Play"] })
+        scene.player.person("catch up")
+        #expect(scene.player.status == "Playing")
+    }
+
+    @Test func vanishedDuringACall_isForgotten() throws {
+        let scene = try Scene(pulse)
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.player.process.kill()
+        scene.hangUp()
+        #expect(eventually { scene.adopted == "none" })
+        #expect(scene.stage.daemon.isRunning)
+    }
+
+    @Test func switchedOff_noPlayerIsTold() throws {
+        let scene = try Scene(pulse, settings: "[mpris]\npause = off\n")
+        scene.ring()
+        #expect(eventually { scene.adopted == "interrupted" })
+        scene.settle()
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls.isEmpty)
+    }
+}
