@@ -1,5 +1,6 @@
 // What Swift cannot import from GStreamer: variadics, function-like macros, and code for GStreamer's own threads.
 #pragma once
+#include <fcntl.h>
 #include <gst/base/gstbasetransform.h>
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
@@ -182,6 +183,38 @@ static inline void shim_count_bytes(GstPad *pad, shim_tally *tally) {
 static inline gint64 shim_tally_bytes(shim_tally *tally) { return __atomic_load_n(&tally->bytes, __ATOMIC_RELAXED); }
 static inline void shim_tally_limit(shim_tally *tally, gint64 limit) {
     __atomic_store_n(&tally->limit, limit, __ATOMIC_RELAXED);
+}
+
+// A file whose bytes are to survive the machine: fdatasync on threads of GStreamer's own, so that a slow disk keeps
+// neither the loop nor the sound waiting. One at a time; what is asked for meanwhile is done after it.
+typedef struct {
+    int descriptor;
+    gint asked;  // 0 nothing runs, 1 one runs, 2 and another one is to follow
+} shim_disk;
+
+// Of a descriptor that stays the caller's.
+static inline shim_disk *shim_disk_new(int descriptor) {
+    shim_disk *disk = g_atomic_rc_box_new0(shim_disk);
+    disk->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    return disk;
+}
+static void shim_disk_clear(gpointer disk) { close(((shim_disk *)disk)->descriptor); }
+static inline void shim_disk_free(gpointer disk) { g_atomic_rc_box_release_full(disk, shim_disk_clear); }
+static void shim_disk_run(GstElement *element, gpointer data) {
+    (void)element;
+    shim_disk *disk = (shim_disk *)data;
+    do {
+        g_atomic_int_set(&disk->asked, 1);
+        fdatasync(disk->descriptor);
+    } while (!g_atomic_int_compare_and_exchange(&disk->asked, 1, 0));
+}
+static inline void shim_disk_sync(shim_disk *disk, GstElement *element) {
+    while (!g_atomic_int_compare_and_exchange(&disk->asked, 1, 2)) {
+        if (g_atomic_int_get(&disk->asked) == 2) return;
+        if (!g_atomic_int_compare_and_exchange(&disk->asked, 0, 1)) continue;
+        gst_element_call_async(element, shim_disk_run, g_atomic_rc_box_acquire(disk), shim_disk_free);
+        return;
+    }
 }
 
 // A file in memory alone; -1 where there are no descriptors left. memfd_create is there for GNU sources alone.

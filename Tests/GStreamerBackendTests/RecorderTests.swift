@@ -27,7 +27,8 @@ import Testing
             loop: stage.loop, identity: StreamIdentity(clientName: "test recorder", server: stage.pulse.serverString))
         recorder.device = "speaker.monitor"
         let tone = folder.path + "/tone.wav"
-        try Media.wave(tone, [(1_000, 1)])
+        // Long enough to need no loop that turns while the test waits for another process.
+        try Media.wave(tone, [(1_000, 30)], rate: 8_000, channels: 1)
         stage.player.loops = -1
         stage.player.load(uri: Media.uri(tone))
         try stage.player.play()
@@ -243,5 +244,50 @@ import Testing
             kill(getpid(), SIGKILL)
         }
         try expectTone(path, seconds: 2.4, within: ending == "m4a" ? 1 : 0.5)
+        if ending == "wav" { try expectEveryReader(path) }
+    }
+
+    /// As somebody finds it who looks at it, or copies it, while it grows.
+    @Test func aGrowingWAV_playsToItsEndInEveryReader() throws {
+        let path = try record("take.wav")
+        #expect(stage.until { recorder.position > 1.2 })
+        let copy = folder.path + "/copy.wav"
+        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        stop()
+        try expectEveryReader(copy)
+        try expectEveryReader(path)
+    }
+
+    /// Expects GStreamer, FFmpeg, mpv and paplay (libsndfile) to play all that is in a WAV with a header of 44 bytes,
+    /// and no more.
+    ///
+    /// The WAVs they make of it begin with some bytes more than that, which count as a few frames.
+    private func expectEveryReader(_ path: String) throws {
+        let size = try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
+        let frames = (size - 44) / 4
+        let decoded = try Media.decode(path, in: folder).samples.count
+        #expect((frames...frames + 16).contains(decoded), "\(decoded) of \(frames)")
+        let probe = try Child.run(
+            "ffprobe", ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", path])
+        #expect(abs((Double(probe) ?? 0) - Double(frames) / 44_100) < 0.001, "\(probe)")
+        for (program, arguments, output) in [
+            ("ffmpeg", ["-nostdin", "-v", "error", "-y", "-i", path], "ffmpeg.wav"),
+            ("mpv", ["--no-config", "--really-quiet", "--ao=pcm", path], "mpv.wav"),
+        ] {
+            let made = folder.path + "/" + output
+            try Child.run(program, arguments + [program == "mpv" ? "--ao-pcm-file=\(made)" : made])
+            let samples = try Media.decode(made, in: folder).samples.count
+            #expect((frames...frames + 16).contains(samples), "\(program): \(samples) of \(frames)")
+        }
+        // Heard to its end: paplay writes nothing.
+        stage.player.pause()
+        #expect(stage.hears(1_000, below: -60))
+        let begin = monotonicNow()
+        try Child.run("paplay", [path], environment: stage.pulse.environment)
+        #expect(stage.hears(1_000, below: -60))
+        let heard = stage.ear.trace(1_000, window: 0.01, since: begin).filter { $0.level > -12 }.count
+        #expect(abs(Double(heard) * 0.01 - Double(frames) / 44_100) < 0.15, "\(heard)")
+        try stage.player.play()
+        #expect(stage.hears(1_000, above: -8))
     }
 }

@@ -6,7 +6,8 @@ import PluginAPI
 /// One recording in its pipeline, from the source to the file.
 ///
 /// GStreamer's own thread reads the source, encodes and writes, each buffer at once: however late the loop is, nothing
-/// is lost, and what was written survives a kill. The loop only keeps a WAV's header true.
+/// is lost, and what was written survives a kill. The loop only sees that it reaches the disk, and that a WAV's header
+/// is exact while nothing is written.
 final class Take {
     enum Event {
         case limitReached
@@ -26,8 +27,11 @@ final class Take {
     /// Shared with GStreamer's thread, which counts in it; freed after the pipeline.
     private let tally: UnsafeMutablePointer<shim_tally>
     private var wave: WaveFile?
+    /// Shared with those of GStreamer's threads that wait for the disk.
+    private let disk: UnsafeMutablePointer<shim_disk>
     private var meter = Meter()
-    private var headerTimer: Timer?
+    private lazy var headerTimer = Timer(on: loop) { [unowned self] in settleHeader() }
+    private lazy var diskTimer = Timer(on: loop) { [unowned self] in sync() }
     /// What ended it early, while the encoder still writes what it holds back.
     private var failure: String?
     private var flushTimer: Timer?
@@ -40,8 +44,8 @@ final class Take {
     /// Two seconds wait for a busy disk before samples are lost.
     private static let bufferTime = 2_000_000
     private static let latencyTime = 10_000
-    /// Well within what a growing WAV's header promises.
-    private static let headerInterval = Double(WaveFile.promisedSeconds) / 4
+    /// What a machine without power may lose, in seconds; left to itself the kernel would wait for half a minute.
+    private static let diskInterval = 1.0
 
     /// Creates or empties the file.
     init(
@@ -86,29 +90,28 @@ final class Take {
         shim_set_int64(source, "latency-time", Take.latencyTime)
         shim_set_string(source, "device", device)
         shim_set_string(file, "location", path)
+        disk = shim_disk_new(descriptor)
         let title = path.split(separator: "/").last.map(String.init) ?? path
         identity.apply(to: source, mediaName: title, role: "production")
-        if isWave {
-            wave = WaveFile(taking: descriptor, encoding)
-            headerTimer = Timer(on: loop) { [weak self] in self?.keepHeader() }
-        } else {
-            Glibc.close(descriptor)
-        }
+        if isWave { wave = WaveFile(taking: descriptor, encoding) } else { Glibc.close(descriptor) }
         pipeline.onMessage = { [weak self] in self?.received($0) }
     }
 
     deinit {
         pipeline.close()
         tally.deallocate()
+        shim_disk_free(disk)
     }
 
     /// Stops everything now; what is in the file is made playable.
     func close() {
         onEvent = nil
-        headerTimer?.disarm()
+        headerTimer.disarm()
+        diskTimer.disarm()
         flushTimer?.disarm()
         pipeline.close()
         wave?.settle()
+        shim_disk_sync(disk, pipeline.element)
     }
 
     /// Connects to the source, which does not run yet.
@@ -119,7 +122,8 @@ final class Take {
     }
 
     func record() {
-        wave?.promiseMore()
+        headerTimer.disarm()
+        wave?.grow()
         // Only the source was paused: what follows it had to finish what was under way.
         if isPaused {
             gst_element_set_state(source, GST_STATE_PLAYING)
@@ -127,16 +131,15 @@ final class Take {
             pipeline.setState(GST_STATE_PLAYING)
         }
         isPaused = false
-        headerTimer?.arm(after: Take.headerInterval)
+        diskTimer.arm(after: Take.diskInterval)
     }
 
     func pause() {
         isPaused = true
         gst_element_set_state(source, GST_STATE_PAUSED)
         meter.clear()
-        // The header becomes exact when the last buffer is written.
         bytesSeen = -1
-        headerTimer?.arm(after: 0.02)
+        headerTimer.arm(after: 0.02)
     }
 
     /// Tells `ended` when the file is whole.
@@ -175,18 +178,20 @@ final class Take {
         }
     }
 
-    private func keepHeader() {
-        guard isPaused else {
-            wave?.promiseMore()
-            headerTimer?.arm(after: Take.headerInterval)
-            return
-        }
+    private func sync() {
+        shim_disk_sync(disk, pipeline.element)
+        // Once more after a pause, for what was under way.
+        if !isPaused { diskTimer.arm(after: Take.diskInterval) }
+    }
+
+    /// The header becomes exact when the last buffer is written.
+    private func settleHeader() {
         let bytes = wave?.bytes ?? 0
         if bytes == bytesSeen, bytes >= shim_tally_bytes(tally) {
             wave?.settle()
         } else {
             bytesSeen = bytes
-            headerTimer?.arm(after: 0.1)
+            headerTimer.arm(after: 0.1)
         }
     }
 

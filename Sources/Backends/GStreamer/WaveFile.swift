@@ -2,26 +2,22 @@ import Glibc
 
 /// A WAV file's header, kept true while somebody else appends samples to the file.
 ///
-/// While the file grows, its header promises some seconds more than there are: readers stop at the end of the file, so
-/// it plays whole at any moment, also after a kill. One that promised less would be ruined for readers that look for
-/// further chunks behind the samples, as GStreamer's own does.
+/// While the file grows, its header gives the largest size there is, which stands for "to the end of the file"
+/// (GStreamer, FFmpeg, libsndfile and who reads a pipe take it so): the file plays whole at any moment, also after a
+/// kill or when it was copied. Sizes that say less would be ruined for readers that look for further chunks behind the
+/// samples, as GStreamer's own does; one of zero is no sound at all for libsndfile.
 struct WaveFile: ~Copyable {
     private let descriptor: Int32
     private let headerSize: Int
     private let frame: Int
-    private let promise: Int
-    /// Seconds promised ahead; to be renewed well before they are over.
-    static let promisedSeconds = 10
 
-    /// Writes a header for no samples at the beginning of an empty file, whose descriptor it takes over.
+    /// Writes the header of a growing file at the beginning of an empty one, whose descriptor it takes over.
     init(taking descriptor: Int32, _ encoding: Encoding) {
         self.descriptor = descriptor
         frame = encoding.bytesPerFrame
-        promise = encoding.bytesPerSecond * WaveFile.promisedSeconds
         let header = WaveFile.header(encoding)
         headerSize = header.count
         _ = pwrite(descriptor, header, header.count, 0)
-        promiseMore()
     }
 
     deinit { close(descriptor) }
@@ -32,21 +28,20 @@ struct WaveFile: ~Copyable {
         return fstat(descriptor, &status) == 0 ? max(0, Int(status.st_size) - headerSize) : 0
     }
 
-    /// Promises samples beyond the end of now. In place, so a full disk does not matter.
-    func promiseMore() { write(bytes / frame * frame + promise) }
+    /// From now on the file grows. In place, so a full disk does not matter.
+    func grow() { write(riff: .max, data: .max) }
 
     /// Says what is there, and takes away a last frame that is not whole; for a file that does not grow.
     func settle() {
         let whole = bytes / frame * frame
         if whole != bytes { _ = ftruncate(descriptor, off_t(headerSize + whole)) }
-        write(whole)
+        write(riff: UInt32(clamping: whole + headerSize - 8), data: UInt32(clamping: whole))
     }
 
-    private func write(_ size: Int) {
-        var riffSize = UInt32(clamping: size + headerSize - 8).littleEndian
-        var dataSize = UInt32(clamping: size).littleEndian
-        _ = pwrite(descriptor, &dataSize, 4, off_t(headerSize - 4))
-        _ = pwrite(descriptor, &riffSize, 4, 4)
+    private func write(riff: UInt32, data: UInt32) {
+        var (riff, data) = (riff.littleEndian, data.littleEndian)
+        _ = pwrite(descriptor, &data, 4, off_t(headerSize - 4))
+        _ = pwrite(descriptor, &riff, 4, 4)
     }
 
     private static func header(_ encoding: Encoding) -> [UInt8] {
@@ -66,7 +61,7 @@ struct WaveFile: ~Copyable {
             format += bytes(UInt32(clamping: mask[min(encoding.channels, 8)])) + bytes(tag)
             format += [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71]
         }
-        return Array("RIFF".utf8) + bytes(UInt32(clamping: format.count + 20)) + Array("WAVEfmt ".utf8)
-            + bytes(UInt32(clamping: format.count)) + format + Array("data".utf8) + bytes(UInt32(0))
+        return Array("RIFF".utf8) + bytes(UInt32.max) + Array("WAVEfmt ".utf8)
+            + bytes(UInt32(clamping: format.count)) + format + Array("data".utf8) + bytes(UInt32.max)
     }
 }
