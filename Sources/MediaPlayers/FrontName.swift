@@ -17,12 +17,21 @@ final class FrontName {
     /// What says nothing of whether a person wants it to play.
     private static let harmless: Set<String> = ["Seek", "SetPosition"]
 
+    /// A call that was passed on and is not answered yet.
+    private struct Passed {
+        let call: Invocation
+        /// Whether whoever comes to the front next may answer it as well. Once, so that two players taking the front
+        /// from each other pile nothing up.
+        var mayBeAskedAgain: Bool
+    }
+
     private let address: BusAddress
     private let loop: EventLoop
     private var connection: Connection?
     private var front: String?
     private var subscription: Subscription?
-    private var underWay = 0
+    private var underWay: [UInt64: Passed] = [:]
+    private var lastPassed: UInt64 = 0
 
     /// Somebody asked that player, by this name, for something that changes what it plays.
     var onTouch: ((String) -> Void)?
@@ -64,7 +73,7 @@ final class FrontName {
     func close() {
         front = nil
         subscription = nil
-        underWay = 0
+        underWay = [:]
         let connection = connection
         self.connection = nil
         connection?.close()
@@ -84,6 +93,7 @@ final class FrontName {
     /// Another player: everything may read differently now.
     private func switchOver(to player: String) {
         listen(to: player)
+        if let connection { askAgain(player, connection) }
         for interface in [MPRIS.root, MPRIS.player] {
             connection?.call(player: player, MPRIS.properties, "GetAll", [.string(interface)]) { [weak self] answer in
                 guard let self, self.front == player,
@@ -104,17 +114,32 @@ final class FrontName {
         guard let front, let connection, FrontName.interfaces.contains(call.interface) else {
             return call.fail(.unknownInterface("No such interface here"))
         }
-        guard underWay < FrontName.limit else {
+        guard underWay.count < FrontName.limit else {
             return call.fail(.limitsExceeded("\(FrontName.limit) calls wait for the player already"))
         }
         if call.interface == MPRIS.player, !FrontName.harmless.contains(call.member) { onTouch?(front) }
-        underWay += 1
-        connection.call(player: front, call.interface, call.member, call.arguments, timeout: 25) { [weak self] answer in
-            if let self, self.underWay > 0 { self.underWay -= 1 }
+        lastPassed += 1
+        underWay[lastPassed] = Passed(
+            call: call, mayBeAskedAgain: call.interface == MPRIS.properties && call.member != "Set")
+        ask(front, lastPassed, call, connection)
+    }
+
+    private func ask(_ player: String, _ number: UInt64, _ call: Invocation, _ connection: Connection) {
+        connection.call(player: player, call.interface, call.member, call.arguments, timeout: 25) { [weak self] answer in
+            guard self?.underWay.removeValue(forKey: number) != nil else { return }
             switch answer {
             case .success(let values): call.reply(values)
             case .failure(let failure): call.fail(failure)
             }
+        }
+    }
+
+    /// What was read is read of whoever is in front: nobody waits for a player that is there no longer and does not
+    /// answer.
+    private func askAgain(_ player: String, _ connection: Connection) {
+        for (number, passed) in underWay where passed.mayBeAskedAgain {
+            underWay[number]?.mayBeAskedAgain = false
+            ask(player, number, passed.call, connection)
         }
     }
 }

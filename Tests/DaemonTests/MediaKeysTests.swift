@@ -113,10 +113,10 @@ import Testing
         #expect(stage.loop.iterate(timeout: 5) { told.count >= 4 })
         two.person("Stopped")
         two.process.kill()
-        // And the one before.
-        #expect(stage.loop.iterate(timeout: 5) { told.count >= 5 })
+        // And the one before; the stop of the other may have been told first.
+        #expect(stage.loop.iterate(timeout: 5) { told.count >= 5 && told.last == "Playing" })
         #expect(Array(told.prefix(4)) == ["Paused", "Seeked 6000000", "Playing", "Playing"])
-        #expect(told.last == "Playing")
+        #expect(told.dropFirst(4) == ["Playing"] || told.dropFirst(4) == ["Stopped", "Playing"])
         withExtendedLifetime((subscription, one)) {}
     }
 
@@ -139,11 +139,12 @@ import Testing
         let path = try client.session("Other")
         #expect(client.activate(path) == nil)
         let other = try ForeignPlayer("other", on: stage)
-        #expect(eventually { title() == "other 1" })
-        player.process.resume()
+        // What it asked of the one that stands still, the one in front now has answered.
         #expect(hanging.wait() == .code(0))
-        // Whichever was in front when playerctl got as far as that.
-        #expect(player.calls + other.calls == ["Pause"])
+        #expect(other.calls == ["Pause"])
+        player.process.resume()
+        #expect(eventually { title() == "music 1" })
+        #expect(player.calls.isEmpty)
     }
 
     @Test func switchedOff_thereIsNoName() throws {
