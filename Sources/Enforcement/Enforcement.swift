@@ -240,8 +240,8 @@ public struct Enforcement: Sendable {
     // MARK: What became of it
 
     /// The server has done it, or refused.
-    public mutating func answered(_ command: StreamCommand, succeeded: Bool) {
-        controls[command.stream]?.answered(command, succeeded: succeeded)
+    public mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
+        controls[command.stream]?.answered(command, succeeded: succeeded, at: now)
     }
 
     /// A stream that an earlier daemon, or connection, was not done with.

@@ -39,6 +39,8 @@ struct StreamControl {
     private var escapes = 0
     private var nextStep: UInt64?
     private var raiseAt: UInt64?
+    /// How long after the answer to this step of a ramp the next may come; nil: answered, or no ramp.
+    private var stepPace: UInt64?
 
     /// Down to where a cut is not heard as a click, and for how long each step, in microseconds.
     private static let fade = [8, 18, 30]
@@ -67,8 +69,12 @@ struct StreamControl {
         level == 0 && !isHeld && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
     }
 
-    mutating func answered(_ command: StreamCommand, succeeded: Bool) {
+    mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
         unanswered -= 1
+        if case .setVolume = command, let stepPace {
+            nextStep = now + stepPace
+            self.stepPace = nil
+        }
         guard !succeeded else { return }
         switch command {
         case .setVolume: showsVolume = true
@@ -171,6 +177,7 @@ struct StreamControl {
     private mutating func setLevel(_ new: Int, _ stream: AudioStream, _ commands: inout [StreamCommand]) {
         nextStep = nil
         raiseAt = nil
+        stepPace = nil
         guard new != level, !base.volume.isEmpty else { return }
         level = new
         showsVolume = false
@@ -223,14 +230,17 @@ struct StreamControl {
         // A prompt may follow the last.
         if goal < level, raiseAt == nil { raiseAt = now + pace.hold }
         if goal > level { raiseAt = nil }
-        var due = max(nextStep ?? now, raiseAt ?? now)
-        if due <= now {
-            let raising = raiseAt
-            setLevel(goal > level ? level + 1 : level - 1, stream, &commands)
-            raiseAt = raising
-            due = now + (goal > level ? pace.attack : pace.release)
-            nextStep = due
+        // Steps that wait in a busy server are done at once there, and heard as one.
+        guard stepPace == nil else { return }
+        let due = max(nextStep ?? now, raiseAt ?? now)
+        guard due <= now else {
+            deadline = min(deadline ?? due, due)
+            return
         }
-        if goal != level { deadline = min(deadline ?? due, due) }
+        let raising = raiseAt
+        let step = goal > level ? pace.attack : pace.release
+        setLevel(goal > level ? level + 1 : level - 1, stream, &commands)
+        raiseAt = raising
+        stepPace = step
     }
 }

@@ -208,7 +208,11 @@ final class Enforcer {
             let due = queue
             queue = []
             for command in due {
-                if mayChange { send(command) } else { enforcement.answered(command, succeeded: false) }
+                if mayChange {
+                    send(command)
+                } else {
+                    enforcement.answered(command, succeeded: false, at: MonotonicClock.now())
+                }
             }
             if onQuiet != nil { reportQuiet() }
         }
@@ -224,7 +228,7 @@ final class Enforcer {
                 succeeded = false
                 daemon.log.debug("the audio server did not do \(command): \(error.message)")
             }
-            enforcement.answered(command, succeeded: succeeded)
+            enforcement.answered(command, succeeded: succeeded, at: MonotonicClock.now())
             if onQuiet != nil { reportQuiet() } else { lookSoon() }
         }
         switch command {

@@ -38,7 +38,7 @@ import Testing
                 ignoring.formUnion(outcome.ignoring)
                 for command in outcome.commands {
                     carryOut(command)
-                    enforcement.answered(command, succeeded: true)
+                    enforcement.answered(command, succeeded: true, at: now)
                 }
                 guard outcome.commands.isEmpty else { continue }
                 guard let deadline = outcome.deadline, end.map({ deadline <= $0 }) ?? true else { break }
@@ -156,6 +156,25 @@ import Testing
         stage.sessions = [try Self.session(1, .told, process: 70, .active)]
         _ = stage.run()
         #expect(stage.streams[0].volume == [65_536] && stage.enforcement.kept.isEmpty)
+    }
+
+    @Test func aSlowServer_isNeverOwedTwoSteps() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        #expect(stage.enforcement.commands(stage.facts, at: stage.now).commands.count == 1)
+        // However long it takes: what waits in the server would be heard as one step.
+        stage.now += 1_000_000
+        let meanwhile = stage.enforcement.commands(stage.facts, at: stage.now)
+        #expect(meanwhile.commands.isEmpty && meanwhile.deadline == nil)
+        let first = StreamCommand.setVolume(stage.streams[0].id, Level.volume([65_536], lowered: 1))
+        stage.streams[0].volume = Level.volume([65_536], lowered: 1)
+        stage.enforcement.answered(first, succeeded: true, at: stage.now)
+        let answered = stage.enforcement.commands(stage.facts, at: stage.now)
+        #expect(answered.commands.isEmpty)
+        #expect((answered.deadline ?? 0) >= stage.now + 5_500)
     }
 
     @Test func aPersonsVolumeMeanwhile_stays() throws {

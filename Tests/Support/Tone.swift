@@ -78,10 +78,12 @@ public final class Tone {
     public func uncork() throws { try connection.wait { pa_stream_cork(stream, 0, nil, nil) } }
 
     /// A real program in a process of its own (pacat) that plays `hertz` for `seconds`; returns without waiting for it.
+    ///
+    /// With a much lower `latency` (seconds) pacat runs dry on a busy machine, which is heard.
     public static func program(
         _ pulse: any PrivateServer, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25,
         name: String = "pacat",
-        sink: String? = nil, properties: [String: String] = [:]
+        sink: String? = nil, properties: [String: String] = [:], latency: Double = 0.2
     ) throws -> Child {
         let wave = Wave(hertz: hertz, amplitude: amplitude, obeysCork: false)
         let path = pulse.folder.path + "/tone-\(hertz)-\(seconds)-\(amplitude).raw"
@@ -90,8 +92,8 @@ public final class Tone {
             try data.write(to: URL(fileURLWithPath: path))
         }
         var arguments = [
-            "--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=1", "--latency-msec=20",
-            "--client-name=\(name)", "--stream-name=\(name)",
+            "--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=1",
+            "--latency-msec=\(Int(latency * 1_000))", "--client-name=\(name)", "--stream-name=\(name)",
         ]
         if let sink { arguments.append("--device=\(sink)") }
         for (key, value) in properties { arguments.append("--property=\(key)=\(value)") }
