@@ -8,6 +8,11 @@ extension Parser {
         if words.take("locked") { scenario.memory.isScreenLocked = true; return }
         if words.take("microphone-muted") { scenario.memory.isMicrophoneMuted = true; return }
         if words.take("server") { scenario.memory.audio = try audio(words.rest(), scenario); return }
+        if words.take("services") {
+            let word = try words.word("there or lost")
+            scenario.memory.services = try chosen(word, word.word, "word for what is known of the sound server")
+            return
+        }
         if words.take("sounding") { return try fromSounding(&words, &scenario) }
         if words.take("session") { return try fromSession(&words, &scenario) }
         for token in words.rest() {
@@ -19,7 +24,7 @@ extension Parser {
                 throw LineError(
                     token,
                     "unknown word \(quoted(token.word)); use sequence=, last-session=, clock=, silent, locked, "
-                        + "microphone-muted, server, sounding or session")
+                        + "microphone-muted, server, services, sounding or session")
             }
         }
     }

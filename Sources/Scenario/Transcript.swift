@@ -199,6 +199,9 @@ public struct Transcript: Sendable {
         if memory.isScreenLocked { lines.append("from locked") }
         if memory.isMicrophoneMuted { lines.append("from microphone-muted") }
         if let audio = memory.audio { lines.append("from server\(describe(audio))") }
+        if memory.services != (memory.audio == nil ? .unknown : .there) {
+            lines.append("from services \(memory.services.rawValue)")
+        }
         if let sounding = memory.sounding { lines.append("from sounding \(describe(sounding))") }
         return lines + memory.members.map(line)
     }

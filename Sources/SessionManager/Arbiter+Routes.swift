@@ -5,19 +5,25 @@ extension Arbiter {
     mutating func servicesReset(_ audio: Audio, _ effects: inout Effects) {
         let before = self
         self.audio = audio
-        if before.audio == nil {
-            effects.append(.servicesReset)
-            changes.insert(.server)
-        }
+        if before.audio == nil { changes.insert(.server) }
+        if services != .there { effects.append(.servicesReset) }
+        services = .there
         tellRoutes(since: before)
         tellLacks(since: before, &effects)
     }
 
     mutating func servicesLost(_ effects: inout Effects) {
-        guard audio != nil else { return }
-        let before = self
-        audio = nil
+        // Also what an earlier daemon heard: nobody can be asked, so states tell who sounds (§6).
         hear(nil)
+        guard services == .there else {
+            // Absent from the start: no loss to tell of, but its coming is told, also by the next daemon.
+            if services == .unknown { remembersMore = true }
+            services = .lost
+            return
+        }
+        let before = self
+        services = .lost
+        audio = nil
         effects.append(.servicesLost)
         changes.insert(.server)
         forgetOverrides(&effects)
@@ -28,9 +34,11 @@ extension Arbiter {
     mutating func portsChanged(_ audio: Audio, _ effects: inout Effects) {
         guard self.audio != audio else { return }
         let before = self
-        // The first word of the server is no reset: nothing was lost before it.
         if self.audio == nil { changes.insert(.server) }
         self.audio = audio
+        // The first word of the server is no reset, unless it was lost before a restart.
+        if services == .lost { effects.append(.servicesReset) }
+        services = .there
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
         tellRoutes(since: before)
         // Nor is it news that nothing suits: who was active before a restart was told then.

@@ -31,6 +31,15 @@ public struct Arbiter: Sendable {
         public init() {}
     }
 
+    /// What clients know of the sound server, also from the daemon before this one.
+    public enum Services: String, CaseIterable, Sendable, Hashable {
+        /// Nothing has been heard of one yet.
+        case unknown
+        case there
+        /// It went, or never was: that it is there will be news.
+        case lost
+    }
+
     public internal(set) var settings: Settings
     /// Ascending by id, which is the order of creation.
     public internal(set) var sessions: [Session] = []
@@ -40,6 +49,7 @@ public struct Arbiter: Sendable {
     public internal(set) var isScreenLocked = false
     /// What the server offers; nil while it is away.
     public internal(set) var audio: Audio?
+    public internal(set) var services = Services.unknown
     public internal(set) var nowPlaying: SessionID?
 
     var lastID: UInt64 = 0

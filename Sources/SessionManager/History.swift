@@ -121,9 +121,9 @@ extension Event {
     /// Whether it may change what later events do without any effect of its own.
     var isSilentFact: Bool {
         switch self {
-        case .soundingChanged, .microphoneMuted, .settingsChanged: true
+        case .soundingChanged, .microphoneMuted, .settingsChanged, .servicesLost: true
         case .create, .setCategory, .activate, .deactivate, .overrideOutput, .setPreferredInput, .setPreferences,
-            .close, .setForeground, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost,
+            .close, .setForeground, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset,
             .routeChanged, .portsChanged, .interruptionIgnored, .timePassed:
             false
         }

@@ -20,6 +20,8 @@ public struct Memory: Sendable {
         public var interruption: Interruption?
         /// Within the grace time: the interruption that ended.
         public var ended: Interruption?
+        /// Whether that one ended with the advice to resume.
+        public var mayResume = false
         /// Why the state is as it is; nil: from before what is remembered.
         public var cause: Cause?
         public var duckCause: Cause?
@@ -44,6 +46,9 @@ public struct Memory: Sendable {
     public var isScreenLocked = false
     public var isMicrophoneMuted = false
     public var audio: Audio?
+    /// Also where ``audio`` is nil, because the server has not been read yet: by it clients are told of a loss, and of
+    /// its end, once.
+    public var services = Arbiter.Services.unknown
     public var sounding: Sounding?
     /// Ascending by number.
     public var members: [Member] = []
@@ -75,6 +80,7 @@ extension Arbiter {
         memory.isScreenLocked = isScreenLocked
         memory.isMicrophoneMuted = isMicrophoneMuted
         memory.audio = audio
+        memory.services = services
         memory.sounding = sounding
         return memory
     }
@@ -94,6 +100,7 @@ extension Arbiter {
         isScreenLocked = memory.isScreenLocked
         isMicrophoneMuted = memory.isMicrophoneMuted
         audio = memory.audio
+        services = memory.audio == nil ? memory.services : .there
         sessions = memory.members.map(Session.init)
         try checkRemembered()
         hear(memory.sounding)
@@ -123,6 +130,8 @@ extension Arbiter {
             try require(session.claimExpires == nil || session.state == .inactive, "session \(id) has two claims")
             try require(
                 session.ended == nil || session.claimExpires != nil, "session \(id) remembers an end without a claim")
+            try require(
+                !session.mayResume || session.claimExpires != nil, "session \(id) may resume without a claim")
             try require(
                 session.client.number <= Memory.highestCount, "session \(id) belongs to a client that counts too far")
             try require(
@@ -165,6 +174,7 @@ extension Memory.Member {
         toldSilenceHint = session.standing.toldSilenceHint
         interruption = session.interruption
         ended = session.ended
+        mayResume = session.mayResume
         cause = session.cause
         duckCause = session.duckCause
         muteCause = session.muteCause
@@ -189,6 +199,7 @@ extension Session {
         standing.isMuted = member.muteCause != nil
         interruption = member.interruption
         ended = member.ended
+        mayResume = member.mayResume
         duckCause = member.duckCause
         muteCause = member.muteCause
         refused = member.refused

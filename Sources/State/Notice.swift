@@ -1,12 +1,14 @@
 public import PluginAPI
 public import SessionManager
 
-/// What a client is told and must not be told twice.
+/// What clients are told and must not be told twice.
 public enum Notice: Hashable, Sendable {
     case began(SessionID, InterruptionReason, by: SessionID?, byName: String)
     case ended(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason)
     case ducking(SessionID, isDucked: Bool, gain: Double)
     case hint(SessionID, begin: Bool)
+    case servicesLost
+    case servicesReset
 
     /// Nil for an effect that tells no client, or that a client reads again anyway.
     public init?(_ effect: Effect) {
@@ -17,9 +19,10 @@ public enum Notice: Hashable, Sendable {
             self = .ended(id, shouldResume: shouldResume, microseconds: microseconds, reason: reason)
         case .duckingChanged(let id, let isDucked, let gain): self = .ducking(id, isDucked: isDucked, gain: gain)
         case .silenceSecondaryAudioHint(let id, let begin): self = .hint(id, begin: begin)
+        case .servicesLost: self = .servicesLost
+        case .servicesReset: self = .servicesReset
         case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .mutedChanged,
-            .routeChanged, .servicesLost,
-            .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
+            .routeChanged, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
             return nil
         }
     }

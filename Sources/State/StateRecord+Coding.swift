@@ -10,6 +10,7 @@ extension StateRecord {
         writer.bool(core.isSilentMode)
         writer.bool(core.isScreenLocked)
         writer.bool(core.isMicrophoneMuted)
+        writer.string(core.services.rawValue)
         writer.optional(core.sounding) { writer, sounding in
             writer.array(sounding.sessions.sorted()) { $0.id($1) }
             writer.bool(sounding.others)
@@ -30,6 +31,7 @@ extension StateRecord {
         core.isSilentMode = try reader.bool()
         core.isScreenLocked = try reader.bool()
         core.isMicrophoneMuted = try reader.bool()
+        core.services = try reader.word()
         core.sounding = try reader.optional { reader throws(ByteError) in
             let sessions = try reader.array { reader throws(ByteError) in try reader.id() }
             return Sounding(sessions: Set(sessions), others: try reader.bool())
@@ -64,6 +66,7 @@ extension ByteWriter {
         string(session.preferredInput)
         optional(session.interruption) { $0.interruption($1) }
         optional(session.ended) { $0.interruption($1) }
+        bool(session.mayResume)
         optional(session.cause) { $0.cause($1) }
         optional(session.duckCause) { $0.cause($1) }
         optional(session.muteCause) { $0.cause($1) }
@@ -130,6 +133,8 @@ extension ByteWriter {
             integer(UInt8(3))
             id(session)
             bool(begin)
+        case .servicesLost: integer(UInt8(4))
+        case .servicesReset: integer(UInt8(5))
         }
     }
 }
@@ -171,6 +176,7 @@ extension ByteReader {
         session.preferredInput = try string()
         session.interruption = try optional { reader throws(ByteError) in try reader.interruption() }
         session.ended = try optional { reader throws(ByteError) in try reader.interruption() }
+        session.mayResume = try bool()
         session.cause = try optional { reader throws(ByteError) in try reader.cause() }
         session.duckCause = try optional { reader throws(ByteError) in try reader.cause() }
         session.muteCause = try optional { reader throws(ByteError) in try reader.cause() }
@@ -217,6 +223,8 @@ extension ByteReader {
             )
         case 2: .ducking(try id(), isDucked: try bool(), gain: try double())
         case 3: .hint(try id(), begin: try bool())
+        case 4: .servicesLost
+        case 5: .servicesReset
         default: throw ByteError()
         }
     }

@@ -118,6 +118,8 @@ extension Daemon {
                     shouldResume: shouldResume, microseconds: microseconds, reason: reason, sequence: sequence)
             case .ducking(let id, let isDucked, let gain): records[id]?.object.duckingChanged(isDucked, gain: gain)
             case .hint(let id, let begin): records[id]?.object.silenceSecondaryAudioHint(begin: begin)
+            case .servicesLost: managerObject?.servicesLost()
+            case .servicesReset: managerObject?.servicesReset()
             }
         }
     }

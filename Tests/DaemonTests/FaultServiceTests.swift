@@ -120,7 +120,7 @@ import Testing
     @Test func soundServerAbsentAtStart_arbitratesAndFindsItLater() throws {
         let pulse = try PrivatePulse(start: false)
         let stage = try DaemonStage(pulse: pulse)
-        let told = Told(stage)
+        let told = ServerNews(stage)
         let client = try stage.client()
         let path = try client.session("A")
         #expect(client.activate(path) == nil)
@@ -142,7 +142,7 @@ import Testing
         a.activate(music)
         b.activate(prompt)
         #expect(try stage.property("Ducked", of: music) == .bool(true))
-        let told = Told(stage)
+        let told = ServerNews(stage)
         let rounds = amount(3, long: 20)
         for round in 1...rounds {
             pulse.kill()
@@ -208,7 +208,7 @@ import Testing
 }
 
 /// What the manager tells of the sound server, in order.
-private final class Told {
+final class ServerNews {
     private(set) var events: [String] = []
     private var subscriptions: [Subscription] = []
 

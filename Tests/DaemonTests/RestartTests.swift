@@ -1,4 +1,5 @@
 import DBus
+import EventLoop
 import Foundation
 import PluginAPI
 import SessionBus
@@ -174,7 +175,9 @@ import Testing
         #expect(try b.heard().contains("B ducked 0.0"))
     }
 
-    @Test(arguments: ["empty", "short", "garbage", "version", "huge", "link", "folder"])
+    @Test(arguments: [
+        "empty", "short", "garbage", "version", "huge", "link", "two names", "a FIFO", "a folder", "no folder",
+    ])
     func spoiltState_costsOneWarning(kind: String) throws {
         let stage = try DaemonStage()
         let client = try stage.client()
@@ -199,6 +202,13 @@ import Testing
         case "link":
             try manager.moveItem(atPath: file, toPath: file + ".real")
             try manager.createSymbolicLink(atPath: file, withDestinationPath: file + ".real")
+        case "two names": try manager.linkItem(atPath: file, toPath: file + ".other")
+        case "a FIFO":
+            try manager.removeItem(atPath: file)
+            #expect(mkfifo(file, 0o600) == 0)
+        case "a folder":
+            try manager.removeItem(atPath: file)
+            try manager.createDirectory(atPath: file, withIntermediateDirectories: false)
         default:
             try manager.removeItem(atPath: stage.stateFolder)
             try Data().write(to: URL(fileURLWithPath: stage.stateFolder))
@@ -235,6 +245,68 @@ import Testing
         try stage.restart()
         #expect(eventually { client.state(path) == "inactive" })
         #expect(try client.heard() == ["Memo ended resume"])
+    }
+
+    /// What was heard by an earlier daemon is not believed once it is known that nobody can be asked.
+    @Test func soundServerGoneMeanwhile_whoSoundedIsForgotten() throws {
+        let pulse = try PrivatePulse()
+        let stage = try DaemonStage(pulse: pulse, settings: "[adoption]\nstreams = off\n")
+        #expect(stage.waitForServer())
+        let client = try stage.client()
+        // Of another process, or the sound were its own: we have started it.
+        let path = try client.session(
+            "A", category: "ambient", more: [("pid", .uint32(UInt32(stage.bus.processID)))])
+        client.activate(path)
+        let tone = try Tone.program(pulse, hertz: 440)
+        #expect(try eventually { try stage.property("OtherAudioPlaying", of: path) == .bool(true) })
+        stage.daemon.kill()
+        pulse.kill()
+        try stage.restart()
+        // By their states, alone: nobody else is active.
+        #expect(try eventually { try stage.property("OtherAudioPlaying", of: path) == .bool(false) })
+        try pulse.restart()
+        let again = try Tone.program(pulse, hertz: 440)
+        #expect(try eventually { try stage.property("OtherAudioPlaying", of: path) == .bool(true) })
+        withExtendedLifetime((tone, again)) {}
+    }
+
+    @Test func soundServerBackMeanwhile_itsReturnIsTold() throws {
+        let pulse = try PrivatePulse()
+        let stage = try DaemonStage(pulse: pulse)
+        #expect(stage.waitForServer())
+        let told = ServerNews(stage)
+        pulse.kill()
+        #expect(stage.loop.iterate(timeout: 10) { told.events == ["ServicesLost"] }, "\(told.events)")
+        stage.daemon.kill()
+        try pulse.restart()
+        try stage.restart()
+        #expect(
+            stage.loop.iterate(timeout: 10) { told.events == ["ServicesLost", "ServicesReset"] }, "\(told.events)")
+        // Once: not by the next ones, which find everything as it was.
+        for _ in 0..<2 {
+            stage.daemon.kill()
+            try stage.restart()
+            #expect(stage.waitForServer())
+        }
+        try stage.manager("History", [.uint32(0)])
+        stage.loop.iterate(timeout: 0.01) { false }
+        #expect(told.events.count == 2, "\(told.events)")
+    }
+
+    @Test func soundServerGoneMeanwhile_itsLossIsTold() throws {
+        let pulse = try PrivatePulse()
+        let stage = try DaemonStage(pulse: pulse)
+        #expect(stage.waitForServer())
+        let told = ServerNews(stage)
+        stage.daemon.kill()
+        pulse.kill()
+        try stage.restart()
+        #expect(stage.loop.iterate(timeout: 10) { told.events == ["ServicesLost"] }, "\(told.events)")
+        stage.daemon.kill()
+        try stage.restart()
+        try pulse.restart()
+        #expect(
+            stage.loop.iterate(timeout: 10) { told.events == ["ServicesLost", "ServicesReset"] }, "\(told.events)")
     }
 
     /// Every kind of cause there is, each with its rule, its time and its words.

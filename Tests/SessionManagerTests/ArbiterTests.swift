@@ -137,6 +137,33 @@ import Testing
         #expect(World.interruptions(decision).isEmpty)
     }
 
+    @Test func serverBetweenTwoDaemons_itsLossAndReturnAreToldOnce() throws {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        func restarted(_ core: Arbiter) throws -> Arbiter {
+            var memory = core.memory
+            // The next one has not read the server yet.
+            memory.audio = nil
+            return try Arbiter(memory)
+        }
+        func tells(_ core: inout Arbiter, _ event: Event) -> [Effect] {
+            core.handle(event, at: world.now).effects.filter { [.servicesLost, .servicesReset].contains($0) }
+        }
+        var same = try restarted(world.arbiter)
+        #expect(tells(&same, .portsChanged(Hardware.plugged)) == [])
+        var gone = try restarted(world.arbiter)
+        #expect(tells(&gone, .servicesLost) == [.servicesLost])
+        var still = try restarted(gone)
+        #expect(tells(&still, .servicesLost) == [])
+        #expect(tells(&still, .servicesReset(Hardware.plugged)) == [.servicesReset])
+        var back = try restarted(gone)
+        #expect(tells(&back, .portsChanged(Hardware.plugged)) == [.servicesReset])
+        var absent = Arbiter()
+        #expect(tells(&absent, .servicesLost) == [])
+        back = try restarted(absent)
+        #expect(tells(&back, .portsChanged(Hardware.plugged)) == [.servicesReset])
+    }
+
     // MARK: History
 
     @Test func history_keepsTheNewest_newestLast() {

@@ -169,6 +169,19 @@ import Testing
         #expect(world.send(.setSilentMode(true)).hints == [.hint(game, false)])
     }
 
+    /// A core that goes on from before a restart has heard streams, and not yet its server.
+    @Test func serverAwayAfterARestart_soundingIsJudgedByTheStatesAgain() throws {
+        var world = World()
+        let game = world.player("game", .ambient)
+        world.send(.soundingChanged(Sounding(sessions: [], others: true)))
+        var again = try Arbiter(world.arbiter.memory)
+        #expect(again.session(game)?.otherAudioPlaying == true)
+        let decision = again.handle(.servicesLost, at: world.now)
+        #expect(decision.isMemorable)
+        #expect(again.session(game)?.otherAudioPlaying == false)
+        #expect(!decision.effects.contains(.servicesLost), "nobody was told that it was there")
+    }
+
     @Test func serverConnected_soundingIsJudgedByTheStreams() {
         var world = World()
         let game = world.player("game", .ambient)
