@@ -35,20 +35,18 @@ final class StateFile {
 
     /// Reads what is there; nil where there is nothing, or nothing to be believed.
     func read() -> StateLog.Summary? {
-        let file = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else {
-            if errno != ENOENT { warn("cannot be read (\(String(cString: strerror(errno)))); starting anew") }
+        let bytes: [UInt8]
+        switch OwnFile(path, limit: StateFile.maximumBytes) {
+        case .absent: return nil
+        case .unreadable:
+            warn("cannot be read (\(String(cString: strerror(errno)))); starting anew")
             return nil
-        }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            status.st_nlink == 1, status.st_size <= StateFile.maximumBytes
-        else {
+        case .foreign:
             warn("is not a file of ours; starting anew")
             return nil
+        case .contents(let contents): bytes = contents
         }
-        guard let bytes = readFile(path, limit: StateFile.maximumBytes), let log = StateLog(bytes) else {
+        guard let log = StateLog(bytes) else {
             warn("is not a state of this version; starting anew")
             return nil
         }

@@ -25,14 +25,13 @@ final class StreamJournal {
 
     /// What the last daemon left; empty where it left nothing, or nothing to be believed.
     func read() -> StreamRecord {
-        var status = stat()
-        guard lstat(path, &status) == 0 else { return StreamRecord() }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            status.st_size <= StreamJournal.maximumBytes,
-            let bytes = readFile(path, limit: StreamJournal.maximumBytes)
-        else {
+        let bytes: [UInt8]
+        switch OwnFile(path, limit: StreamJournal.maximumBytes) {
+        case .absent: return StreamRecord()
+        case .unreadable, .foreign:
             warn("is not ours; what was changed at the audio server before is not known")
             return StreamRecord()
+        case .contents(let read): bytes = read
         }
         guard let contents = StreamRecord(bytes) else {
             warn("is cut short, or of another version; what was changed at the audio server before is not known")
