@@ -25,6 +25,8 @@ switch CommandLine.arguments.dropFirst().first {
 case "bus":
     print("seed \(seed)")
     let bus = try PrivateBus()
+    print("bus \(bus.address)")
+    fflush(nil)
     var environment = bus.environment
     environment["PULSE_SERVER"] = "unix:\(bus.folder.path)/absent"
     environment["XDG_RUNTIME_DIR"] = bus.folder.path

@@ -24,6 +24,31 @@ import Testing
         }
     }
 
+    /// Whatever a program that uses private servers started has ended with it, however it ended.
+    @Test(arguments: [0, SIGTERM, SIGKILL]) func fuzzerEnds_leavesNothingBehind(signal: Int32) throws {
+        let calls = signal == 0 ? "100" : "100000000"
+        let fuzzer = try Child(try builtProduct(named: "sessiond-fuzz"), ["bus", "--calls", calls])
+        let line = try #require(fuzzer.line { $0.hasPrefix("bus unix:path=") })
+        let folder = try #require(
+            line.split(separator: "=").last.map { URL(fileURLWithPath: String($0)).deletingLastPathComponent().path })
+        #expect(eventually { !processes(of: folder).isEmpty })
+        if signal != 0 { fuzzer.signal(signal) }
+        #expect(fuzzer.wait(timeout: 60) == (signal == 0 ? .code(0) : .signal(signal)))
+        #expect(eventually { processes(of: folder).isEmpty && !FileManager.default.fileExists(atPath: folder) })
+    }
+
+    /// Who was told of that folder, by its arguments or its environment.
+    private func processes(of folder: String) -> [String] {
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return all.filter { process in
+            Int(process) != nil
+                && ["cmdline", "environ"].contains { file in
+                    let words = FileManager.default.contents(atPath: "/proc/\(process)/\(file)") ?? Data()
+                    return words.range(of: Data(folder.utf8)) != nil
+                }
+        }
+    }
+
     @Test(arguments: Decoder.allCases) func mutatedBytes_areDecodedOrRefused(decoder: Decoder) throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../Fuzz/Corpus").standardized

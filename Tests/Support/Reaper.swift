@@ -8,6 +8,7 @@ final class Reaper: Sendable {
 
     private let pipe: Int32
 
+    /// `-s`, because dash takes no `--` after `-KILL`.
     private static let script = """
         trap '' INT TERM HUP
         pids=; folders=
@@ -18,7 +19,7 @@ final class Reaper: Sendable {
             f) folders="$folders $value" ;;
             esac
         done
-        for p in $pids; do kill -KILL -- "-$p" 2>/dev/null; done
+        for p in $pids; do kill -s KILL -- "-$p" 2>/dev/null; done
         for f in $folders; do rm -rf -- "$f"; done
         """
 
