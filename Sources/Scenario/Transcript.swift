@@ -24,12 +24,18 @@ public struct Transcript: Sendable {
     }
 
     /// A whole history: where it starts, and every decision, each with what came of it.
-    public static func text(of history: History.Replayable) -> String {
+    public static func text(of history: History.Replayable) -> String { text(of: history, limit: .max) ?? "" }
+
+    /// The same; nil where the decisions alone are more than `limit` bytes.
+    public static func text(of history: History.Replayable, limit: Int) -> String? {
         var transcript = Transcript()
         var body: [String] = []
+        var size = 0
         for entry in history.entries {
-            body += entry.silent.map { transcript.step($0, creating: nil) }
-            body += transcript.lines(of: entry.decision)
+            let lines = entry.silent.map { transcript.step($0, creating: nil) } + transcript.lines(of: entry.decision)
+            size += lines.reduce(0) { $0 + $1.utf8.count + 1 }
+            if size > limit { return nil }
+            body += lines
         }
         body += history.silent.map { transcript.step($0, creating: nil) }
         let start = transcript.lines(of: history.start.memory)

@@ -77,7 +77,7 @@ public struct History: Sendable {
         }
     }
 
-    /// Whether ``keep(_:)`` should be called before the next event.
+    /// Whether ``keep(_:)`` should be called before the next event: asked before each, there is always a start.
     public var wantsCheckpoint: Bool {
         guard let last = checkpoints.last else { return true }
         return total - last.position >= max(1, capacity / 4)
@@ -94,12 +94,17 @@ public struct History: Sendable {
     /// The newest `count` decisions, newest last.
     public func latest(_ count: Int) -> [Decision] { entries.suffix(max(0, count)).map(\.decision) }
 
-    /// As many decisions as can be replayed exactly; nil where there is no start to begin from.
-    public var replayable: Replayable? {
-        guard let start = checkpoints.first else { return nil }
+    /// From how many places replaying can begin; none only before ``keep(_:)`` was called, and after the capacity was
+    /// lowered.
+    public var starts: Int { checkpoints.count }
+
+    /// The decisions from that start on, which can be replayed exactly; 0: as many as there are.
+    public func replayable(from start: Int = 0) -> Replayable? {
+        guard checkpoints.indices.contains(start) else { return nil }
+        let checkpoint = checkpoints[start]
         return Replayable(
-            start: start.core, entries: Array(entries.suffix(total - start.position)), silent: silent,
-            isWhole: start.core.memory.isBlank)
+            start: checkpoint.core, entries: Array(entries.suffix(total - checkpoint.position)), silent: silent,
+            isWhole: checkpoint.core.memory.isBlank)
     }
 
     private var entries: [Entry] { Array(ring[next...] + ring[..<next]) }

@@ -133,10 +133,20 @@ extension Daemon: SessionService {
     }
 
     func exportHistory() -> String {
-        // After the limit was lowered there may be no start left to begin from; then this is one.
-        if history.replayable == nil { history.keep(arbiter) }
-        return history.replayable.map(Transcript.text(of:)) ?? ""
+        for start in 0..<history.starts {
+            if let part = history.replayable(from: start),
+                let text = Transcript.text(of: part, limit: Daemon.longestExport)
+            {
+                return text
+            }
+        }
+        // The last decisions alone are too much, or the limit was lowered and no start is left: it begins now.
+        history.keep(arbiter)
+        return history.replayable(from: history.starts - 1).map(Transcript.text(of:)) ?? ""
     }
+
+    /// Bytes of a history that is written out: with a thousand sessions each decision may be as many lines.
+    private static let longestExport = 2 << 20
 
     var sessionIDs: [SessionID] { arbiter.sessions.map(\.id) }
 

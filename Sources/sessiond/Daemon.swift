@@ -162,13 +162,16 @@ final class Daemon {
         announce()
         let now = Instant(microseconds: MonotonicClock.now())
         // A claim that ran out before this event happened must be over before it is judged.
+        if let due = arbiter.nextDeadline, due <= now, event != .timePassed { _ = take(.timePassed, at: now) }
+        let decision = take(event, at: now)
+        if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
+        return decision
+    }
+
+    private func take(_ event: Event, at now: Instant) -> Decision {
         if history.wantsCheckpoint { history.keep(arbiter) }
-        if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
-            execute(arbiter.handle(.timePassed, at: now))
-        }
         let decision = arbiter.handle(event, at: now)
         execute(decision)
-        if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
         return decision
     }
 

@@ -121,6 +121,25 @@ import Testing
         #expect(again.out.joined(separator: "\n") + "\n" == exported)
     }
 
+    /// However many sessions each decision speaks of: what is written out begins later, and is exact all the same.
+    @Test func exportOfALargeHistory_isOfItsEnd() throws {
+        let stage = try DaemonStage(settings: "[limits]\nhistory = 320\n")
+        let clients = try (0..<4).map { _ in try stage.client() }
+        for client in clients {
+            for index in 0..<32 { _ = try client.session("Ambient \(index)", category: "ambient", hears: false) }
+        }
+        for index in 0..<320 { try stage.manager("SetSilentMode", [.bool(index % 2 == 0)]) }
+        let (code, lines, errors) = try sessionctl(stage, ["history", "--export"])
+        #expect(code == .code(0), "\(errors)")
+        let exported = lines.joined(separator: "\n") + "\n"
+        #expect(exported.utf8.count < 3 << 20)
+        let count = lines.filter { $0.hasPrefix("= #") }.count
+        #expect(count > 80 && count < 320, "\(count)")
+        let file = try stage.bus.folder.file("history.scenario", exported)
+        #expect(try sessionctl(stage, ["simulate", file]).code == .code(0))
+        #expect(stage.isServing)
+    }
+
     @Test func simulate_exitsAsItFound() throws {
         let stage = try DaemonStage()
         func run(_ text: String, _ more: [String] = []) throws -> (code: Child.Exit, out: [String], err: String) {

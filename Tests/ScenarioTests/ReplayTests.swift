@@ -13,10 +13,12 @@ import Testing
         var now = Instant(microseconds: 7_000_001)
 
         mutating func send(_ event: Event) {
+            if let due = arbiter.nextDeadline, due <= now, event != .timePassed { take(.timePassed) }
+            take(event)
+        }
+
+        private mutating func take(_ event: Event) {
             if history.wantsCheckpoint { history.keep(arbiter) }
-            if let due = arbiter.nextDeadline, due <= now, event != .timePassed {
-                history.append(arbiter.handle(.timePassed, at: now))
-            }
             history.append(arbiter.handle(event, at: now))
         }
     }
@@ -97,7 +99,8 @@ import Testing
                 shell.now = shell.now.advanced(bySeconds: Double.random(in: 0...2, using: &generator))
                 shell.send(Self.random(shell, using: &generator))
             }
-            let replayable = try #require(shell.history.replayable)
+            // Asked for before every event, a start is never missing, were there room for one decision only.
+            let replayable = try #require(shell.history.replayable())
             let text = Transcript.text(of: replayable)
             // As far back as the ring goes, but for what lies between two starts.
             let kept = shell.history.latest(.max).count
@@ -109,6 +112,30 @@ import Testing
         }
     }
 
+    /// From wherever it begins it is exact, and no longer than asked for.
+    @Test func historyWithALimit_beginsLater_andIsTheSameToTheByte() throws {
+        var generator = SplitMix64(seed: 7)
+        var shell = Shell(history: History(capacity: 64))
+        for _ in 0..<400 {
+            shell.now = shell.now.advanced(bySeconds: Double.random(in: 0...2, using: &generator))
+            shell.send(Self.random(shell, using: &generator))
+        }
+        #expect(shell.history.starts > 2)
+        var sizes: [Int] = []
+        for start in 0..<shell.history.starts {
+            let part = try #require(shell.history.replayable(from: start))
+            let text = Transcript.text(of: part)
+            #expect(Transcript.text(of: part, limit: text.utf8.count) == text)
+            #expect(part.entries.isEmpty || Transcript.text(of: part, limit: 10) == nil)
+            var run = Run(try Scenario(text, file: "from \(start)"))
+            run.perform()
+            #expect(run.failures.isEmpty && run.transcript == text)
+            sizes.append(part.entries.count)
+        }
+        #expect(sizes == sizes.sorted(by: >))
+        #expect(shell.history.replayable(from: shell.history.starts) == nil)
+    }
+
     @Test func changedDecision_isFoundAtItsLine() throws {
         var shell = Shell(history: History(capacity: 8))
         let music = try Configuration(category: .playback)
@@ -117,7 +144,7 @@ import Testing
         }
         shell.send(.activate(SessionID(1)))
         shell.send(.activate(SessionID(2)))
-        let text = Transcript.text(of: try #require(shell.history.replayable))
+        let text = Transcript.text(of: try #require(shell.history.replayable()))
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         let place = try #require(lines.firstIndex { $0.contains("began") })
         var changed = lines
