@@ -76,7 +76,7 @@ public final class AudioSessionClient {
     public private(set) var isMuted = false
     /// How long a daemon may be away before it counts as lost, in seconds.
     private static let patience = 3.0
-    /// How to lower itself, as the daemon is configured.
+    /// How to lower itself, as the daemon is configured; as it is now while it is lowered.
     public private(set) var ducking = DuckingDescription(gain: -12, attack: 0.08, release: 0.4, hold: 0.25)
     /// Nil while there is no session at the daemon.
     public var path: String? { proxy?.path }
@@ -95,6 +95,8 @@ public final class AudioSessionClient {
     /// What was asked of a daemon that went before it answered: asked again when it is back.
     private var retries: [(again: () -> Void, give: (Failure) -> Void)] = []
     private var lostTimer: Timer?
+    /// Present while it is lowered.
+    private var duckingWatch: Subscription?
     private var isLost = false
     private var subscriptions: [Subscription] = []
 
@@ -168,6 +170,7 @@ public final class AudioSessionClient {
     /// Ends the session; nothing may be asked of it later.
     public func close(_ reply: @escaping Reply) {
         subscriptions = []
+        duckingWatch = nil
         lostTimer = nil
         wasActive = false
         guard let proxy else { return reply(.success(())) }
@@ -338,7 +341,9 @@ public final class AudioSessionClient {
         switch event {
         case .interruptionBegan: settle(.interrupted)
         case .interruptionEnded: settle(.inactive)
-        case .duckingChanged(let ducked, let gain): (isDucked, duckGain) = (ducked, gain)
+        case .duckingChanged(let ducked, let gain):
+            (isDucked, duckGain) = (ducked, gain)
+            watchDucking(ducked)
         case .mutedChanged(let muted): isMuted = muted
         case .routeChanged, .silenceSecondaryAudioHint: break
         }
@@ -356,6 +361,25 @@ public final class AudioSessionClient {
             guard let self, case .success(let fields) = result else { return }
             if let muted = fields["Muted"]?.boolValue, muted != isMuted { heard(.mutedChanged(muted)) }
         }
+    }
+
+    /// While it is lowered it hears how that changes: other times, and by its own signal another gain. Nobody else is
+    /// woken up by what the manager says.
+    private func watchDucking(_ isDucked: Bool) {
+        guard isDucked != (duckingWatch != nil) else { return }
+        duckingWatch = nil
+        guard isDucked else { return }
+        duckingWatch = connection.subscribe(
+            path: ObjectPath.root, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            sender: BusName.service, arg0: BusName.manager
+        ) { [weak self] message in
+            guard let values = try? message.arguments(), values.count == 3,
+                values[1].asProperties?["Ducking"] != nil || values[2].stringsValue?.contains("Ducking") == true
+            else { return }
+            self?.readDucking()
+        }
+        // What changed before anybody listened.
+        readDucking()
     }
 
     private func readDucking() {

@@ -134,13 +134,14 @@ final class Daemon {
         connection.close()
     }
 
-    /// Takes over changed settings; what is under way stays as it is.
+    /// Takes over changed settings, also for what is under way: who is lowered is lowered by them from now on.
     func reload(_ settings: Settings) {
         self.settings = settings
         history = History(capacity: settings.limits.history, keeping: history)
+        // Before whoever is lowered is told of another gain: how fast it gets there is news, too.
+        managerObject?.propertiesChanged(["Ducking"])
         submit(.settingsChanged(Arbiter.Settings(settings)))
         enforcer?.reload(settings)
-        managerObject?.propertiesChanged(["Ducking"])
         players?.reload(MediaPlayers.Settings(settings))
     }
 

@@ -1,7 +1,9 @@
 import DBus
+import EventLoop
 import Foundation
 import PluginAPI
 import SessionBus
+import SessionKit
 import TestSupport
 import Testing
 
@@ -89,6 +91,47 @@ import Testing
         // Two, and what windows that are not in step with the ramp's add.
         #expect((steps.max() ?? .infinity) <= 2.5)
         #expect(try eventually { try scene.volume() == 65_536 })
+        withExtendedLifetime(music) {}
+    }
+
+    /// Who is lowered already is lowered as the settings say from now on: a program that is not ours at the server, and
+    /// one that lowers itself because it is told.
+    @Test func settingsReadAnewWhileLowered_reachWhoIsLowered() throws {
+        let scene = try Scene(settings: "[ducking]\ngain = -12\n")
+        let music = try Self.music(scene.pulse, nil)
+        #expect(try scene.awaits("Music", "active"))
+        // Of another process, or the music were its own: we have started it.
+        let own = AudioSessionClient(
+            .init(
+                name: "Own", category: .playback, options: .mixWithOthers,
+                processID: UInt32(scene.stage.daemon.processID), lowersItself: true),
+            on: scene.stage.observer
+        ) { _ in }
+        var answer: Result<Void, Failure>?
+        own.activate { answer = $0 }
+        #expect(scene.stage.loop.iterate(timeout: 10) { answer != nil })
+        let voice = try scene.stage.foreigner()
+        let prompt = voice.create("Prompt", option: "duck-others")
+        #expect(voice.ask("activate \(prompt)") == "ok")
+        /// The cube of a decibel's factor is a volume's.
+        func isLowered(by decibels: Double) throws -> Bool {
+            let volume = 65_536 * pow(10, -decibels / 60)
+            return try eventually { abs(Double(try scene.volume()) - volume) < 3 }
+        }
+        #expect(try isLowered(by: 12))
+        #expect(scene.stage.loop.iterate(timeout: 10) { own.duckGain == -12 })
+        for (gain, release) in [(-6.0, 0.5), (-20, 0.5), (-20, 0.1)] {
+            _ = try scene.stage.bus.folder.file(
+                "sessiond.conf", "[ducking]\ngain = \(gain)\nrelease = \(release)\nhold = 0\n")
+            scene.stage.daemon.signal(SIGHUP)
+            #expect(try isLowered(by: -gain))
+            #expect(
+                scene.stage.loop.iterate(timeout: 10) { own.duckGain == gain && own.ducking.release == release },
+                "\(own.duckGain) \(own.ducking)")
+        }
+        #expect(voice.ask("deactivate \(prompt)") == "ok")
+        #expect(try isLowered(by: 0))
+        #expect(scene.stage.loop.iterate(timeout: 10) { !own.isDucked })
         withExtendedLifetime(music) {}
     }
 }
