@@ -1,6 +1,5 @@
 // What Swift cannot import from GStreamer: variadics, function-like macros, and code for GStreamer's own threads.
 #pragma once
-#include <fcntl.h>
 #include <gst/base/gstbasetransform.h>
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
@@ -192,10 +191,10 @@ typedef struct {
     gint asked;  // 0 nothing runs, 1 one runs, 2 and another one is to follow
 } shim_disk;
 
-// Of a descriptor that stays the caller's.
+// Takes the descriptor over.
 static inline shim_disk *shim_disk_new(int descriptor) {
     shim_disk *disk = g_atomic_rc_box_new0(shim_disk);
-    disk->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    disk->descriptor = descriptor;
     return disk;
 }
 static void shim_disk_clear(gpointer disk) { close(((shim_disk *)disk)->descriptor); }

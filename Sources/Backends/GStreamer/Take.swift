@@ -90,7 +90,7 @@ final class Take {
         shim_set_int64(source, "latency-time", Take.latencyTime)
         shim_set_string(source, "device", device)
         shim_set_string(file, "location", path)
-        disk = shim_disk_new(descriptor)
+        disk = shim_disk_new(fcntl(descriptor, F_DUPFD_CLOEXEC, 0))
         let title = path.split(separator: "/").last.map(String.init) ?? path
         identity.apply(to: source, mediaName: title, role: "production")
         if isWave { wave = WaveFile(taking: descriptor, encoding) } else { Glibc.close(descriptor) }
