@@ -120,6 +120,26 @@ import Testing
         #expect(effects.stage.ear.waitUntil(1_000, above: -20))
     }
 
+    @Test(arguments: ["adpcm_ima_qt caf", "adpcm_ima_qt aiff", "adpcm_ima_wav wav"], [1, 2])
+    func compressedFormats_arePlayedAsLongAsTheyAre(format: String, channels: Int) throws {
+        let effects = try Effects()
+        let words = format.split(separator: " ").map(String.init)
+        let file = effects.stage.media.path + "/tone." + words[1]
+        try Child.run(
+            "ffmpeg",
+            ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=1000:sample_rate=22050:duration=0.9"]
+                + ["-af", "volume=2", "-ac", String(channels), "-c:a", words[0], file])
+        let values = try effects.call("Load", .string(file))
+        // A last packet may be filled up, by 64 samples or, in a WAV, some two thousand.
+        let duration = values[1].doubleValue ?? 0
+        #expect(duration > 0.899 && duration < (words[1] == "wav" ? 1 : 0.904), "\(duration)")
+        _ = try effects.play(values[0].uint32Value ?? 0)
+        #expect(effects.stage.ear.waitUntil(1_000, above: -20))
+        // The tone, and no noise beside it: another pitch is not there.
+        #expect(effects.stage.ear.level(of: 3_100, last: 0.1) < -45)
+        #expect(effects.hasCompleted(1))
+    }
+
     @Test func whatIsNoEffect_isRefusedClearly() throws {
         let effects = try Effects()
         #expect(effects.refusal(try effects.sine(440, seconds: 30.5)).contains("longer than 30 s"))
@@ -137,6 +157,22 @@ import Testing
             try lying.prefix(cut).write(to: URL(fileURLWithPath: file))
             #expect(!effects.refusal(file).isEmpty, "\(cut) bytes")
         }
+        let whole = effects.stage.media.path + "/ima4."
+        for ending in ["caf", "aiff"] {
+            let sine = try effects.sine(440, seconds: 0.2)
+            try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-i", sine, "-c:a", "adpcm_ima_qt", whole + ending])
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: whole + ending))
+            // Whatever is cut off or written over: an answer, and the plugin lives.
+            for place in stride(from: 4, to: 120, by: 3) {
+                var broken = bytes
+                broken[place..<place + 4] = Data([0xff, 0xff, 0xff, UInt8(place)])
+                for damaged in [bytes.prefix(place), broken] {
+                    try damaged.write(to: URL(fileURLWithPath: noise))
+                    _ = effects.refusal(noise)
+                }
+            }
+        }
+        #expect(effects.child.isRunning)
         lying.replaceSubrange(12..<20, with: [0x7f, 255, 255, 255, 255, 255, 255, 255])
         try lying.write(to: URL(fileURLWithPath: noise))
         #expect(!effects.refusal(noise).isEmpty)

@@ -9,6 +9,8 @@ struct FileContent {
     let rest: Int
     /// Bytes of an MP3's tag that is too large to be read into memory.
     let skip: Int
+    /// Whether so much is said of the sound before it begins that it would fill the memory.
+    let isAllTags: Bool
     private let path: [CChar]
     /// What an MP4's first sound track is coded as.
     private let codec: MP4Codec?
@@ -27,6 +29,8 @@ struct FileContent {
         frames = MP3Frames(FileContent.bytes(of: descriptor, at: start, count: 32_768))
         rest = size - start
         skip = frames != nil && start > FileContent.tagLimit ? start : 0
+        isAllTags =
+            Preamble.size(head: head) { FileContent.bytes(of: descriptor, at: $0, count: $1) } > Preamble.limit
         codec =
             head.dropFirst(4).starts(with: "ftyp".utf8)
             ? MP4Codec(size: size) { FileContent.bytes(of: descriptor, at: $0, count: $1) } : nil

@@ -3,7 +3,7 @@ public import EventLoop
 import Glibc
 public import PluginAPI
 
-/// A ``SoundDecoder`` on GStreamer; CAF, which GStreamer has no demuxer for, is read here.
+/// A ``SoundDecoder`` on GStreamer; what it cannot read of Apple's formats is read here (``AppleFile``).
 ///
 /// Everything becomes 48 kHz in two channels: what a sample takes at the server then depends on its length alone.
 public final class GStreamerDecoder: SoundDecoder {
@@ -50,7 +50,7 @@ public final class GStreamerDecoder: SoundDecoder {
         private let pipeline: Pipeline
         /// Where GStreamer's thread writes; in memory.
         private let output: Int32
-        /// A CAF's samples as a WAV, in memory; −1 for other files.
+        /// One of Apple's files as a WAV, in memory; −1 for other files.
         private let input: Int32
         private let tally: UnsafeMutablePointer<shim_tally>
         private var isTooLong = false
@@ -58,7 +58,7 @@ public final class GStreamerDecoder: SoundDecoder {
         init(path: String, limit: Double, loop: EventLoop) throws(SessionError) {
             self.path = path
             self.limit = limit
-            input = try CoreAudioFile.wave(path: path, limit: limit) ?? -1
+            input = try AppleFile.wave(path: path, limit: limit) ?? -1
             let source: MediaSource
             do throws(MediaSource.Refusal) {
                 source = try MediaSource(uri: Self.uri(input < 0 ? path : "/proc/self/fd/\(input)"))

@@ -90,7 +90,12 @@ struct MediaSource {
             throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
-        return FileContent(descriptor, path: path, size: Int(status.st_size))
+        let content = FileContent(descriptor, path: path, size: Int(status.st_size))
+        guard !content.isAllTags else {
+            throw Refusal(
+                message: "'\(name)' cannot be played: its tags alone are more than \(Preamble.limit >> 20) MB")
+        }
+        return content
     }
 
     private static func list(
