@@ -13,17 +13,23 @@ import SessionBus
 ///     try host.claim("org.mpris.MediaPlayer2.mine.instance\(PluginHost.processID)")
 ///     host.register("org.example.mine", kind: .player, object: "/org/sessiond1/player")
 ///     exit(host.run(player))
+///
+/// ``PluginProgram`` does all that, and reads the command line, for a program that others start.
 public final class PluginHost {
     public let loop = EventLoop()
     public let connection: Connection
+    private let name: String
     private var registration: PluginRegistration?
     private var isEnding = false
 
     public static var processID: Int32 { getpid() }
 
     /// Connects to the session bus.
-    /// - Parameter endsWithParent: whether the program ends (as at SIGTERM) with the one that started it.
-    public init(endsWithParent: Bool = false) throws(Failure) {
+    /// - Parameters:
+    ///   - name: the program's, in front of what it complains of.
+    ///   - endsWithParent: whether the program ends (as at SIGTERM) with the one that started it.
+    public init(name: String = "plugin", endsWithParent: Bool = false) throws(Failure) {
+        self.name = name
         signal(SIGPIPE, SIG_IGN)
         // A file that may not grow any more is an error like a full disk, not the end.
         signal(SIGXFSZ, SIG_IGN)
@@ -59,6 +65,17 @@ public final class PluginHost {
         connection.flush()
         connection.close()
         return code
+    }
+
+    /// Writes a line to the standard error.
+    public func complain(_ text: String) { PluginHost.complain(text, name: name) }
+
+    /// The same of what was refused, with the error's name.
+    public func complain(_ failure: Failure) { complain("\(failure.name): \(failure.message)") }
+
+    static func complain(_ text: String, name: String) {
+        let bytes = Array("\(name): \(text)\n".utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 
     /// Ends ``run(_:)`` with that code once the plugin has given everything back; at once when asked again.
