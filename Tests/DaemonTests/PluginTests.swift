@@ -99,6 +99,22 @@ import Testing
         try home.call(tone, "Load", [.string("tone:440")])
         try home.call(tone, "Play")
         #expect(ear.waitUntil(440, above: -20, timeout: 20))
+        // To the desktop it is a player like any other.
+        func keys(_ words: String...) throws -> String {
+            try Child.run("playerctl", ["-p", "tone"] + words, environment: home.daemon.bus.environment)
+        }
+        #expect(try keys("status") == "Playing")
+        #expect(try keys("metadata", "title") == "tone:440")
+        _ = try keys("play-pause")
+        #expect(ear.waitUntil(440, below: -70))
+        #expect(try keys("status") == "Paused")
+        _ = try keys("open", "tone:880")
+        #expect(ear.waitUntil(880, above: -20, timeout: 20))
+        _ = try keys("stop")
+        #expect(ear.waitUntil(880, below: -70))
+        #expect(try keys("status") == "Stopped")
+        _ = try keys("open", "tone:440")
+        #expect(ear.waitUntil(440, above: -20, timeout: 20))
         let call = try user.session("Phone", category: "play-and-record", class: "call")
         #expect(user.activate(call) == nil)
         #expect(ear.waitUntil(440, below: -70))
