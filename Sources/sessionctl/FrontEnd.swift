@@ -2,7 +2,7 @@ import DBus
 import EventLoop
 import Glibc
 
-/// What `play` and `record` have in common: a plugin's process, keys and a line of progress where there is a terminal,
+/// What `play`, `record` and `effect` have in common: a plugin's process, keys and a line of progress where there is a terminal,
 /// and an orderly end, whatever ends them.
 class FrontEnd {
     let service: Service
@@ -53,7 +53,7 @@ class FrontEnd {
         Output.end(code, keeping: self)
     }
 
-    // MARK: For play and record to fill in
+    // MARK: For the commands to fill in
 
     /// The plugin can be talked to.
     func start() {}

@@ -191,13 +191,11 @@ final class Playback: FrontEnd {
         note("repeat " + next)
     }
 
+    /// By as much from where it is going: keys come faster than answers.
     private func seek(_ seconds: Double) {
-        plugin.get("Position") { [weak self] position in
-            guard let self, let position = position?.doubleValue else { return }
-            line.position = max(0, position + seconds)
-            plugin.call("SeekTo", [.double(line.position)])
-            draw()
-        }
+        line.position = max(0, line.position + seconds)
+        plugin.call("Seek", [.int64(Int64(seconds * 1e6))], of: Self.mpris.interface, at: Self.mpris.path)
+        draw()
     }
 
     private func turn(_ change: Double) {

@@ -4,15 +4,16 @@ import Glibc
 import PluginAPI
 import SessionBus
 
-/// A player or recorder program that we started, and its object on the bus. Ends with us.
+/// A player, a recorder or sound effects, a program that we started, and its object on the bus. Ends with us.
 final class PluginProcess {
     enum Kind {
-        case player, recorder
+        case player, recorder, effects
 
         var program: String {
             switch self {
             case .player: "sessiond-player"
             case .recorder: "sessiond-recorder"
+            case .effects: "sessiond-effects"
             }
         }
 
@@ -20,6 +21,7 @@ final class PluginProcess {
             switch self {
             case .player: BusName.player
             case .recorder: BusName.recorder
+            case .effects: BusName.soundEffects
             }
         }
 
@@ -27,6 +29,7 @@ final class PluginProcess {
             switch self {
             case .player: ObjectPath.player
             case .recorder: ObjectPath.recorder
+            case .effects: ObjectPath.soundEffects
             }
         }
 
@@ -34,6 +37,7 @@ final class PluginProcess {
             switch self {
             case .player: "org.mpris.MediaPlayer2.sessiond_player.instance\(process)"
             case .recorder: "org.sessiond1.Recorder.instance\(process)"
+            case .effects: "org.sessiond1.SoundEffects.instance\(process)"
             }
         }
     }
@@ -46,6 +50,8 @@ final class PluginProcess {
     var onFailed: (String) -> Void = { _ in }
     /// A player passed over an item; the message says why.
     var onItemFailed: (String) -> Void = { _ in }
+    /// An effect is over: the number of its playing, and whether it was heard to its end.
+    var onCompleted: (UInt32, Bool) -> Void = { _, _ in }
     /// It ended without having been asked to.
     var onGone: () -> Void = {}
 
@@ -115,6 +121,11 @@ final class PluginProcess {
         service.connection.call(busName, kind.path, kind.interface, member, arguments, reply)
     }
 
+    /// The same of another of its objects; what it answers is nobody's matter.
+    func call(_ member: String, _ arguments: [Value], of interface: String, at path: String) {
+        service.connection.call(busName, path, interface, member, arguments) { _ in }
+    }
+
     /// One of its properties, out of its variant; nil where it does not answer.
     func get(_ property: String, _ reply: @escaping (Value?) -> Void) {
         get(property, of: kind.interface, at: kind.path, reply)
@@ -173,6 +184,10 @@ final class PluginProcess {
         case "Finished": onFinished(values.first?.boolValue ?? false)
         case "Failed": onFailed(values.first?.stringValue ?? "")
         case "ItemFailed": onItemFailed(values.last?.stringValue ?? "")
+        case "Completed":
+            if values.count == 3, let playing = values[1].uint32Value {
+                onCompleted(playing, values[2].boolValue ?? false)
+            }
         case "PropertiesChanged": if values.count == 3 { onChanged(values[1].asProperties ?? [:]) }
         default: break
         }

@@ -9,6 +9,16 @@ enum RawMode {
     /// Whether keys can be read: standard input is a terminal and we are in front of it.
     static var isPossible: Bool { isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
+    /// What ends a program that has a mistake in it; Swift's own checks end in one of them.
+    private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
+
+    /// Calls nothing but what may be called in a signal's handler (signal-safety(7)).
+    private static let restoreAndCrash: @convention(c) (Int32) -> Void = { signal in
+        RawMode.restore()
+        Glibc.signal(signal, SIG_DFL)
+        kill(getpid(), signal)
+    }
+
     /// Ctrl-C and ctrl-Z keep their meaning.
     static func enter() {
         var attributes = termios()
@@ -17,6 +27,7 @@ enum RawMode {
         if !isRegistered {
             isRegistered = true
             atexit { RawMode.restore() }
+            for signal in crashes { Glibc.signal(signal, restoreAndCrash) }
         }
         attributes.c_lflag &= ~tcflag_t(ICANON | ECHO)
         tcsetattr(STDIN_FILENO, TCSANOW, &attributes)

@@ -8,8 +8,8 @@ struct Sessionctl: ParsableCommand {
         commandName: "sessionctl", abstract: "Look at and talk to the audio session service.", version: version,
         subcommands: [
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
-            MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, RouteCommand.self,
-            SilentCommand.self, PluginsCommand.self, SimulateCommand.self,
+            MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
+            RouteCommand.self, SilentCommand.self, PluginsCommand.self, SimulateCommand.self,
         ])
 
     static func main() {

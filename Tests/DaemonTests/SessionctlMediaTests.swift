@@ -69,6 +69,20 @@ import Testing
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
+    @Test func effects_areHeardToTheirEnd_andTheCodeTells() throws {
+        let ear = try Ear(pulse, sink: "speaker")
+        let outcome = try stage.run(
+            ["effect", tone("one.wav", seconds: 0.5), tone("two.wav", seconds: 0.3)], timeout: 60)
+        #expect(outcome.code == 0 && outcome.text.isEmpty && outcome.complaint.isEmpty, "\(outcome)")
+        #expect(ear.trace(440, window: 0.02).contains { $0.level > -20 })
+        #expect(try stage.run(["effect", file("absent.wav"), file("two.wav")], timeout: 60).code == 1)
+        let refused = try stage.run(["effect", tone("long.wav", seconds: 31)], timeout: 60)
+        #expect(refused.code == 1)
+        #expect(refused.complaint.contains("longer than 30 s"))
+        #expect(try pulse.pactl(["list", "short", "samples"]) == "")
+        #expect(try stage.run(["effect"], timeout: 60).code == 64)
+    }
+
     @Test func takeHasALength_fileIsThereAndSaid() throws {
         let outcome = try stage.run(["record", "--duration", "0.5", file("take.wav")], timeout: 60)
         #expect(outcome.code == 0)
