@@ -94,6 +94,9 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var isInputMuted = false
     /// The route's output went while ``AudioBackend/guardsOutput``: what played there is heard nowhere.
     public var isOutputHeld = false
+    /// For how many seconds a stream must be told of as paused to be believed so, after its device went: 0 where the
+    /// server says what the program asked for, more where it says what it is doing.
+    public var pauseDelay = 0.0
     /// 0…1, more where the server amplifies.
     public var outputVolume = 1.0
     /// In seconds: what the server set the route's devices to; 0 where unknown.

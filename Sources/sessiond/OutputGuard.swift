@@ -7,13 +7,16 @@ import SessionManager
 final class OutputGuard {
     private let backend: any AudioBackend
     private let loop: EventLoop
-    private var deadline: Timer?
-    private var isHeld = false
+    private var timer: Timer?
+    /// When what is held is let go in any case; nil: nothing is held.
+    private var limit: UInt64?
+    /// Since when nobody who was paused sounds; nil: somebody does.
+    private var silence: UInt64?
 
     init(_ backend: any AudioBackend, on loop: EventLoop) {
         self.backend = backend
         self.loop = loop
-        deadline = Timer(on: loop) { backend.releaseOutput() }
+        timer = Timer(on: loop) { backend.releaseOutput() }
     }
 
     /// Seconds that others stand still at most. Enforcement ends it sooner: what it stops does not sound.
@@ -25,26 +28,31 @@ final class OutputGuard {
     func follow(_ arbiter: Arbiter, sounding: Set<SessionID>) {
         backend.guardsOutput = arbiter.guardsOutput
         guard backend.snapshot.isOutputHeld else {
-            if isHeld { deadline?.disarm() }
-            isHeld = false
+            if limit != nil { timer?.disarm() }
+            limit = nil
+            silence = nil
             return
         }
+        let now = MonotonicClock.now()
+        let limit = limit ?? now &+ MonotonicClock.microseconds(OutputGuard.patience)
+        self.limit = limit
         let isSilent = !sounding.contains { id in
             arbiter.session(id)?.interruption?.reason == .routeDisconnected
         }
-        if isSilent {
-            deadline?.disarm()
+        silence = isSilent ? silence ?? now : nil
+        let due = silence.map { $0 &+ MonotonicClock.microseconds(backend.snapshot.pauseDelay) } ?? limit
+        if due > now {
+            timer?.arm(at: min(due, limit))
+        } else {
+            timer?.disarm()
             backend.releaseOutput()
-        } else if !isHeld {
-            deadline?.arm(after: OutputGuard.patience)
         }
-        isHeld = true
     }
 
     /// Leaves the server as it was, and waits for no server that does not answer.
     func dismiss(_ done: @escaping () -> Void) {
-        deadline = Timer(on: loop, done)
-        deadline?.arm(after: OutputGuard.farewell)
+        timer = Timer(on: loop, done)
+        timer?.arm(after: OutputGuard.farewell)
         backend.removeGuard { _ in done() }
     }
 }

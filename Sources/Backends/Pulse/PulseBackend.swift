@@ -62,8 +62,9 @@ public final class PulseBackend: AudioBackend {
     /// Whether the guard is being made (true) or removed; nil: neither.
     var awaitedGuard: Bool?
     var isGuardRefused = false
-    /// The sink that was stopped because its port went.
-    var suspended: UInt32?
+    /// Until when the guard may take to become the default, because a port of a device that stays went; nil: it was not
+    /// asked to.
+    var flight: UInt64?
 
     private struct Item: Hashable {
         let facility: PulseConnection.Facility
@@ -115,7 +116,7 @@ public final class PulseBackend: AudioBackend {
         failures = 0
         watch = nil
         model = PulseModel()
-        (awaitedGuard, isGuardRefused, suspended) = (nil, false, nil)
+        (awaitedGuard, isGuardRefused, flight) = (nil, false, nil)
         hasHold = false
         dirty = [:]
         outstanding = 0
@@ -125,6 +126,8 @@ public final class PulseBackend: AudioBackend {
         begin()
         connection.subscribe { [weak self] _ in self?.end() }
         readServer()
+        begin()
+        connection.readClients(item: { [weak self] in self?.model.add($0) }, end: ended)
         begin()
         connection.readModules(nil, item: { [weak self] in self?.model.add($0) }, end: ended)
         begin()
@@ -207,6 +210,10 @@ public final class PulseBackend: AudioBackend {
         for (item, isRemoved) in items { isRemoved ? remove(item) : read(item, from: connection) }
         // Always, as the fence behind which everything of the same cause has been told.
         readServer()
+        if model.isPipeWire, model.wirePlumber == nil {
+            begin()
+            connection.readClients(item: { [weak self] in self?.model.add($0) }, end: ended)
+        }
         end()
     }
 
@@ -279,7 +286,7 @@ public final class PulseBackend: AudioBackend {
 
     // MARK: Telling
 
-    private func evaluate(isSettled: Bool) {
+    func evaluate(isSettled: Bool) {
         guard isReady else { return }
         let now = MonotonicClock.now()
         if isSettled {
@@ -288,7 +295,6 @@ public final class PulseBackend: AudioBackend {
             if outstanding > 0 { return }
         }
         var current = model.snapshot(now: now)
-        current.isOutputHeld = model.isOnGuard || suspended != nil
         let previous = snapshot
         if !previous.isConnected {
             // Who comes to a running system finds the route as somebody wants it.
@@ -297,7 +303,11 @@ public final class PulseBackend: AudioBackend {
             return tellFirst(model.snapshot(now: now))
         }
 
-        if model.isPipeWire, !isSettled, differs(previous, current) {
+        // That the guard has taken over is no flicker: it does so only where an output went.
+        flee(previous, current, now)
+        if model.isPipeWire, !isSettled, !hasFallenBack(previous, current),
+            differs(previous, current) || model.isOnGuard && !previous.isOutputHeld
+        {
             let since = unsettledSince ?? now
             unsettledSince = since
             if now &- since < MonotonicClock.microseconds(PulseBackend.longestSettleTime) {
@@ -309,6 +319,8 @@ public final class PulseBackend: AudioBackend {
                 current.isInputMuted = previous.isInputMuted
                 current.outputVolume = previous.outputVolume
                 (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
+                // Whoever lets go what is held must know first who is to fall silent.
+                current.isOutputHeld = previous.isOutputHeld
                 snapshot = current
                 if current.streams != previous.streams { onStreamsChanged?() }
                 return
@@ -328,8 +340,7 @@ public final class PulseBackend: AudioBackend {
         chosen.0.map { model.prefer($0, isInput: false) }
         chosen.1.map { model.prefer($0, isInput: true) }
         if chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
-        if verdict?.reason == .oldDeviceUnavailable { suspendDevice(previous.route) }
-        current.isOutputHeld = model.isOnGuard || suspended != nil
+        current.isOutputHeld = model.isOnGuard || flight != nil
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
         for port in current.route.inputs + current.route.outputs { requested[port.uid] = nil }
@@ -362,6 +373,12 @@ public final class PulseBackend: AudioBackend {
             onStreamsChanged?()
             if !current.policies.isEmpty { onPoliciesChanged?() }
         }
+    }
+
+    /// Whether the server has just put the guard in the place of the route's output, and that is gone.
+    private func hasFallenBack(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
+        guard model.isOnGuard, let output = previous.route.outputs.first else { return false }
+        return !current.availableOutputs.contains { $0.uid == output.uid }
     }
 
     private func differs(_ one: AudioSnapshot, _ other: AudioSnapshot) -> Bool {

@@ -4,28 +4,43 @@ public import PluginAPI
 
 /// Where the sound goes that must not go on elsewhere when its output is taken away (docs/adr/0010).
 ///
-/// Two things can be taken away: a device, and a port of a device that stays (a jack). For the first, a sink that is
-/// heard nowhere is put in beforehand, second in line to the default: the server itself moves there what played on the
-/// device that went. For the second there is nothing to arm; the device is suspended as soon as the server tells.
+/// Two things can be taken away: a device, and a port of a device that stays (a jack). A sink that is heard nowhere is
+/// put in beforehand, second in line to the default: where a device goes, the server itself moves there what played on
+/// it. Where a port does, the guard is made the default as soon as the server tells.
 extension PulseBackend {
     public func releaseOutput() {
-        guard isReady, let connection, let to = model.output else { return }
-        if model.isOnGuard {
-            connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
+        guard isReady, let connection else { return }
+        guard model.isOnGuard, let (to, port) = model.fallback else {
+            if flight != nil {
+                flight = nil
+                loop.later { [weak self] in self?.evaluate(isSettled: true) }
+            }
+            return
         }
-        resumeDevice()
+        // A device whose port is unplugged would not become the default.
+        if let port, to.activePort != port {
+            connection.command({ _ in }) { pa_context_set_sink_port_by_name($0, to.name, port, $1, $2) }
+        }
+        connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
+        // WirePlumber does not look again at a device whose port went and was replaced before it had looked; but it does
+        // so when any device goes.
+        if model.isPipeWire { unloadGuard() }
+    }
+
+    private func unloadGuard(_ end: @escaping () -> (Bool) -> Void = { { _ in } }) {
+        for device in model.sinks.values where device.isGuard {
+            awaitedGuard = false
+            connection?.command(end()) { pa_context_unload_module($0, device.module, $1, $2) }
+        }
     }
 
     public func removeGuard(completion: @escaping Completion) {
         guardsOutput = false
         releaseOutput()
         let batch = Batch(self, completion)
-        guard let connection = connection(for: batch) else { return }
+        guard connection(for: batch) != nil else { return }
         // Answered in order: by then everybody has been moved.
-        for device in model.sinks.values where device.isGuard {
-            awaitedGuard = false
-            connection.command(batch.add()) { pa_context_unload_module($0, device.module, $1, $2) }
-        }
+        unloadGuard(batch.add)
         batch.close()
     }
 
@@ -36,39 +51,36 @@ extension PulseBackend {
         // Asked for and done is not yet seen: the picture must show it before anything else is asked for.
         if let awaitedGuard, awaitedGuard != (guardSink != nil) { return }
         awaitedGuard = nil
-        if model.isOnGuard { return }
+        if model.isOnGuard || flight != nil { return }
         if guardsOutput, guardSink == nil, !isGuardRefused, let output = model.output, !output.isNoPort {
             awaitedGuard = true
             // Whoever is the default must be so by choice: the guard comes before all others.
             connection.command({ _ in }) { pa_context_set_default_sink($0, output.name, $1, $2) }
-            connection.loadModule("module-null-sink", PulseGuard.arguments) { [weak self] in
+            connection.loadModule("module-null-sink", PulseGuard.arguments(for: model.wirePlumber)) { [weak self] in
                 guard let self, !$0 else { return }
                 isGuardRefused = true
                 awaitedGuard = nil
             }
-            // What is suspended holds what comes; PipeWire's would wake up, and swallows it instead.
-            connection.command({ _ in }) { pa_context_suspend_sink_by_name($0, PulseGuard.name, 1, $1, $2) }
-        } else if !guardsOutput, let guardSink {
-            awaitedGuard = false
-            connection.command({ [weak self] in if !$0 { self?.awaitedGuard = nil } }) {
-                pa_context_unload_module($0, guardSink.module, $1, $2)
-            }
+            // Not suspended: PulseAudio takes back what it has rendered ahead of a stream that is paused only where the
+            // sink is awake, and plays it on the next one.
+        } else if !guardsOutput, guardSink != nil {
+            unloadGuard { [weak self] in { if !$0 { self?.awaitedGuard = nil } } }
         }
     }
 
-    /// A jack was pulled: its device goes on through another port, and must not.
-    func suspendDevice(_ previous: Route) {
-        guard guardsOutput, !model.isPipeWire, suspended == nil, let connection, let device = model.output,
-            let port = previous.outputs.first, device.portName(of: port.uid) != nil, device.active?.uid != port.uid
+    /// Where a jack was pulled, its device would go on through another port: everything is sent to the guard instead.
+    func flee(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
+        if let until = flight, model.isOnGuard || until < now { flight = nil }
+        guard guardsOutput, flight == nil, let connection, let port = previous.route.outputs.first,
+            !current.availableOutputs.contains(where: { $0.uid == port.uid }),
+            model.sinks.values.contains(where: { $0.portName(of: port.uid) != nil }),
+            model.sinks.values.contains(where: \.isGuard)
         else { return }
-        suspended = device.index
-        connection.command({ _ in }) { pa_context_suspend_sink_by_index($0, device.index, 1, $1, $2) }
-    }
-
-    private func resumeDevice() {
-        guard let suspended, let connection else { return }
-        self.suspended = nil
-        connection.command({ _ in }) { pa_context_suspend_sink_by_index($0, suspended, 0, $1, $2) }
+        // Also where the server is there by itself: it may go back when it sees that another port is left.
+        flight = model.isOnGuard ? nil : now &+ PulseGuard.flightTime
+        connection.command({ [weak self] in if !$0 { self?.flight = nil } }) {
+            pa_context_set_default_sink($0, PulseGuard.name, $1, $2)
+        }
     }
 }
 
@@ -77,12 +89,21 @@ enum PulseGuard {
     /// By which a later daemon finds it again.
     static let name = "sessiond.guard"
 
+    /// Microseconds that PipeWire may take to make it the default.
+    static let flightTime: UInt64 = 500_000
+
     /// Also one that a server made beside one that was there.
     static func isName(_ name: String) -> Bool { name.hasPrefix(PulseGuard.name) }
 
     /// The properties are those by which PulseAudio (`pa_device_init_priority`) and WirePlumber (`priority.session`)
     /// put a device in line.
-    static let arguments =
-        "sink_name=\(name) rate=48000 channels=2 sink_properties=\"device.description='Nowhere' device.class=sound "
-        + "device.api=jack device.form_factor=headphone device.bus=bluetooth priority.session=30000 node.hidden=true\""
+    ///
+    /// WirePlumber adds to that number for what a person chose: version 0.4 340,000 for the last choice, 300,000 for the
+    /// one before; later ones 30,000 and 20,000. The guard is to be between the two.
+    static func arguments(for manager: WirePlumberVersion?) -> String {
+        let rank = manager.map { $0 < WirePlumberVersion(0, 5) } == true ? 330_000 : 29_000
+        return "sink_name=\(name) rate=48000 channels=2 sink_properties=\"device.description='Nowhere' "
+            + "device.class=sound device.api=jack device.form_factor=headphone device.bus=bluetooth "
+            + "priority.session=\(rank) node.hidden=true\""
+    }
 }

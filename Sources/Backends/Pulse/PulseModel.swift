@@ -15,6 +15,9 @@ struct PulseModel {
     /// Modules that arbitrate; the others are nobody's business.
     var policyModules: [UInt32: ServerPolicy] = [:]
 
+    /// Nil where none is there, or none was seen yet.
+    var wirePlumber: WirePlumberVersion?
+
     private var order = PortOrder()
 
     /// This run of the server.
@@ -31,6 +34,13 @@ struct PulseModel {
         policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
     }
 
+    mutating func add(_ info: pa_client_info) {
+        if let version = WirePlumberVersion(info) { wirePlumber = version }
+    }
+
+    /// Where a stream is moved, PipeWire says of it that it is paused until it plays on.
+    private static let pauseDelay = 0.1
+
     /// What WirePlumber's role policy puts in front of the devices: of its version 0.4, and of 0.5.
     private static let policySinks = ["control.endpoint.", "loopback.sink.role."]
 
@@ -46,9 +56,14 @@ struct PulseModel {
 
     /// Where the route's output goes; while the guard is in its place, where it will go.
     var output: PulseDevice? {
-        guard isOnGuard else { return sinks.values.first { $0.name == defaultSink } }
-        let newest = order.sorted(sinks.values.flatMap(\.available), isInput: false).last
-        return newest.flatMap { find($0.uid, isInput: false)?.device }
+        isOnGuard ? fallback?.device : sinks.values.first { $0.name == defaultSink }
+    }
+    /// The newest output there is; `port` is nil where its device has none.
+    var fallback: (device: PulseDevice, port: String?)? {
+        guard let newest = order.sorted(sinks.values.flatMap(\.available), isInput: false).last,
+            let (device, port) = find(newest.uid, isInput: false)
+        else { return nil }
+        return (device, port.isEmpty ? nil : port)
     }
     /// Whether the server has put the guard in the place of an output that went.
     var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
@@ -87,6 +102,7 @@ struct PulseModel {
         result.policies = policies
         result.instance = cookie
         result.canHold = canHold
+        result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
         result.defaultDevice = output?.name
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
