@@ -41,7 +41,9 @@ extension Wording {
 
     /// What came of it for others, and for its subject beyond what the event says.
     static func consequences(_ decision: PastDecision, _ names: Names) -> [String] {
+        // A route of the subject's own and the global one change in the same words.
         decision.effects.compactMap { effect($0, of: decision, names) }
+            .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
     private static func effect(_ fields: [String: Value], of decision: PastDecision, _ names: Names) -> String? {

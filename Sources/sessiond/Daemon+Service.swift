@@ -176,8 +176,9 @@ extension Daemon: SessionService {
             isAdopted: record.adopted != nil, otherAudioPlaying: session.otherAudioPlaying,
             silenceHint: session.shouldSilenceSecondaryAudio, route: route,
             availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
-            preferences: session.preferences, outputLatency: audio?.snapshot.outputLatency ?? 0,
-            inputLatency: audio?.snapshot.inputLatency ?? 0, outputVolume: audio?.snapshot.outputVolume ?? 0)
+            preferences: session.preferences,
+            outputLatency: route.outputs.isEmpty ? 0 : audio?.snapshot.outputLatency ?? 0,
+            inputLatency: route.inputs.isEmpty ? 0 : audio?.snapshot.inputLatency ?? 0, outputVolume: audio?.snapshot.outputVolume ?? 0)
     }
 
     private func record(of id: SessionID) throws(SessionError) -> Record {

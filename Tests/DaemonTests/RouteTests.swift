@@ -195,6 +195,9 @@ import Testing
         let tone = try Tone(stage.pulse, hertz: 440, latency: 0.04)
         #expect(try eventually { try stage.reads("IOBufferDuration", music).doubleValue ?? 0 > 0 })
         #expect(try stage.reads("SampleRate", music).doubleValue == 48_000)
+        // A sink's monitor is no input, and what only plays has none.
+        #expect(try stage.reads("OutputLatency", music).doubleValue ?? 0 > 0)
+        #expect(try stage.reads("InputLatency", music).doubleValue == 0)
         #expect(
             client.call(
                 music, "SetPreferences",

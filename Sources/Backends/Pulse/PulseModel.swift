@@ -115,7 +115,8 @@ struct PulseModel {
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
         result.outputLatency = output?.latency ?? 0
-        result.inputLatency = input?.latency ?? 0
+        // A sink's monitor is no input.
+        result.inputLatency = input?.active == nil ? 0 : input?.latency ?? 0
         return result
     }
 }
