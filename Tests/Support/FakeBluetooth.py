@@ -212,7 +212,7 @@ class Root(dbus.service.Object):
 
     @dbus.service.method(MANAGER, in_signature="oay")
     def Register(self, path, codecs):
-        say("agent registered")
+        pass
 
     @dbus.service.method(MANAGER, in_signature="o")
     def Unregister(self, path):
@@ -220,6 +220,8 @@ class Root(dbus.service.Object):
 
     @dbus.service.method(MANAGER, out_signature="a(oa{sv})")
     def GetCards(self):
+        # Asked for after registering. A card that was told of and is then in this list too ends PulseAudio 16.
+        say("agent registered")
         return dbus.Array([(dbus.ObjectPath(path), card) for path, card in self.cards.items()], signature="(oa{sv})")
 
     @dbus.service.signal(MANAGER, signature="oa{sv}")
