@@ -125,7 +125,8 @@ final class FrontName {
     }
 
     private func ask(_ player: String, _ number: UInt64, _ call: Invocation, _ connection: Connection) {
-        connection.call(player: player, call.interface, call.member, call.arguments, timeout: 25) { [weak self] answer in
+        connection.call(player: player, call.interface, call.member, call.arguments, timeout: 25) {
+            [weak self] answer in
             guard self?.underWay.removeValue(forKey: number) != nil else { return }
             switch answer {
             case .success(let values): call.reply(values)

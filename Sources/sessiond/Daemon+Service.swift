@@ -178,7 +178,8 @@ extension Daemon: SessionService {
             availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
             preferences: session.preferences,
             outputLatency: route.outputs.isEmpty ? 0 : audio?.snapshot.outputLatency ?? 0,
-            inputLatency: route.inputs.isEmpty ? 0 : audio?.snapshot.inputLatency ?? 0, outputVolume: audio?.snapshot.outputVolume ?? 0)
+            inputLatency: route.inputs.isEmpty ? 0 : audio?.snapshot.inputLatency ?? 0,
+            outputVolume: audio?.snapshot.outputVolume ?? 0)
     }
 
     private func record(of id: SessionID) throws(SessionError) -> Record {
