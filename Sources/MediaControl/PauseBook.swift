@@ -19,6 +19,21 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case takeBack(Player)
     }
 
+    /// A player that is paused by our doing, and may be resumed as it is: what the next book must know to go on from this
+    /// one.
+    public struct Kept: Sendable, Hashable {
+        public let player: Player
+        public let track: Track
+        /// When it was asked to pause.
+        public let since: UInt64
+
+        public init(player: Player, track: Track, since: UInt64) {
+            self.player = player
+            self.track = track
+            self.since = since
+        }
+    }
+
     /// What we did to make a player silent.
     private struct Pause: Sendable {
         let track: Track
@@ -170,6 +185,29 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     /// The player left the bus, or nobody is interested in it any more.
     public mutating func forget(_ player: Player) { entries[player] = nil }
+
+    // MARK: What outlives it
+
+    /// In no order.
+    public var kept: [Kept] {
+        entries.compactMap { player, entry in
+            switch entry.step {
+            // One that is about to be resumed is, or is resumed by the next book.
+            case .paused(let pause), .lookingToPlay(let pause), .resuming(let pause, _):
+                Kept(player: player, track: pause.track, since: pause.since)
+            case .idle, .lookingToPause, .pausing, .left: nil
+            }
+        }
+    }
+
+    /// Goes on from what an earlier book kept, before the player has told anything: where it is not as it was left, it
+    /// was touched.
+    public mutating func keep(_ kept: Kept) {
+        var entry = Entry()
+        entry.demand = .silent
+        entry.step = .paused(Pause(track: kept.track, since: kept.since, answered: kept.since))
+        entries[kept.player] = entry
+    }
 
     // MARK: What follows
 

@@ -41,6 +41,10 @@ public final class MediaPlayers {
     private var settings: Settings
     private let loop: EventLoop
     private var isScheduled = false
+    /// Who is paused by our doing and may be resumed, by the players' ids.
+    public private(set) var kept: Set<PauseBook<String>.Kept> = []
+    /// ``kept`` is another.
+    public var onKeptChanged: (() -> Void)?
     /// Something worth a line in the log.
     public var onNotice: ((String) -> Void)?
 
@@ -60,15 +64,24 @@ public final class MediaPlayers {
         watch.onGone = { [unowned self] player in
             book.forget(player.id)
             policy.gone(player)
+            compareKept()
             reconsider()
         }
         watch.onFrontNameFree = { [unowned self] in name.retry() }
-        name.onTouch = { [unowned self] player in book.touched(player) }
+        name.onTouch = { [unowned self] player in
+            book.touched(player)
+            compareKept()
+        }
         name.onTaken = { [unowned self] owner in onNotice?("the media keys' name is owned by \(owner)") }
     }
 
-    /// Looks for players, and goes on hearing of them.
-    public func start() { watch.start() }
+    /// Looks for players, and goes on hearing of them. `kept` is what an earlier process had paused, as far as those
+    /// players are still there.
+    public func start(_ kept: some Sequence<PauseBook<String>.Kept>) {
+        for pause in kept { book.keep(pause) }
+        self.kept = Set(kept)
+        watch.start()
+    }
 
     /// Gives the name back.
     public func stop() { name.close() }
@@ -99,6 +112,13 @@ public final class MediaPlayers {
         name.show(settings.servesMediaKeys ? front(of: players) : nil)
     }
 
+    private func compareKept() {
+        let now = Set(book.kept)
+        guard now != kept else { return }
+        kept = now
+        onKeptChanged?()
+    }
+
     private func front(of players: [Player]) -> String? {
         FrontPlayer.choose(
             players.lazy.filter { $0.facts?.canControl == true }.map { [policy] player in
@@ -109,6 +129,7 @@ public final class MediaPlayers {
     }
 
     private func carryOut(_ commands: [PauseBook<String>.Command]) {
+        defer { compareKept() }
         for command in commands {
             switch command {
             case .ask(let id):

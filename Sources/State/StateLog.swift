@@ -16,7 +16,7 @@ public struct StateLog: Sendable {
     }
 
     /// What a file begins with; the number is that of the format, and of what a record means.
-    public static let magic: [UInt8] = Array("sessiond state 6\n".utf8)
+    public static let magic: [UInt8] = Array("sessiond state 7\n".utf8)
 
     /// Reads a file's bytes; nil where they do not begin as a state of this version does.
     public init?(_ bytes: [UInt8]) {
@@ -82,6 +82,8 @@ extension StateLog {
         public var entries: [StateRecord.Entry]
         /// What was decided last and not told yet, in order, each with its place among the record's notices.
         public var untold: [(place: Int, notice: Notice)]
+        /// Players that are paused by our doing.
+        public var paused: [StateRecord.PausedPlayer]
     }
 
     /// Nil where there is no record.
@@ -96,6 +98,6 @@ extension StateLog {
         var core = last.record.core
         core.members = sorted.map(\.session)
         let untold = last.record.told.enumerated().dropFirst(last.told).map { (place: $0.offset, notice: $0.element) }
-        return Summary(core: core, entries: sorted, untold: untold)
+        return Summary(core: core, entries: sorted, untold: untold, paused: last.record.paused)
     }
 }

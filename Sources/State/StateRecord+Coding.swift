@@ -18,6 +18,13 @@ extension StateRecord {
         writer.array(changed) { $0.entry($1) }
         writer.array(closed) { $0.id($1) }
         writer.array(told) { $0.notice($1) }
+        writer.array(paused) { writer, player in
+            writer.string(player.name)
+            writer.string(player.trackID)
+            writer.string(player.url)
+            writer.string(player.title)
+            writer.integer(player.since)
+        }
         return writer.bytes
     }
 
@@ -39,6 +46,11 @@ extension StateRecord {
         changed = try reader.array { reader throws(ByteError) in try reader.entry() }
         closed = try reader.array { reader throws(ByteError) in try reader.id() }
         told = try reader.array { reader throws(ByteError) in try reader.notice() }
+        paused = try reader.array { reader throws(ByteError) in
+            PausedPlayer(
+                name: try reader.string(), trackID: try reader.string(), url: try reader.string(),
+                title: try reader.string(), since: try reader.integer())
+        }
         guard reader.isAtEnd else { throw ByteError() }
     }
 }

@@ -34,6 +34,26 @@ public struct StateRecord: Sendable {
         }
     }
 
+    /// A player of somebody else's that is paused by our doing.
+    public struct PausedPlayer: Sendable, Hashable {
+        /// Its unique name on the bus.
+        public var name: String
+        /// Of what it had loaded: `mpris:trackid`, `xesam:url`, `xesam:title`.
+        public var trackID: String
+        public var url: String
+        public var title: String
+        /// Microseconds on the monotonic clock.
+        public var since: UInt64
+
+        public init(name: String, trackID: String, url: String, title: String, since: UInt64) {
+            self.name = name
+            self.trackID = trackID
+            self.url = url
+            self.title = title
+            self.since = since
+        }
+    }
+
     /// The core without its sessions, and without what the audio server offers, which is found anew. Who sounded is kept:
     /// by it clients were told what others play.
     public var core: Memory
@@ -42,11 +62,16 @@ public struct StateRecord: Sendable {
     public var closed: [SessionID]
     /// What clients are told of this event, in order.
     public var told: [Notice]
+    /// All there are.
+    public var paused: [PausedPlayer]
 
-    public init(core: Memory, changed: [Entry], closed: [SessionID], told: [Notice]) {
+    public init(
+        core: Memory, changed: [Entry], closed: [SessionID], told: [Notice], paused: [PausedPlayer] = []
+    ) {
         self.core = core
         self.changed = changed
         self.closed = closed
         self.told = told
+        self.paused = paused
     }
 }

@@ -1,5 +1,6 @@
 import DBus
 import Logging
+import MediaControl
 import PluginAPI
 import SessionBus
 import SessionManager
@@ -24,9 +25,30 @@ extension Daemon {
         state.append(
             StateRecord(
                 core: arbiter.memoryOfNobody, changed: changed, closed: closed,
-                told: decision.effects.compactMap(Notice.init)))
+                told: decision.effects.compactMap(Notice.init), paused: pausedPlayers))
         CrashPoint.pass("state-written")
         if state.isLong { state.replace(with: snapshot) }
+    }
+
+    /// Writes down whom we have paused, so that the next daemon may resume them.
+    func savePaused(_ kept: Set<PauseBook<String>.Kept>) {
+        pausedPlayers = kept.map { pause in
+            StateRecord.PausedPlayer(
+                name: pause.player, trackID: pause.track.id, url: pause.track.url, title: pause.track.title,
+                since: pause.since)
+        }
+        .sorted { $0.name < $1.name }
+        state?.append(
+            StateRecord(core: arbiter.memoryOfNobody, changed: [], closed: [], told: [], paused: pausedPlayers))
+    }
+
+    /// Whom the last daemon had paused.
+    var keptPauses: [PauseBook<String>.Kept] {
+        pausedPlayers.map { player in
+            PauseBook.Kept(
+                player: player.name, track: Track(id: player.trackID, url: player.url, title: player.title),
+                since: player.since)
+        }
     }
 
     /// Goes on where the last daemon on this bus was. Before anything is dispatched, once the name is ours.
@@ -49,6 +71,7 @@ extension Daemon {
         tellRest(saved.untold, sequence: saved.core.sequence, state)
         // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
         let present = Set((try? call("ListNames").first?.stringsValue) ?? [])
+        pausedPlayers = saved.paused.filter { present.contains($0.name) }
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
         for client in gone { submit(.clientVanished(client.id)) }
         for client in clients.values { confirm(client) }
@@ -59,7 +82,7 @@ extension Daemon {
     private var snapshot: StateRecord {
         StateRecord(
             core: arbiter.memoryOfNobody, changed: arbiter.sessions.compactMap { savedEntry($0.id) }, closed: [],
-            told: [])
+            told: [], paused: pausedPlayers)
     }
 
     private func savedEntry(_ id: SessionID) -> StateRecord.Entry? {

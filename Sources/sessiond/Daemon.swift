@@ -47,6 +47,8 @@ final class Daemon {
     var state: StateFile?
     /// The bus's own id; empty where it does not say.
     var busID = ""
+    /// Of other programs, as the state file has them.
+    var pausedPlayers: [StateRecord.PausedPlayer] = []
     private var announcements: [Effect] = []
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
@@ -107,7 +109,8 @@ final class Daemon {
         playerRules = rules
         players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)
         players?.onNotice = { [log] in log.notice("\($0)") }
-        players?.start()
+        players?.onKeptChanged = { [unowned self] in savePaused(players?.kept ?? []) }
+        players?.start(keptPauses)
     }
 
     /// Only active sessions are told, as of everything that may change many times a second.

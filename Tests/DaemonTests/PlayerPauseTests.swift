@@ -67,6 +67,35 @@ import Testing
         #expect(scene.player.calls == ["Pause", "Play", "Pause", "Play"])
     }
 
+    /// What an earlier daemon paused is resumed by the next one, and only that.
+    @Test(arguments: ["nothing", "track 2", "Stopped", "hung up"]) func daemonKilledDuringACall_resumesWhatWasPaused(
+        _ meanwhile: String
+    ) throws {
+        let scene = try Scene(pulse)
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.settle()
+        scene.stage.daemon.kill()
+        switch meanwhile {
+        case "nothing": break
+        case "hung up": scene.phone.process.kill()
+        default: scene.player.person(meanwhile)
+        }
+        try scene.stage.restart()
+        if meanwhile != "hung up" {
+            scene.settle()
+            #expect(scene.player.calls == ["Pause"], "nothing starts by itself")
+            scene.hangUp()
+        }
+        if ["nothing", "hung up"].contains(meanwhile) {
+            #expect(eventually { scene.player.status == "Playing" })
+            #expect(scene.player.calls == ["Pause", "Play"])
+        } else {
+            scene.settle()
+            #expect(scene.player.calls == ["Pause"])
+        }
+    }
+
     @Test func pausedByHandBefore_isNeitherPausedNorResumed() throws {
         let scene = try Scene(pulse)
         scene.player.person("Paused")

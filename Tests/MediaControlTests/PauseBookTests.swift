@@ -27,6 +27,35 @@ import Testing
         #expect(book.demand(.free, of: 1, at: 9 * second).isEmpty)
     }
 
+    @Test mutating func anotherBookGoesOn_resumesWhatIsAsItWasLeft() throws {
+        #expect(book.kept.isEmpty)
+        pausedByUs()
+        let kept = try #require(book.kept.first)
+        #expect(kept == PauseBook.Kept(player: 1, track: Track(id: "/1"), since: second) && book.kept.count == 1)
+        for (facts, isResumed) in [
+            (paused, true), (playing, false), (PlayerFacts(.stopped), false),
+            (PlayerFacts(.paused, track: Track(id: "/2")), false),
+        ] {
+            book = PauseBook()
+            book.keep(kept)
+            #expect(book.told(facts, by: 1, at: 5 * second).isEmpty)
+            #expect(book.demand(.silent, of: 1, at: 5 * second).isEmpty)
+            #expect(book.demand(.resume, of: 1, at: 9 * second) == (isResumed ? [.ask(1)] : []))
+            guard isResumed else { continue }
+            #expect(book.answered(1, facts, at: 9 * second) == [.play(1)])
+            // Until it is seen to play, a third one would have to ask again.
+            #expect(book.kept == [kept])
+            #expect(book.told(playing, by: 1, at: 9 * second).isEmpty)
+            #expect(book.kept.isEmpty)
+        }
+        // Its interruption is over without the advice to resume.
+        book = PauseBook()
+        book.keep(kept)
+        #expect(book.told(paused, by: 1, at: 5 * second).isEmpty)
+        #expect(book.demand(.free, of: 1, at: 5 * second).isEmpty)
+        #expect(book.kept.isEmpty)
+    }
+
     @Test mutating func theSameTwice_doesNothing() {
         pausedByUs()
         #expect(book.demand(.silent, of: 1, at: 2 * second).isEmpty)
