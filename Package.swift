@@ -146,7 +146,7 @@ let package = Package(
             "DaemonTests",
             [
                 "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
-                "SessionManager", "Scenario", "ReferenceModel",
+                "SessionManager", "Scenario", "State", "ReferenceModel",
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -62,7 +62,7 @@ final class DaemonStage {
     }
 
     /// The folder of the state files.
-    var stateFolder: String { bus.folder.path + "/sessiond" }
+    var stateFolder: String { (environment["XDG_RUNTIME_DIR"] ?? "") + "/sessiond" }
 
     /// Starts the daemon again, once the one before has ended.
     func restart() throws {

@@ -138,7 +138,7 @@ import Testing
                 else { return }
                 told.append(who + " has")
             }
-            let rounds = amount(200, long: 1_000)
+            let rounds = 1_000
             for _ in 0..<rounds {
                 #expect(a.activate(first) == nil)
                 #expect(b.activate(second) == nil)
@@ -190,6 +190,47 @@ import Testing
             #expect(owner.state(session) == "active")
             #expect(try owner.heard() == [])
         }
+    }
+
+    /// A client that was told and plays on, because it will not hear or because it stands still (A7, A8): silenced at the
+    /// server, named, and nobody waits for it.
+    @Test(arguments: [false, true]) func playsOnThroughACall_isSilencedAndNamed(standsStill: Bool) throws {
+        let pulse = try PrivatePulse()
+        let stage = try DaemonStage(pulse: pulse, settings: "[enforcement]\ndeadline = 0.05\n")
+        #expect(stage.waitForServer())
+        let music = try Child(
+            "pacat", ["--playback", "--raw", "--latency-msec=200", "--client-name=Music", "/dev/zero"],
+            environment: pulse.environment)
+        func sink() throws -> String {
+            let fields = try pulse.pactl(["list", "short", "sink-inputs"]).split(separator: "\t")
+            guard fields.count > 1 else { return "" }
+            let sinks = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n")
+            let line = sinks.first { $0.split(separator: "\t").first == fields[1] }
+            return line?.split(separator: "\t").dropFirst().first.map(String.init) ?? ""
+        }
+        #expect(try eventually { try sink() == "speaker" })
+        let deaf = try stage.foreigner()
+        let answer = deaf.ask("create Music playback - app \(music.processID)")
+        let path = String(answer.dropFirst(3))
+        #expect(deaf.ask("activate \(path)") == "ok")
+        if standsStill { deaf.process.suspend() }
+        // On another connection, as a phone's.
+        let phone = try stage.client()
+        let call = try phone.session(
+            "Phone", category: "play-and-record", class: "call", more: [("pid", .uint32(UInt32(stage.bus.processID)))])
+        #expect(phone.activate(call) == nil)
+        #expect(try stage.property("State", of: path) == .string("interrupted"))
+        #expect(try eventually { try sink() == "sessiond.hold" })
+        #expect(try stage.property("IgnoredInterruption", of: path) == .bool(true))
+        let events = try stage.manager("History", [.uint32(20)])[0].arrayValue?.compactMap(\.asProperties) ?? []
+        #expect(
+            events.contains { $0["event"] == .string("interruption-ignored") && $0["session"] == .objectPath(path) })
+        #expect(phone.deactivate(call) == nil)
+        if standsStill { deaf.process.resume() }
+        #expect(deaf.ask("list") == "ok 2", "it is there again, and reads how things are")
+        #expect(deaf.ask("activate \(path)") == "ok")
+        #expect(try eventually { try sink() == "speaker" })
+        #expect(try stage.property("IgnoredInterruption", of: path) == .bool(false))
     }
 
     @Test func neverReads_theOthersDoNotNotice() throws {

@@ -3,6 +3,8 @@ import EventLoop
 import Foundation
 import PluginAPI
 import SessionBus
+import SessionManager
+import State
 import TestSupport
 import Testing
 
@@ -220,6 +222,34 @@ import Testing
         if kind != "short" { #expect(client.state(path) == "gone") }
         let next = try client.session("B")
         #expect(client.activate(next) == nil)
+    }
+
+    /// The same name on the bus, and the same number of a process, but not that process: nothing of it is believed.
+    @Test func stateOfAnotherProcess_isNotBelieved() throws {
+        let stage = try DaemonStage()
+        let (music, other) = (try stage.client(), try stage.client())
+        let (path, phone) = (
+            try music.session("Music"), try other.session("Phone", category: "play-and-record", class: "call")
+        )
+        music.activate(path)
+        other.activate(phone)
+        _ = try music.heard()
+        stage.daemon.kill()
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).first)
+        let file = URL(fileURLWithPath: stage.stateFolder + "/" + name)
+        let state = try #require(StateLog([UInt8](Data(contentsOf: file)))?.summary)
+        var entries = state.entries
+        entries[1].ownerStart += 1
+        var core = state.core
+        core.members = []
+        let record = StateRecord(core: core, changed: entries, closed: [], told: [])
+        try Data(StateLog.magic + StateLog.bytes(of: record)).write(to: file)
+        try stage.restart()
+        #expect(eventually { music.state(phone) == "gone" })
+        #expect(try music.heard() == ["Music ended resume"])
+        #expect(
+            eventually { stage.daemon.isRunning && stage.daemon.errors.contains { $0.contains("is not who it was") } })
+        #expect(music.activate(path) == nil)
     }
 
     /// What changed while no daemon was there to see it is seen by the next one.

@@ -1,0 +1,309 @@
+import DBus
+import Foundation
+import Fuzzing
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// The daemon killed while streams of programs that never heard of us are other than their person left them (faults.md,
+/// C1, A1): the next one goes on, and in the end everything is as it was.
+@Suite(.serialized) struct ForeignCrashTests {
+    /// What lasts over all the crashes: a sound server, and a program that plays on it at a volume of its person's.
+    final class House {
+        let pulse: PrivatePulse
+        let music: Child
+        static let volume = 40_000
+
+        init() throws {
+            pulse = try PrivatePulse(modules: ForeignProgramTests.modules)
+            // Nobody listens, so silence will do; it plays without end.
+            music = try Child(
+                "pacat",
+                [
+                    "--playback", "--raw", "--latency-msec=200", "--client-name=Music", "--stream-name=Music",
+                    "/dev/zero",
+                ],
+                environment: pulse.environment)
+            guard try eventually({ try !inputs().isEmpty }) else { throw SupportError("no music: \(music.errors)") }
+            try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(House.volume)"])
+        }
+
+        func inputs() throws -> [[String: Any]] {
+            let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
+            return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
+        }
+
+        /// For messages.
+        var description: String { (try? look()).map { "\($0)" } ?? "no music" }
+
+        /// How the music is now: volume, mute, sink.
+        func look() throws -> (volume: Int, isMuted: Bool, sink: String) {
+            guard let input = try inputs().first else { throw SupportError("the music has gone: \(music.errors)") }
+            let volume = input["volume"] as? [String: [String: Any]] ?? [:]
+            let index = "\(input["sink"] ?? "")"
+            let line = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").first {
+                $0.split(separator: "\t").first.map(String.init) == index
+            }
+            return (
+                volume.values.first?["value"] as? Int ?? -1, input["mute"] as? Bool ?? true,
+                line?.split(separator: "\t").dropFirst().first.map(String.init) ?? ""
+            )
+        }
+
+        func isUntouched() throws -> Bool {
+            let (volume, isMuted, sink) = try look()
+            return volume == House.volume && !isMuted && sink == "speaker"
+        }
+
+        /// By the twelve decibels of the settings; the cube of a decibel's factor is a volume's.
+        func isLowered() throws -> Bool {
+            let (volume, isMuted, sink) = try look()
+            return abs(Double(volume) - Double(House.volume) * pow(10, -12.0 / 60)) < 3 && !isMuted && sink == "speaker"
+        }
+
+        func isHeld() throws -> Bool {
+            let (_, isMuted, sink) = try look()
+            return sink == "sessiond.hold" && !isMuted
+        }
+    }
+
+    /// What happens to the music.
+    enum Deed: String, CaseIterable, CustomTestStringConvertible {
+        case lowered
+        case held
+        var testDescription: String { rawValue }
+    }
+
+    /// One run of it, on a daemon that dies at some point and is started again.
+    final class Story {
+        let house: House
+        let stage: DaemonStage
+        let deed: Deed
+        private let other: Foreigner
+        private var session = ""
+        private(set) var deaths = 0
+
+        private static let settings = "[ducking]\nattack = 0\nrelease = 0\nhold = 0\n"
+
+        init(_ deed: Deed, in house: House, crash: String?) throws {
+            self.deed = deed
+            self.house = house
+            stage = try DaemonStage(pulse: house.pulse, settings: Story.settings, crash: crash)
+            // One that is to die comes up like any other; nothing of the music is changed before somebody asks for it.
+            let stage = stage
+            guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
+            other = try stage.foreigner()
+        }
+
+        /// As long as the daemon lives, and lived; a dead one is followed by another.
+        func holds(_ condition: () throws -> Bool) throws -> Bool {
+            try eventually(timeout: 20) {
+                try reviveIfDead()
+                return try condition()
+            }
+        }
+
+        private func reviveIfDead() throws {
+            guard !stage.daemon.isRunning else { return }
+            guard stage.daemon.wait() == .signal(SIGKILL) else {
+                throw SupportError("ended by itself: \(stage.daemon.errors)")
+            }
+            deaths += 1
+            try stage.restart()
+        }
+
+        private func ask(_ line: String) throws {
+            var answer = ""
+            guard
+                try holds({
+                    answer = other.ask(line)
+                    return answer.hasPrefix("ok")
+                })
+            else { throw SupportError("\(line): \(answer)") }
+            if line.hasPrefix("create") { session = String(answer.dropFirst(3)) }
+        }
+
+        func begin() throws {
+            // The music counts as a session before anybody takes the sound from it.
+            _ = try holds {
+                try stage.sessions().values.contains {
+                    $0["Name"] == .string("Music") && $0["State"] == .string("active")
+                }
+            }
+            switch deed {
+            case .lowered: try ask("create Prompt playback duck-others app")
+            case .held: try ask("create Phone play-and-record - call")
+            }
+            try ask("activate \(session)")
+            #expect(try holds(isDone), "\(house.description)")
+        }
+
+        func end() throws {
+            try ask("deactivate \(session)")
+            try expectUntouched()
+        }
+
+        /// Ends the daemon by SIGTERM; whatever becomes of it on its way out, the next one goes on.
+        func terminate() throws {
+            stage.daemon.signal(SIGTERM)
+            switch stage.daemon.wait() {
+            case .code(0): #expect(try house.isUntouched(), "\(house.description)")
+            case .signal(SIGKILL): deaths += 1
+            case let exit: throw SupportError("ended with \(String(describing: exit)): \(stage.daemon.errors)")
+            }
+            try stage.restart()
+            #expect(try holds(isDone), "\(house.description)")
+        }
+
+        func kill() throws {
+            stage.daemon.kill()
+            try stage.restart()
+            #expect(try holds(isDone), "\(house.description)")
+        }
+
+        /// The client is killed, as a phone that crashes.
+        func die() throws {
+            other.process.kill()
+            try expectUntouched()
+        }
+
+        private func isDone() throws -> Bool { try deed == .lowered ? house.isLowered() : house.isHeld() }
+
+        func expectUntouched() throws {
+            #expect(try holds { try house.isUntouched() }, "\(house.description)")
+            // Nothing is left to be put back.
+            #expect(
+                try holds {
+                    let files = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder)
+                    return !files.contains { $0.hasPrefix("streams-") }
+                })
+        }
+    }
+
+    /// Kills at the first passing of the point, at the second, and so on, until the story is over before it comes to it.
+    private func sweep(_ point: String, _ step: Int, _ story: (String) throws -> Int) throws {
+        var count = 1
+        while try story("\(point):\(count)") > 0 {
+            count += step
+            if count > 100 {
+                Issue.record("\(point) is passed without end")
+                return
+            }
+        }
+        print("\(point): killed up to its passing number \(count - step)")
+        #expect(count > 1, "never passed")
+    }
+
+    /// SIGKILL at every step of a lowering, of a hold, and of the way back.
+    @Test(arguments: Deed.allCases, ["journal-written", "stream-changed"])
+    func killedAtEveryStep_everyVolumeIsPutBack(deed: Deed, point: String) throws {
+        let house = try House()
+        try sweep(point, stride(deed, point)) { crash in
+            let story = try Story(deed, in: house, crash: crash)
+            try story.begin()
+            try story.end()
+            return story.deaths
+        }
+        #expect(try house.isUntouched())
+    }
+
+    /// SIGTERM puts everything back before the process ends; what is killed on the way out, the next one puts back.
+    @Test(arguments: Deed.allCases, ["exiting", "journal-written", "stream-changed"])
+    func terminatedMeanwhile_everyVolumeIsPutBack(deed: Deed, point: String) throws {
+        let house = try House()
+        try sweep(point, stride(deed, point)) { crash in
+            let story = try Story(deed, in: house, crash: crash)
+            try story.begin()
+            try story.terminate()
+            try story.end()
+            return story.deaths
+        }
+        #expect(try house.isUntouched())
+    }
+
+    /// SIGKILL while nothing changes: the music is lowered, or held by a call.
+    @Test(arguments: Deed.allCases) func killedMeanwhile_theNextGoesOn(deed: Deed) throws {
+        let house = try House()
+        let story = try Story(deed, in: house, crash: nil)
+        try story.begin()
+        for _ in 0..<3 { try story.kill() }
+        try story.end()
+    }
+
+    /// The one who lowers, or calls, goes meanwhile (R11): found by the next daemon, or by this one at once.
+    @Test(arguments: Deed.allCases, [false, true]) func clientKilled_everyVolumeIsPutBack(
+        deed: Deed, alsoTheDaemon: Bool
+    ) throws {
+        let house = try House()
+        let story = try Story(deed, in: house, crash: nil)
+        try story.begin()
+        if alsoTheDaemon { story.stage.daemon.kill() }
+        let begun = monotonicNow()
+        try story.die()
+        print("\(deed) by a client that was killed: back after \(Int((monotonicNow() - begun) * 1_000)) ms")
+    }
+
+    @Test(arguments: Deed.allCases) func terminatedUnderLoad_everyVolumeIsPutBack(deed: Deed) throws {
+        let house = try House()
+        let story = try Story(deed, in: house, crash: nil)
+        try story.begin()
+        let peers = try (0..<4).map { _ in try DeafPeer(socket: story.stage.bus.folder.path + "/bus") }
+        for index in 0..<2_000 {
+            let call = try Message.methodCall(
+                destination: BusName.service, path: ObjectPath.root, interface: BusName.manager,
+                member: "ListSessions")
+            peers[index % 4].send(call)
+        }
+        try story.terminate()
+        try story.end()
+        #expect(story.deaths == 0)
+        withExtendedLifetime(peers) {}
+    }
+
+    @Test(arguments: Deed.allCases) func busKilled_everyVolumeIsPutBack(deed: Deed) throws {
+        let house = try House()
+        let story = try Story(deed, in: house, crash: nil)
+        try story.begin()
+        story.stage.bus.kill()
+        #expect(story.stage.daemon.wait() == .code(69))
+        #expect(try house.isUntouched(), "\(house.description)")
+        #expect(story.stage.daemon.errors.filter { $0.contains("bus is gone") }.count == 1)
+    }
+
+    /// What the journal says is believed only where it is a file of ours, whole: one warning, and nothing is touched.
+    @Test(arguments: ["garbage", "short", "link", "a FIFO", "a folder"])
+    func spoiltJournal_costsOneWarning(kind: String) throws {
+        let house = try House()
+        let story = try Story(.lowered, in: house, crash: nil)
+        try story.begin()
+        story.stage.daemon.kill()
+        let manager = FileManager.default
+        let file = try #require(
+            try manager.contentsOfDirectory(atPath: story.stage.stateFolder).first { $0.hasPrefix("streams-") })
+        let path = story.stage.stateFolder + "/" + file
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        try manager.removeItem(atPath: path)
+        switch kind {
+        case "garbage": try Data(bytes.map { ~$0 }).write(to: URL(fileURLWithPath: path))
+        case "short": try bytes.dropLast(3).write(to: URL(fileURLWithPath: path))
+        case "link":
+            try bytes.write(to: URL(fileURLWithPath: path + ".real"))
+            try manager.createSymbolicLink(atPath: path, withDestinationPath: path + ".real")
+        case "a FIFO": #expect(mkfifo(path, 0o600) == 0)
+        default: try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        try story.stage.restart()
+        #expect(
+            eventually {
+                story.stage.daemon.isRunning && story.stage.daemon.errors.contains { $0.contains("streams-") }
+            })
+        #expect(story.stage.daemon.errors.filter { $0.contains("streams-") }.count == 1)
+        #expect(story.stage.waitForServer() && story.stage.isServing)
+    }
+
+    /// A ramp has two dozen steps that are alike.
+    private func stride(_ deed: Deed, _ point: String) -> Int {
+        deed == .lowered && point == "stream-changed" ? amount(3, long: 1) : 1
+    }
+}
