@@ -1,23 +1,50 @@
 /// Writes values one after the other, little-endian, strings with their length: the state file's alphabet.
-struct ByteWriter {
-    private(set) var bytes: [UInt8]
+///
+/// Into memory of its own rather than an array: a step of a hundred sessions is thousands of values, and is written
+/// before the first of them is told.
+struct ByteWriter: ~Copyable {
+    private var start: UnsafeMutableRawPointer
+    private var capacity: Int
+    private(set) var count = 0
 
     init() {
-        bytes = []
         // A step of one session, or two.
-        bytes.reserveCapacity(512)
+        capacity = 1_024
+        start = .allocate(byteCount: capacity, alignment: 8)
     }
+
+    deinit { start.deallocate() }
+
+    /// What was written, from `place` on; valid during `body`.
+    func withBytes<Result>(from place: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        body(UnsafeRawBufferPointer(start: start + place, count: count - place))
+    }
+
+    var bytes: [UInt8] { withBytes { Array($0) } }
 
     mutating func integer<T: FixedWidthInteger>(_ value: T) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+        reserve(MemoryLayout<T>.size)
+        start.storeBytes(of: value.littleEndian, toByteOffset: count, as: T.self)
+        count += MemoryLayout<T>.size
     }
 
-    mutating func bool(_ value: Bool) { bytes.append(value ? 1 : 0) }
+    /// Overwrites an integer that was written where its value was not known yet.
+    func patch<T: FixedWidthInteger>(_ value: T, at place: Int) {
+        precondition(place >= 0 && place + MemoryLayout<T>.size <= count)
+        start.storeBytes(of: value.littleEndian, toByteOffset: place, as: T.self)
+    }
+
+    mutating func bool(_ value: Bool) { integer(UInt8(value ? 1 : 0)) }
     mutating func double(_ value: Double) { integer(value.bitPattern) }
 
     mutating func string(_ value: String) {
-        integer(UInt32(clamping: value.utf8.count))
-        bytes.append(contentsOf: value.utf8)
+        var value = value
+        value.withUTF8 { utf8 in
+            integer(UInt32(clamping: utf8.count))
+            reserve(utf8.count)
+            if let text = utf8.baseAddress { (start + count).copyMemory(from: text, byteCount: utf8.count) }
+            count += utf8.count
+        }
     }
 
     mutating func optional<T>(_ value: T?, _ write: (inout ByteWriter, T) -> Void) {
@@ -28,5 +55,15 @@ struct ByteWriter {
     mutating func array<T>(_ values: [T], _ write: (inout ByteWriter, T) -> Void) {
         integer(UInt32(clamping: values.count))
         for value in values { write(&self, value) }
+    }
+
+    private mutating func reserve(_ more: Int) {
+        guard count + more > capacity else { return }
+        let larger = max(2 * capacity, count + more)
+        let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        moved.copyMemory(from: start, byteCount: count)
+        start.deallocate()
+        start = moved
+        capacity = larger
     }
 }

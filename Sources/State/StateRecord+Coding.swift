@@ -4,6 +4,11 @@ import SessionManager
 extension StateRecord {
     public var bytes: [UInt8] {
         var writer = ByteWriter()
+        write(to: &writer)
+        return writer.bytes
+    }
+
+    func write(to writer: inout ByteWriter) {
         writer.integer(core.sequence)
         writer.integer(core.lastID)
         writer.integer(core.clock)
@@ -25,7 +30,6 @@ extension StateRecord {
             writer.string(player.title)
             writer.integer(player.since)
         }
-        return writer.bytes
     }
 
     /// Throws where the bytes are not one record, whole.
