@@ -260,13 +260,11 @@ import Testing
                 + "source_properties=device.form_factor=internal",
         ])
         try pulse.pactl(["set-default-source", "microphone"])
-        try pulse.pactl(["set-source-mute", "microphone", "1"])
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let client = try stage.client()
         let path = try client.session("Memo", category: "record")
         client.activate(path)
-        try pulse.pactl(["set-source-mute", "microphone", "0"])
         try pulse.pactl(["set-source-mute", "microphone", "1"])
         #expect(eventually { client.state(path) == "interrupted" })
         _ = try client.heard()
