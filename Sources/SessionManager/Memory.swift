@@ -86,7 +86,7 @@ extension Arbiter {
     }
 
     /// What is remembered of one session; nil where it is not there.
-    public func member(_ id: SessionID) -> Memory.Member? { session(id).map(Memory.Member.init) }
+    public func member(_ id: SessionID) -> Memory.Member? { index(of: id).map { Memory.Member(sessions[$0]) } }
 
     /// The core as it was. Nobody is told anything: everybody was told then.
     ///
