@@ -4,6 +4,8 @@
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gst/gst.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,7 +78,8 @@ static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
     return gst_pad_add_probe(pad, type, shim_pad_held, pipeline, NULL);
 }
 
-// Keeps the end of a source from what comes after it while another source is there to follow, and tells so on the bus.
+// Tells on the bus that a source has ended, and keeps that end from what comes after it while another source is there to
+// follow.
 typedef struct {
     gint armed;
     GstElement *pipeline;
@@ -85,12 +88,13 @@ typedef struct {
 static GstPadProbeReturn shim_source_ended(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
     (void)pad;
     shim_succession *succession = (shim_succession *)data;
-    if (((GstEvent *)info->data)->type != GST_EVENT_EOS || !__atomic_load_n(&succession->armed, __ATOMIC_ACQUIRE))
-        return GST_PAD_PROBE_OK;
+    if (((GstEvent *)info->data)->type != GST_EVENT_EOS) return GST_PAD_PROBE_OK;
+    gint held = __atomic_load_n(&succession->armed, __ATOMIC_ACQUIRE);
     gst_element_post_message(
         succession->pipeline,
-        gst_message_new_application((GstObject *)succession->pipeline, gst_structure_new_empty("source-ended")));
-    return GST_PAD_PROBE_DROP;
+        gst_message_new_application(
+            (GstObject *)succession->pipeline, gst_structure_new_empty(held ? "source-ended" : "source-drains")));
+    return held ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 static inline void shim_watch_end(GstPad *pad, shim_succession *succession) {
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, shim_source_ended, succession, NULL);
@@ -145,6 +149,125 @@ static inline void shim_limit_view(GstPad *pad, guint64 skip, guint limit) {
     g_object_set_data_full((GObject *)pad, "shim-view", view, g_free);
     gst_pad_set_getrange_function(pad, shim_view_get_range);
     gst_pad_set_query_function(pad, shim_view_query);
+}
+
+// Leaves out what an encoder put before and behind the sound: frames up to `skip`, and all after `length` more. To what
+// comes after the pad the sound begins at 0; seeks and lengths are translated. Runs on GStreamer's threads, its changing
+// fields on the streaming thread alone.
+typedef struct {
+    guint64 skip;
+    guint64 length;
+    gint rate;
+    gsize frame;   // bytes; 0 where the format is not what was expected, and all is let through
+    guint64 base;  // the running time where the present pass began; none before the first, or after a flush
+    guint64 from;  // and its place then
+} shim_trim;
+
+static inline guint64 shim_trim_time(shim_trim *trim, guint64 frames) {
+    return gst_util_uint64_scale(frames, GST_SECOND, (guint64)trim->rate);
+}
+static inline guint64 shim_less(guint64 time, guint64 less) {
+    return time == GST_CLOCK_TIME_NONE ? time : time > less ? time - less : 0;
+}
+static void shim_trim_format(shim_trim *trim, GstEvent *event) {
+    GstCaps *caps;
+    gst_event_parse_caps(event, &caps);
+    const GstStructure *structure = gst_caps_get_structure(caps, 0);
+    const char *format = gst_structure_get_string(structure, "format");
+    int rate = 0, channels = 0, bits = format ? atoi(format + 1) : 0;
+    gst_structure_get_int(structure, "rate", &rate);
+    gst_structure_get_int(structure, "channels", &channels);
+    trim->frame = rate == trim->rate && bits % 8 == 0 && !strchr(format, '_') ? (gsize)(bits / 8 * channels) : 0;
+}
+static GstEvent *shim_trim_segment(shim_trim *trim, GstEvent *event) {
+    GstSegment segment;
+    gst_event_copy_segment(event, &segment);
+    if (segment.format != GST_FORMAT_TIME) return event;
+    guint64 skip = shim_trim_time(trim, trim->skip), length = shim_trim_time(trim, trim->length);
+    segment.start = shim_less(segment.start, skip);
+    segment.stop = shim_less(segment.stop, skip);
+    segment.time = shim_less(segment.time, skip);
+    segment.position = shim_less(segment.position, skip);
+    if (segment.duration != GST_CLOCK_TIME_NONE) segment.duration = length;
+    // One that follows the other without a flush, as when it begins again, begins where that ended for us.
+    if (trim->base != GST_CLOCK_TIME_NONE && segment.base > trim->base)
+        segment.base = trim->base + (guint64)((double)shim_less(length, trim->from) / ABS(segment.rate));
+    trim->base = segment.base;
+    trim->from = segment.start;
+    GstEvent *changed = gst_event_new_segment(&segment);
+    gst_event_set_seqnum(changed, gst_event_get_seqnum(event));
+    gst_event_unref(event);
+    return changed;
+}
+static GstEvent *shim_trim_seek(shim_trim *trim, GstEvent *event) {
+    gdouble rate;
+    GstFormat format;
+    GstSeekFlags flags;
+    GstSeekType start_type, stop_type;
+    gint64 start, stop, skip = (gint64)shim_trim_time(trim, trim->skip);
+    gst_event_parse_seek(event, &rate, &format, &flags, &start_type, &start, &stop_type, &stop);
+    if (format != GST_FORMAT_TIME) return event;
+    if (start_type == GST_SEEK_TYPE_SET) start += skip;
+    if (stop_type == GST_SEEK_TYPE_SET) stop += skip;
+    GstEvent *changed = gst_event_new_seek(rate, format, flags, start_type, start, stop_type, stop);
+    gst_event_set_seqnum(changed, gst_event_get_seqnum(event));
+    gst_event_unref(event);
+    return changed;
+}
+static GstPadProbeReturn shim_trim_buffer(shim_trim *trim, GstPadProbeInfo *info) {
+    GstBuffer *buffer = (GstBuffer *)info->data;
+    if (!trim->frame || !GST_BUFFER_PTS_IS_VALID(buffer)) return GST_PAD_PROBE_OK;
+    gint64 count = (gint64)(gst_buffer_get_size(buffer) / trim->frame);
+    gint64 first = (gint64)gst_util_uint64_scale_round(GST_BUFFER_PTS(buffer), (guint64)trim->rate, GST_SECOND)
+        - (gint64)trim->skip;
+    gint64 before = first < 0 ? -first : 0;
+    gint64 behind = first + count > (gint64)trim->length ? first + count - (gint64)trim->length : 0;
+    if (before + behind >= count) return GST_PAD_PROBE_DROP;
+    buffer = gst_buffer_make_writable(buffer);
+    if (before || behind)
+        gst_buffer_resize(
+            buffer, (gssize)before * (gssize)trim->frame, (gssize)(count - before - behind) * (gssize)trim->frame);
+    GST_BUFFER_PTS(buffer) = shim_trim_time(trim, (guint64)(first + before));
+    GST_BUFFER_DURATION(buffer) =
+        shim_trim_time(trim, (guint64)(first + count - behind)) - GST_BUFFER_PTS(buffer);
+    info->data = buffer;
+    return GST_PAD_PROBE_OK;
+}
+static GstPadProbeReturn shim_trim_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    shim_trim *trim = (shim_trim *)data;
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) return shim_trim_buffer(trim, info);
+    if (info->type & GST_PAD_PROBE_TYPE_QUERY_UPSTREAM) {
+        GstQuery *query = (GstQuery *)info->data;
+        GstFormat format;
+        gint64 length;
+        if (!(info->type & GST_PAD_PROBE_TYPE_PULL) || GST_QUERY_TYPE(query) != GST_QUERY_DURATION)
+            return GST_PAD_PROBE_OK;
+        gst_query_parse_duration(query, &format, &length);
+        if (format == GST_FORMAT_TIME && length >= 0)
+            gst_query_set_duration(query, format, (gint64)shim_trim_time(trim, trim->length));
+        return GST_PAD_PROBE_OK;
+    }
+    GstEvent *event = (GstEvent *)info->data;
+    switch (GST_EVENT_TYPE(event)) {
+        case GST_EVENT_CAPS: shim_trim_format(trim, event); break;
+        case GST_EVENT_SEGMENT: info->data = shim_trim_segment(trim, event); break;
+        case GST_EVENT_SEEK: info->data = shim_trim_seek(trim, event); break;
+        case GST_EVENT_FLUSH_STOP: trim->base = GST_CLOCK_TIME_NONE; break;
+        default: break;
+    }
+    return GST_PAD_PROBE_OK;
+}
+static inline void shim_trim_pad(GstPad *pad, guint64 skip, guint64 length, gint rate) {
+    shim_trim *trim = g_new0(shim_trim, 1);
+    trim->skip = skip;
+    trim->length = length;
+    trim->rate = rate;
+    trim->base = GST_CLOCK_TIME_NONE;
+    GstPadProbeType type = (GstPadProbeType)(
+        GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_BOTH | GST_PAD_PROBE_TYPE_EVENT_FLUSH
+        | GST_PAD_PROBE_TYPE_QUERY_UPSTREAM);
+    gst_pad_add_probe(pad, type, shim_trim_probe, trim, g_free);
 }
 
 // Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.

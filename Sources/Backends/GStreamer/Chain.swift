@@ -41,6 +41,10 @@ final class Chain {
             shim_limit_view(file, UInt(source.skip), Chain.pieceLimit)
             gst_object_unref(file)
         }
+        if let sound = source.sound, let entry = gst_element_get_static_pad(end, "sink") {
+            shim_trim_pad(entry, guint64(sound.skip), guint64(sound.length), gint(sound.rate))
+            gst_object_unref(entry)
+        }
         pipeline.add(bin)
     }
 

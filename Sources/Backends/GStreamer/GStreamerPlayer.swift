@@ -11,6 +11,9 @@ public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
     private var item: Item?
+    /// The silent one before it, which keeps the connection to the server up while the next one takes it over.
+    private var retired: Item?
+    private lazy var retirement = Timer(on: loop) { [weak self] in self?.closeRetired() }
     /// What is loaded while the server is away.
     private var kept: Kept?
     /// What may be a list is being read.
@@ -147,7 +150,8 @@ public final class GStreamerPlayer: QueueingEngine {
     }
 
     public func load(uri: String) {
-        unload()
+        retire()
+        unload(keepingRetired: true)
         self.uri = uri
         do throws(MediaSource.Refusal) {
             let source = try MediaSource(uri: uri)
@@ -164,7 +168,10 @@ public final class GStreamerPlayer: QueueingEngine {
         }
     }
 
-    public func unload() {
+    public func unload() { unload(keepingRetired: false) }
+
+    private func unload(keepingRetired: Bool) {
+        if !keepingRetired { closeRetired() }
         generation &+= 1
         watchdog.disarm()
         closeItem()
@@ -179,6 +186,25 @@ public final class GStreamerPlayer: QueueingEngine {
         item?.close()
         item = nil
     }
+
+    /// Puts a silent item aside: to close it takes as long as to open the next one, which shall not wait for it.
+    private func retire() {
+        closeRetired()
+        guard state != .playing, let item else { return }
+        item.retire()
+        retired = item
+        self.item = nil
+        retirement.arm(after: GStreamerPlayer.retirementTime)
+    }
+
+    private func closeRetired() {
+        retirement.disarm()
+        retired?.close()
+        retired = nil
+    }
+
+    /// Longer than the next one needs to be heard, in seconds.
+    private static let retirementTime = 0.5
 
     /// Reads it as a list; what is none is played, or has failed already with what is said in `failure`.
     private func read(_ source: MediaSource, instead failure: String?) {

@@ -19,6 +19,8 @@ struct MediaSource {
     let skip: Int
     /// Seconds by an MP3's size and first frames, for files without an index: GStreamer knows only after a while.
     let estimatedDuration: Double?
+    /// What of a file is sound and what its encoder's filling, which is left out.
+    let sound: MP3Frames.Sound?
 
     var isLocal: Bool { path != nil }
 
@@ -47,6 +49,7 @@ struct MediaSource {
             skip = content.skip
             isGuess = decoder != nil
             estimatedDuration = content.frames.map { $0.secondsPerByte * Double(content.rest) }
+            sound = content.frames?.sound
             description = "filesrc name=source ! " + (decoder ?? MediaSource.anyDecoder)
         case "http", "https":
             path = nil
@@ -54,7 +57,7 @@ struct MediaSource {
             list = nil
             skip = 0
             isGuess = false
-            estimatedDuration = nil
+            (estimatedDuration, sound) = (nil, nil)
             description =
                 MediaSource.webSource + " ! " + MediaSource.anyDecoder
                 // Sounds once two of the five seconds are there that it holds, and waits again for less than half of one.
@@ -66,7 +69,7 @@ struct MediaSource {
     /// The same item, decoded by what GStreamer finds for it.
     init(anyDecoderFor source: MediaSource) {
         (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
-        (list, skip, estimatedDuration) = (nil, 0, nil)
+        (list, skip, estimatedDuration, sound) = (nil, 0, nil, nil)
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 
