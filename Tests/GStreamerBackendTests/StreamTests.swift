@@ -41,6 +41,28 @@ import Testing
         #expect(stage.failures == [])
     }
 
+    /// HLS looks like a list and is a stream (RFC 8216).
+    @Test func hls_isPlayedToItsEnd() throws {
+        try Media.wave(folder.path + "/short.wav", [(440, 4)])
+        try Child.run(
+            "ffmpeg",
+            ["-nostdin", "-v", "error", "-i", folder.path + "/short.wav", "-c:a", "aac", "-f", "hls", "-hls_time", "1"]
+                + ["-hls_list_size", "0", folder.path + "/live.m3u8"])
+        var lists = 0
+        player.onPlaylist = { _ in lists += 1 }
+        for uri in [server.uri("live.m3u8"), Media.uri(folder.path + "/live.m3u8")] {
+            stage.finished = []
+            let begin = monotonicNow()
+            player.load(uri: uri)
+            try player.play()
+            #expect(stage.until(30) { !stage.finished.isEmpty || !stage.failures.isEmpty })
+            #expect(stage.finished == [true] && stage.failures == [], "\(stage.failures)")
+            let heard = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }.count
+            #expect(heard > 360 && heard < 420, "\(heard)")
+        }
+        #expect(lists == 0)
+    }
+
     @Test func serversThatRefuse_areToldWithTheirReason() throws {
         for (path, reason) in [("404", "not there"), ("500", "Internal Server Error"), ("loop", "circles")] {
             stage.failures = []
