@@ -9,6 +9,9 @@ public enum MonotonicClock {
         return UInt64(time.tv_sec) &* 1_000_000 &+ UInt64(time.tv_nsec) / 1_000
     }
 
+    /// The same in seconds.
+    public static var seconds: Double { Double(now()) / 1_000_000 }
+
     /// Seconds as microseconds: never negative, a century at the most, 0 for NaN.
     public static func microseconds(_ seconds: Double) -> UInt64 {
         seconds > 0 ? UInt64(min(seconds, 3.15e9) * 1_000_000) : 0

@@ -46,6 +46,7 @@ extension PlayerPlugin {
         [
             .init("Uri", "s", { .string($0.shown($0.engine.uri ?? "")) }),
             .init("State", "s", { .string($0.state.rawValue) }),
+            .init("DeviceTime", "d", isTold: false, { _ in .double(MonotonicClock.seconds) }),
             .init("Position", "d", isTold: false, { .double($0.engine.position) }),
             .init("Duration", "d", { .double($0.engine.duration ?? 0) }),
             .init(

@@ -26,6 +26,7 @@ extension RecorderPlugin {
         [
             .init("Path", "s", { .string($0.engine.path ?? "") }),
             .init("State", "s", { .string($0.state.rawValue) }),
+            .init("DeviceTime", "d", isTold: false, { _ in .double(MonotonicClock.seconds) }),
             .init("Position", "d", isTold: false, { .double($0.engine.position) }),
             .init(
                 "MeteringEnabled", "b", { .bool($0.engine.meteringEnabled) },

@@ -25,6 +25,10 @@ import Testing
         #expect(music.changes(of: "Channels").last == .uint32(1))
         #expect(music.changes(of: "Uri") == [.string(uri)])
 
+        let before = monotonicNow()
+        let time = try music.get("DeviceTime").doubleValue ?? 0
+        #expect(before - 1e-3 <= time && time <= monotonicNow())
+
         #expect(music.call("PlayPause", mpris: true) == nil)
         #expect(try music.get("PlaybackStatus", mpris: true) == .string("Paused"))
         #expect(music.call("PlayPause", mpris: true) == nil)
