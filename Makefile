@@ -46,10 +46,11 @@ release: ## optimized, with the Swift library inside
 
 bench: ## what it costs, beside peers on the same machine; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
-	@for program in sessiond sessiond-player sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@for program in sessiond sessiond-player sessiond-recorder sessiond-effects sessiond-benchmark; do $(release) --product $$program || exit 1; done
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player
+	@Benchmarks/recorder
 
 check: ## everything that must hold before a change is in
 	@Scripts/setup

@@ -2,6 +2,7 @@
 //
 //   heard MONITOR exec PROGRAM ARGUMENT...   from the start of the program, which is ended then
 //   heard MONITOR call BUS-NAME URI          from telling a running player to load and play, which is stopped then
+//   heard MONITOR effect BUS-NAME FILE       from telling running sound effects to play what they have loaded
 //   heard MONITOR cost PROGRAM ARGUMENT...   to its end: CPU seconds and peak memory in kB instead
 #include "peers.h"
 
@@ -78,6 +79,28 @@ static void call(DBusConnection *bus, const char *name, const char *member, cons
     dbus_connection_flush(bus);
 }
 
+// Answers with the number of what was loaded.
+static dbus_uint32_t load(DBusConnection *bus, const char *name, const char *path) {
+    DBusMessage *message =
+        dbus_message_new_method_call(name, "/org/sessiond1/effects", "org.sessiond1.SoundEffects", "Load");
+    dbus_message_append_args(message, DBUS_TYPE_STRING, &path, DBUS_TYPE_INVALID);
+    DBusMessage *reply = check(dbus_connection_send_with_reply_and_block(bus, message, 5000, NULL), "Load");
+    dbus_uint32_t effect = 0;
+    dbus_message_get_args(reply, NULL, DBUS_TYPE_UINT32, &effect, DBUS_TYPE_INVALID);
+    dbus_message_unref(message);
+    dbus_message_unref(reply);
+    return effect;
+}
+
+static void play(DBusConnection *bus, const char *name, dbus_uint32_t effect) {
+    DBusMessage *message =
+        dbus_message_new_method_call(name, "/org/sessiond1/effects", "org.sessiond1.SoundEffects", "Play");
+    dbus_message_append_args(message, DBUS_TYPE_UINT32, &effect, DBUS_TYPE_INVALID);
+    dbus_connection_send(bus, message, NULL);
+    dbus_message_unref(message);
+    dbus_connection_flush(bus);
+}
+
 int main(int count, char **words) {
     if (count < 4) return 64;
     if (!strcmp(words[2], "cost")) {
@@ -98,6 +121,12 @@ int main(int count, char **words) {
         until(begin + 5e6);
         kill(child, SIGTERM);
         waitpid(child, NULL, 0);
+    } else if (!strcmp(words[2], "effect")) {
+        DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
+        dbus_uint32_t effect = load(bus, words[3], words[4]);
+        begin = now();
+        play(bus, words[3], effect);
+        until(begin + 5e6);
     } else {
         DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
         begin = now();
