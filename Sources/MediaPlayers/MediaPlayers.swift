@@ -12,6 +12,8 @@ public protocol PlayerPolicy: AnyObject {
     func takeBack(_ player: Player)
     /// It left the bus.
     func gone(_ player: Player)
+    /// Those who play and can be paused; told whenever anything about any player, or any session, has changed.
+    func playing(_ players: [Player])
 }
 
 /// The MPRIS players of a bus: paused and resumed as the rules want, and the one in front under one name.
@@ -109,6 +111,9 @@ public final class MediaPlayers {
         for player in players {
             carryOut(book.demand(settings.pauses ? policy.demand(of: player) : .free, of: player.id, at: now))
         }
+        policy.playing(
+            settings.pauses
+                ? players.filter { $0.facts.map { $0.status == .playing && $0.canPause && $0.canControl } == true } : [])
         name.show(settings.servesMediaKeys ? front(of: players) : nil)
     }
 

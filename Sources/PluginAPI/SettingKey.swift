@@ -85,7 +85,8 @@ public struct SettingKey: Sendable {
 
         switched(
             "routes", "unplug", \.routes.unplug,
-            "Whether the now-playing session is paused when its output goes, and its sound kept from every other output."
+            "Whether the now-playing session is paused when its output goes, and its sound kept from every other output; "
+                + "so are MPRIS players of programs that never spoke to the daemon."
         ),
         real(
             "routes", "replug", \.routes.replug, 0...86_400, "s",

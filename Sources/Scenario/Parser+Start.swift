@@ -35,7 +35,9 @@ extension Parser {
     private func fromSounding(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
         var ids: Set<SessionID> = []
         if !words.take("nobody") { ids = Set(try numbers(words.word("sessions or 'nobody'"))) }
-        scenario.memory.sounding = Sounding(sessions: ids, others: words.take("others"))
+        var pausable: Set<SessionID> = []
+        if let token = words.takeSetting("pausable") { pausable = Set(try numbers(token, token.required())) }
+        scenario.memory.sounding = Sounding(sessions: ids, pausable: pausable, others: words.take("others"))
     }
 
     private func numbers(_ token: Token, _ text: String? = nil) throws(LineError) -> [SessionID] {

@@ -116,8 +116,11 @@ public struct Run {
         case .vanish(let client):
             if let id = clients[client] ?? number(client) { handle(.clientVanished(id)) }
         case .fact(let event): handle(event)
-        case .sounding(let labels, let others):
-            handle(.soundingChanged(Sounding(sessions: Set(labels.compactMap(id)), others: others)))
+        case .sounding(let labels, let pausable, let others):
+            handle(
+                .soundingChanged(
+                    Sounding(
+                        sessions: Set(labels.compactMap(id)), pausable: Set(pausable.compactMap(id)), others: others)))
         case .expire: handle(.timePassed)
         }
     }

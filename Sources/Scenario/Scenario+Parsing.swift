@@ -362,14 +362,18 @@ struct Parser {
         var labels: [String] = []
         if !words.take("nobody") {
             let token = try words.word("sessions, or 'nobody', or 'unknown'")
-            labels = try list(token, isExact: scenario.isExact)
+            labels = try list(token, token.word, isExact: scenario.isExact)
         }
-        return .sounding(sessions: labels, others: words.take("others"))
+        var pausable: [String] = []
+        if let token = words.takeSetting("pausable") {
+            pausable = try list(token, try token.required(), isExact: scenario.isExact)
+        }
+        return .sounding(sessions: labels, pausable: pausable, others: words.take("others"))
     }
 
-    private func list(_ token: Token, isExact: Bool) throws(LineError) -> [String] {
+    private func list(_ token: Token, _ text: String, isExact: Bool) throws(LineError) -> [String] {
         var labels: [String] = []
-        for word in token.word.split(separator: ",") {
+        for word in text.split(separator: ",") {
             let part = Token(column: token.column, word: String(word), value: nil, isQuoted: false)
             labels.append(try label(part, isExact: isExact))
         }

@@ -48,7 +48,7 @@ enum Step: Sendable {
     case about(String, Request)
     case vanish(String)
     case fact(Event)
-    case sounding(sessions: [String], others: Bool)
+    case sounding(sessions: [String], pausable: [String], others: Bool)
     case expire
     /// Microseconds from the step before.
     case wait(UInt64)

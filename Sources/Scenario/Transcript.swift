@@ -128,7 +128,8 @@ public struct Transcript: Sendable {
     private func describe(_ sounding: Sounding?) -> String {
         guard let sounding else { return "unknown" }
         let sessions = sounding.sessions.isEmpty ? "nobody" : names(sounding.sessions.sorted())
-        return sessions + (sounding.others ? " others" : "")
+        let pausable = sounding.pausable.isEmpty ? "" : " pausable=" + names(sounding.pausable.sorted())
+        return sessions + pausable + (sounding.others ? " others" : "")
     }
 
     private mutating func describe(_ audio: Audio) -> String {

@@ -27,6 +27,13 @@ struct Words {
         return true
     }
 
+    /// The next one where it is that key, with whatever value.
+    mutating func takeSetting(_ key: String) -> Token? {
+        guard let token = tokens.first, token.value != nil, token.word == key else { return nil }
+        tokens.removeFirst()
+        return token
+    }
+
     mutating func rest() -> [Token] {
         defer { tokens = [] }
         return Array(tokens)

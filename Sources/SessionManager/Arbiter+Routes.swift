@@ -184,10 +184,9 @@ extension Arbiter {
         guard let audio,
             let gone = outputs.first(where: { old in
                 !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable }
-            }),
-            let x = pausedByUnplug
+            })
         else { return }
-        begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects)
+        for x in pausedByUnplug { begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects) }
     }
 
     /// Whose output went is told it may go on once the same one is back in time. Whoever touched it meanwhile, a person
@@ -205,17 +204,22 @@ extension Arbiter {
         end(offered, by: nil, at: now, rule: .route, &effects)
     }
 
-    /// Who is paused when its output goes (§7); nil: nobody.
-    private var pausedByUnplug: Int? {
-        guard settings.pausesOnUnplug, let id = nowPlaying, let x = index(of: id), sessions[x].standing.isActive,
-            sessions[x].standing.preferences.interruptsOnRouteDisconnect
-        else { return nil }
-        return x
+    /// Who is paused when its output goes (§7), most recently active first: the now-playing session, and players that
+    /// cannot choose to be it.
+    private var pausedByUnplug: [Int] {
+        guard settings.pausesOnUnplug else { return [] }
+        let playing = nowPlaying
+        return sessions.indices.filter { x in
+            let id = sessions[x].id
+            return (id == playing || sounding?.pausable.contains(id) == true) && sessions[x].standing.isActive
+                && sessions[x].standing.preferences.interruptsOnRouteDisconnect
+        }
+        .sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
     }
 
     /// Whether what plays must not go on elsewhere when the route's output goes. What is built in never does.
     public var guardsOutput: Bool {
-        guard pausedByUnplug != nil, let output = audio?.route.outputs.first else { return false }
+        guard !pausedByUnplug.isEmpty, let output = audio?.route.outputs.first else { return false }
         switch output.type {
         case .speaker, .receiver: return false
         case .lineIn, .microphoneBuiltIn, .microphoneWired, .lineOut, .headphones, .bluetoothA2DP, .hdmi, .airPlay,

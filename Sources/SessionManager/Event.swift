@@ -90,11 +90,15 @@ public struct Audio: Sendable, Hashable {
 /// Who sounds, judged by the server's streams.
 public struct Sounding: Sendable, Hashable {
     public var sessions: Set<SessionID>
+    /// Those of the sessions whose programs never spoke to us and play by a player that can be paused: they are paused
+    /// with their output, too, whether they mix or not.
+    public var pausable: Set<SessionID>
     /// Whether a program that is no session sounds.
     public var others: Bool
 
-    public init(sessions: Set<SessionID>, others: Bool) {
+    public init(sessions: Set<SessionID>, pausable: Set<SessionID> = [], others: Bool) {
         self.sessions = sessions
+        self.pausable = pausable
         self.others = others
     }
 }

@@ -120,6 +120,9 @@ final class Daemon {
         }
     }
 
+    /// The sessions of programs that never spoke to us whose players play, and could be paused.
+    var pausablePlayers: Set<SessionID> { playerRules?.pausable ?? [] }
+
     /// Ends the loop with that code, once the audio server is as it was, and after a while where it does not answer.
     func leave(_ code: Int32) {
         guard let enforcer, let audio else { return loop.quit(code) }

@@ -70,6 +70,9 @@ final class Enforcer {
     /// The sessions that the stream belongs to.
     func owners(of stream: AudioStream) -> [SessionID] { enforcement.owners(facts)[stream.id] ?? [] }
 
+    /// Other players play, or can be paused.
+    func playersChanged() { lookSoon() }
+
     private func lookSoon() {
         guard !isDue, !isLeaving else { return }
         isDue = true
@@ -188,6 +191,9 @@ final class Enforcer {
             for stream in snapshot.streams where stream.direction == .playback && stream.isSounding {
                 if let sessions = owners[stream.id] { heard.sessions.formUnion(sessions) } else { heard.others = true }
             }
+            // Who records, too, is in a conversation, which goes on without headphones.
+            let listening = snapshot.streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
+            heard.pausable = heard.sessions.intersection(daemon.pausablePlayers).subtracting(listening)
             now = heard
         }
         guard now != sounding else { return }

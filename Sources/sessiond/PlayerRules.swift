@@ -15,6 +15,8 @@ final class PlayerRules: PlayerPolicy {
     /// Read once in the life of each.
     private var origins: [Player.ID: Origin] = [:]
     private var sessionLines: [SessionID: [UInt32]] = [:]
+    /// The sessions of programs that never spoke to us whose players play, and could be paused.
+    private(set) var pausable: Set<SessionID> = []
 
     init(_ daemon: Daemon) { self.daemon = daemon }
 
@@ -49,6 +51,16 @@ final class PlayerRules: PlayerPolicy {
     }
 
     func gone(_ player: Player) { origins[player.id] = nil }
+
+    func playing(_ players: [Player]) {
+        var found: Set<SessionID> = []
+        for (id, record) in daemon.records where record.adopted != nil {
+            if players.contains(where: { belongs($0, to: id, record) }) { found.insert(id) }
+        }
+        guard found != pausable else { return }
+        pausable = found
+        daemon.enforcer?.playersChanged()
+    }
 
     /// A player may be what a session's process started; a browser's sound comes from processes below the one that is
     /// the player; and in a sandbox process numbers mean nothing.

@@ -75,6 +75,39 @@ import Testing
         #expect(again.waitUntil(440, above: -20))
     }
 
+    @Test(arguments: [ServerKind.pulseAudio])
+    func unplugged_aPlayerThatNeverHeardOfUs_isPaused_andPlaysOnByHand(_ kind: ServerKind) throws {
+        let stage = try Stage(kind)
+        let media = try PrivateFolder()
+        let sound = try #require(URL(string: sine(440, seconds: 60, in: media))).path
+        let player = try ForeignPlayer(
+            "music", on: stage.daemon, command: ["paplay", sound], environment: stage.pulse.environment)
+        let phones = try Ear(stage.pulse, sink: "phones")
+        #expect(phones.waitUntil(440, above: -20))
+        #expect(try eventually { try stage.isGuarded })
+        let begun = monotonicNow()
+        try stage.unplug()
+        #expect(eventually { player.calls == ["Pause"] })
+        #expect(try eventually { try !stage.isGuarded })
+        #expect(stage.speaker.waitUntil(440, below: -60, window: 0.1))
+        let leak = stage.speaker.trace(440, since: begun).filter { $0.level > -60 }
+        print("\(kind): a foreign player leaked for \(leak.count * 5) ms")
+        // A person wants it from the speaker; sooner, it could be the echo of a player that toggles.
+        #expect(eventually { monotonicNow() - begun > 2 })
+        player.person("Playing")
+        #expect(stage.speaker.waitUntil(440, above: -20))
+    }
+
+    @Test func unplugged_aProgramThatCannotBePaused_playsOn() throws {
+        let stage = try Stage(.pulseAudio)
+        let tone = try Tone(stage.pulse, hertz: 440)
+        let phones = try Ear(stage.pulse, sink: "phones")
+        #expect(phones.waitUntil(440, above: -20))
+        try stage.unplug()
+        #expect(stage.speaker.waitUntil(440, above: -20))
+        withExtendedLifetime(tone) {}
+    }
+
     @Test func jackPulled_ourPlayer_fallsSilentAtOnce() throws {
         let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)

@@ -318,17 +318,21 @@ struct ReferenceModel {
         }
     }
 
-    /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise.
+    /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise, and players that
+    /// cannot choose to be it.
     private mutating func unplug(_ used: [Port], left: [Port]) {
         let gone = used.filter { port in !left.contains { $0.uid == port.uid && $0.isAvailable } }
         guard !gone.isEmpty, settings.pausesOnUnplug else { return }
-        guard let id = nowPlaying, let person = person(id), person.isPlaying else { return }
-        guard person.preferences.interruptsOnRouteDisconnect else { return }
-        stop(id, .routeDisconnected, by: nil)
-        let place = people.firstIndex { $0.id == id }!
-        guard var stretch = people[place].stretch else { return }
-        stretch.gone = Set(gone.map(\.name))
-        people[place].status = .stopped(stretch)
+        var paused = sounding?.pausable ?? []
+        if let nowPlaying { paused.insert(nowPlaying) }
+        let playing = people.filter { $0.isPlaying && $0.preferences.interruptsOnRouteDisconnect }
+        for person in playing.sorted(by: { $0.lastActive > $1.lastActive }) where paused.contains(person.id) {
+            stop(person.id, .routeDisconnected, by: nil)
+            let place = people.firstIndex { $0.id == person.id }!
+            guard var stretch = people[place].stretch else { continue }
+            stretch.gone = Set(gone.map(\.name))
+            people[place].status = .stopped(stretch)
+        }
     }
 
     /// §7: what went is the output again, soon enough, and nobody else is in the way.

@@ -338,6 +338,20 @@ import Testing
         #expect(world.leave(music).ended == [.resume(old)])
     }
 
+    @Test func unplug_playersThatCannotBeTold_arePausedToo_latestFirst() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (radio, game) = (world.player("radio", .mixing), world.player("game", .mixing))
+        let music = world.player("music")
+        let video = world.player("video", .mixing)
+        world.send(.soundingChanged(Sounding(sessions: [radio, game, video], pausable: [radio, video], others: false)))
+        #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began == [video, music, radio])
+        #expect(world.state(game) == .active)
+        // The same one is back in time.
+        let back = world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged))
+        #expect(Set(back.ended) == [.resume(video), .resume(music), .resume(radio)])
+    }
+
     @Test func unplug_prefersOtherwise_playsOn() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))

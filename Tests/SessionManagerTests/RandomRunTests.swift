@@ -178,7 +178,10 @@ struct RandomRun {
     private mutating func sounding(_ world: World) -> Sounding? {
         if Int.random(in: 0..<3, using: &random) == 0 { return nil }
         let sessions = world.arbiter.sessions.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
-        return Sounding(sessions: Set(sessions.map(\.id)), others: Int.random(in: 0..<4, using: &random) == 0)
+        let pausable = sessions.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
+        return Sounding(
+            sessions: Set(sessions.map(\.id)), pausable: Set(pausable.map(\.id)),
+            others: Int.random(in: 0..<4, using: &random) == 0)
     }
 
     /// Numbers only ascend, so the next one is known only where no later one has gone; preferences then fall away.
@@ -281,7 +284,11 @@ extension Event {
         case .interruptionIgnored(let id): .interruptionIgnored(number(id))
         case .soundingChanged(let sounding):
             .soundingChanged(
-                sounding.map { Sounding(sessions: Set($0.sessions.map(number)), others: $0.others) })
+                sounding.map {
+                    Sounding(
+                        sessions: Set($0.sessions.map(number)), pausable: Set($0.pausable.map(number)),
+                        others: $0.others)
+                })
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
             .portsChanged, .microphoneMuted, .settingsChanged, .timePassed:
             self
