@@ -111,9 +111,8 @@ public final class MediaPlayers {
         for player in players {
             carryOut(book.demand(settings.pauses ? policy.demand(of: player) : .free, of: player.id, at: now))
         }
-        policy.playing(
-            settings.pauses
-                ? players.filter { $0.facts.map { $0.status == .playing && $0.canPause && $0.canControl } == true } : [])
+        let playing = players.filter { $0.facts.map { $0.status == .playing && $0.canPause && $0.canControl } == true }
+        policy.playing(settings.pauses ? playing : [])
         name.show(settings.servesMediaKeys ? front(of: players) : nil)
     }
 

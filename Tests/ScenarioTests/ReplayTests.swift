@@ -67,7 +67,8 @@ import Testing
         case 31: return coin() ? .servicesLost : .portsChanged(audio())
         case 32: return .routeChanged(pick(RouteChangeReason.allCases), audio())
         case 33:
-            return .soundingChanged(coin() ? nil : Sounding(sessions: [id, SessionID(2)], pausable: coin() ? [id] : [], others: coin()))
+            return .soundingChanged(
+                coin() ? nil : Sounding(sessions: [id, SessionID(2)], pausable: coin() ? [id] : [], others: coin()))
         case 34: return .microphoneMuted(coin())
         case 35:
             var settings = Arbiter.Settings()

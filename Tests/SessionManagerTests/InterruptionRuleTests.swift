@@ -344,7 +344,8 @@ import Testing
         let (radio, game) = (world.player("radio", .mixing), world.player("game", .mixing))
         let music = world.player("music")
         let video = world.player("video", .mixing)
-        world.send(.soundingChanged(Sounding(sessions: [radio, game, video], pausable: [radio, video], others: false)))
+        world.send(
+            .soundingChanged(Sounding(sessions: [radio, game, video], pausable: [radio, video], others: false)))
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began == [video, music, radio])
         #expect(world.state(game) == .active)
         // The same one is back in time.
