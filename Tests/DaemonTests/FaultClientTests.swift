@@ -164,7 +164,7 @@ import Testing
             var dice = Dice(seed: 5)
             var answers = 0
             var wrong: [String] = []
-            let guesses = amount(2_000, long: 100_000)
+            let guesses = amount(20_000, long: 100_000)
             for index in 0..<guesses {
                 let path = [session, closed, "/org/sessiond1/session/\(dice.next() >> UInt64(dice.below(64)))"][
                     index % 3]
