@@ -36,6 +36,9 @@ struct StreamControl {
     private var isVolumeTheirs = false
     private var isMuteTheirs = false
     private var canBeHeld = true
+    /// When the server said that it moves the stream to where it is held, which it may still not do, or show in turns;
+    /// nil: that is long ago.
+    private var holdPromised: UInt64?
     private var escapes = 0
     private var nextStep: UInt64?
     private var raiseAt: UInt64?
@@ -45,6 +48,8 @@ struct StreamControl {
     /// Down to where a cut is not heard as a click, and for how long each step, in microseconds.
     private static let fade = [8, 18, 30]
     private static let fadeStep: UInt64 = 4_000
+    /// How long a stream may be on its way to where it is held, in microseconds: 40 ms were seen on PipeWire.
+    private static let holdPatience: UInt64 = 250_000
 
     /// A stream nobody has touched. `device` nil: it plays where new streams do.
     init(_ stream: AudioStream, device: String?) {
@@ -75,6 +80,7 @@ struct StreamControl {
             nextStep = now + stepPace
             self.stepPace = nil
         }
+        if succeeded, case .hold = command, isHeld { holdPromised = now }
         guard !succeeded else { return }
         switch command {
         case .setVolume: showsVolume = true
@@ -108,7 +114,7 @@ struct StreamControl {
         }
         if stream.isHeld == isHeld {
             showsHold = true
-        } else if showsHold {
+        } else if showsHold, holdPromised == nil {
             isHeld = stream.isHeld
             escapes += 1
             // Whoever takes it away again wants it elsewhere: it is silent there, too.
@@ -117,12 +123,23 @@ struct StreamControl {
         }
     }
 
-    /// The commands due now, in order; `deadline` is made earlier where there will be more.
+    /// The commands due now, in order; `deadline` is made earlier where there will be more. What is held stays so while
+    /// there is nowhere to let it go to (not `canHold`).
     mutating func advance(
         to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, startsLowered: Bool,
         _ deadline: inout UInt64?
     ) -> [StreamCommand] {
         var commands: [StreamCommand] = []
+        if let holdPromised, isHeld {
+            let due = holdPromised + StreamControl.holdPatience
+            if due <= now {
+                self.holdPromised = nil
+                // Nobody moves it, or somebody at once moves it away: then it is muted.
+                if !stream.isHeld { canBeHeld = false }
+            } else {
+                deadline = min(deadline ?? due, due)
+            }
+        }
         switch target {
         case .free(let goal):
             if goal == 0, level == 0, !isHeld, !isMuted {
@@ -132,10 +149,10 @@ struct StreamControl {
             }
             let goal = isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
             if isHeld || isMuted || startsLowered { setLevel(goal, stream, &commands) }
-            letGo(stream, &commands)
+            if canHold { letGo(stream, &commands) }
             unmute(stream, &commands)
             ramp(to: goal, stream, at: now, pace, &deadline, &commands)
-        case .held where canHold && canBeHeld && stream.direction == .playback:
+        case .held where (canHold || isHeld) && canBeHeld && stream.direction == .playback:
             if isHeld || fadeOut(stream, at: now, &deadline, &commands) {
                 if !isHeld {
                     isHeld = true
@@ -143,7 +160,8 @@ struct StreamControl {
                     add(.hold(stream.id), &commands)
                 }
                 unmute(stream, &commands)
-                setLevel(0, stream, &commands)
+                // Not before it is there: it may still be heard.
+                if showsHold { setLevel(0, stream, &commands) }
             }
         case .held, .muted:
             guard !isMuteTheirs else { break }
@@ -153,7 +171,7 @@ struct StreamControl {
                     showsMute = false
                     add(.setMuted(stream.id, true), &commands)
                 }
-                letGo(stream, &commands)
+                if canHold { letGo(stream, &commands) }
                 setLevel(0, stream, &commands)
             }
         }
@@ -188,6 +206,7 @@ struct StreamControl {
         guard isHeld else { return }
         isHeld = false
         showsHold = false
+        holdPromised = nil
         add(.letGo(stream.id, to: base.deviceName), &commands)
     }
 

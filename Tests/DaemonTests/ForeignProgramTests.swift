@@ -12,12 +12,15 @@ import Testing
     static let modules = ["module-stream-restore"]
 
     final class Scene {
-        let pulse: PrivatePulse
+        let pulse: any PrivateServer
         let stage: DaemonStage
         let ear: Ear
 
-        init(settings: String? = nil, crash: String? = nil) throws {
-            pulse = try PrivatePulse(modules: ForeignProgramTests.modules)
+        init(
+            _ kind: ServerKind = .pulseAudio, modules: [String] = [], settings: String? = nil, crash: String? = nil
+        ) throws {
+            pulse = try kind.server(
+                modules: (kind == .pulseAudio ? ForeignProgramTests.modules : []) + modules)
             stage = try DaemonStage(pulse: pulse, settings: settings, crash: crash)
             ear = try Ear(pulse, sink: "speaker")
             if crash == nil { #expect(stage.waitForServer()) }
@@ -45,7 +48,7 @@ import Testing
         }
     }
 
-    static func music(_ pulse: PrivatePulse, _ role: String?) throws -> Child {
+    static func music(_ pulse: any PrivateServer, _ role: String?) throws -> Child {
         try Tone.program(
             pulse, hertz: 440, name: "Music", properties: role.map { ["media.role": $0] } ?? [:])
     }

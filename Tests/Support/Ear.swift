@@ -92,6 +92,11 @@ public final class Ear {
         return result
     }
 
+    /// Everything so far, and for each fragment where it ends and when it came.
+    var recorded: (samples: [Int16], blocks: [(end: Int, arrival: Double)]) {
+        connection.locked { (recording.samples, recording.blocks) }
+    }
+
     /// What libpulse's thread writes; read under the connection's lock.
     private final class Recording {
         var samples: [Int16] = []

@@ -41,6 +41,9 @@ public final class PulseBackend: AudioBackend {
     /// Whether the server has been asked to make the place for held streams, and it is not gone since.
     var hasHold = false
     var nextCompletion: UInt64 = 0
+    /// Streams on their way to or from where they are held, and how often they are still to be looked at.
+    var awaitedMoves: [UInt32: Int] = [:]
+    var moveTimer: Timer?
 
     // The picture, and what of it is old.
     var model = PulseModel()
@@ -85,6 +88,7 @@ public final class PulseBackend: AudioBackend {
         self.patience = patience
         retry = Timer(on: loop) { [weak self] in self?.connect() }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
+        moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
     }
 
     deinit { connection?.close() }
@@ -118,6 +122,7 @@ public final class PulseBackend: AudioBackend {
         model = PulseModel()
         (awaitedGuard, isGuardRefused, flight) = (nil, false, nil)
         hasHold = false
+        awaitedMoves = [:]
         dirty = [:]
         outstanding = 0
         if watchesMemory { connection.watchMemory(true) }
@@ -188,7 +193,7 @@ public final class PulseBackend: AudioBackend {
 
     // MARK: Reading
 
-    private func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
+    func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
         guard isReady else { return }
         if dirty.isEmpty { dirtySince = MonotonicClock.now() }
         dirty[Item(facility: facility, index: index)] = isRemoved

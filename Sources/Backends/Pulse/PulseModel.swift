@@ -24,8 +24,8 @@ struct PulseModel {
     var cookie: UInt32 = 0
 
     var isPipeWire: Bool { PulseModel.isPipeWire(serverName) }
-    /// A suspended null sink stops what is moved to it on PulseAudio; on PipeWire it wakes up and swallows it.
-    var canHold: Bool { !isPipeWire && sinks.values.contains { !$0.isNoPort } }
+    /// Nothing is held where there is nothing to let it go to: new streams would find no other place, either.
+    var canHold: Bool { sinks.values.contains { !$0.isNoPort } }
 
     /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
@@ -103,15 +103,17 @@ struct PulseModel {
         result.instance = cookie
         result.canHold = canHold
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
-        result.defaultDevice = output?.name
+        result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
         let (output, input) = (self.output, self.input)
         result.route = Route(
             inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
         result.streams =
-            playing.values.sorted { $0.index < $1.index }.map { $0.stream(.playback, on: sinks[$0.device]) }
-            + recording.values.sorted { $0.index < $1.index }.map { $0.stream(.record, on: sources[$0.device]) }
+            playing.values.sorted { $0.index < $1.index }
+            .map { $0.stream(.playback, on: sinks[$0.device], isPipeWire) }
+            + recording.values.sorted { $0.index < $1.index }
+            .map { $0.stream(.record, on: sources[$0.device], isPipeWire) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
         result.outputLatency = output?.latency ?? 0
@@ -154,13 +156,18 @@ struct PulseStream {
         }
     }
 
-    func stream(_ direction: AudioStream.Direction, on device: PulseDevice?) -> AudioStream {
-        AudioStream(
+    func stream(
+        _ direction: AudioStream.Direction, on device: PulseDevice?, _ isPipeWire: Bool
+    ) -> AudioStream {
+        let isHeld = device?.isHold == true
+        return AudioStream(
             id: AudioStream.ID(direction, index),
             processID: properties["application.process.id"].flatMap { UInt32($0) },
             applicationName: properties["application.name"] ?? properties["media.name"] ?? "",
-            role: properties["media.role"], isCorked: isCorked, isMuted: isMuted, deviceName: device?.name ?? "",
-            portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: device?.isHold == true)
+            role: properties["media.role"],
+            // PipeWire calls paused what is not asked for anything; whether its program paused it is not known then.
+            isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
+            portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: isHeld)
     }
 
     private static let prefixes = ["application.", "media.", "pipewire.", "module-stream-restore."]

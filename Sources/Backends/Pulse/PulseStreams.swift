@@ -24,25 +24,43 @@ extension PulseBackend {
             batch.fail(SessionError(.mediaServicesFailed, "this server cannot hold a stream"))
             return
         }
-        // The server does these in order, so nobody waits for the first to be answered.
-        if !hasHold, !model.sinks.values.contains(where: \.isHold) {
-            hasHold = true
-            connection.loadModule("module-null-sink", PulseBackend.holdArguments) { [weak self] isThere in
-                if !isThere { self?.hasHold = false }
+        let isMade = hasHold || model.sinks.values.contains(where: \.isHold)
+        let move = { [unowned self, weak connection] (end: @escaping (Bool) -> Void) in
+            guard let connection else { return end(false) }
+            connection.command(end) {
+                pa_context_move_sink_input_by_name($0, id.number, PulseDevice.holdName, $1, $2)
             }
+            self.awaitMove(id.number)
+        }
+        // PipeWire's is there only once that is answered; PulseAudio does all in order, so nobody waits.
+        if !isMade { makeHold(on: connection, then: model.isPipeWire ? move : nil, batch) }
+        if model.isPipeWire {
+            if isMade { move(batch.add()) }
+            return batch.close()
         }
         // Each time: somebody may have woken it up, and then it would swallow the stream.
         connection.command(batch.add()) { pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2) }
-        connection.command(batch.add()) {
-            pa_context_move_sink_input_by_name($0, id.number, PulseDevice.holdName, $1, $2)
-        }
+        move(batch.add())
         batch.close()
     }
 
-    /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default.
+    private func makeHold(
+        on connection: PulseConnection, then next: ((@escaping (Bool) -> Void) -> Void)?, _ batch: Batch
+    ) {
+        hasHold = true
+        let end = next == nil ? nil : batch.add()
+        connection.loadModule("module-null-sink", PulseBackend.holdArguments) { [weak self] isThere in
+            if !isThere { self?.hasHold = false }
+            guard let next, let end else { return }
+            if isThere { next(end) } else { end(false) }
+        }
+    }
+
+    /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default. On PipeWire
+    /// a link to what is passive wakes nobody: the stream is not asked for anything, which holds it.
     private static let holdArguments =
         "sink_name=\(PulseDevice.holdName) sink_properties=\"device.description='Held by sessiond' "
-        + "device.class=filter sessiond.hold=1\""
+        + "device.class=filter sessiond.hold=1 node.passive=true\""
 
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
@@ -50,8 +68,29 @@ extension PulseBackend {
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         connection.command(batch.add()) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
+        awaitMove(id.number)
         batch.close()
     }
+
+    /// PipeWire's session manager moves a stream some time after the server said so, and the server need not tell.
+    /// For a moment it may show the old place again.
+    private func awaitMove(_ number: UInt32) {
+        guard model.isPipeWire else { return }
+        awaitedMoves[number] = PulseBackend.looks
+        moveTimer?.arm(after: PulseBackend.moveInterval)
+    }
+
+    func lookAtMoves() {
+        for (number, looks) in awaitedMoves {
+            awaitedMoves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
+            mark(.playing, number, isRemoved: false)
+        }
+        if !awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
+    }
+
+    /// Seconds between looks: a quantum of PipeWire's is 21 ms.
+    private static let moveInterval = 0.015
+    private static let looks = 16
 
     public func removeHold(completion: @escaping Completion) {
         let batch = Batch(self, completion)

@@ -1,0 +1,86 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// A call comes while music plays, by ear of the monitor: every program, on both servers, whatever it says of itself.
+@Suite struct ForeignProofTests {
+    /// Players of other people's, each in a process of its own.
+    enum Program: String, CaseIterable, CustomStringConvertible {
+        case gstPlay = "gst-play-1.0"
+        case pacat
+        case ffplay
+        case mpv
+
+        var description: String { rawValue }
+
+        func arguments(_ file: String) -> [String] {
+            switch self {
+            case .gstPlay: ["--no-interactive", "--quiet", "--audiosink=pulsesink", file]
+            case .pacat: ["--playback", "--file-format=wav", "--latency-msec=200", file]
+            case .ffplay: ["-nodisp", "-loglevel", "quiet", "-autoexit", file]
+            case .mpv: ["--no-config", "--no-terminal", "--no-video", "--ao=pulse", file]
+            }
+        }
+
+        func play(_ file: String, on server: any PrivateServer, role: String?) throws -> Child {
+            var environment = server.environment.merging(["SDL_AUDIODRIVER": "pulse"]) { $1 }
+            if let role { environment["PULSE_PROP"] = "media.role=\(role)" }
+            return try Child(rawValue, arguments(file), environment: environment)
+        }
+    }
+
+    struct Case: CustomTestStringConvertible {
+        let server: ServerKind
+        let program: Program
+        let role: String?
+
+        var testDescription: String { "\(program) on \(server), \(role ?? "no") role" }
+
+        static let all = ServerKind.allCases.flatMap { server in
+            Program.allCases.flatMap { program in
+                [nil, "music"].map { Case(server: server, program: program, role: $0) }
+            }
+        }
+    }
+
+    @Test(arguments: Case.all) func aCall_isSilenceAndLeavesNothingOut(_ given: Case) throws {
+        let scene = try ForeignProgramTests.Scene(given.server)
+        let file = try CountedMusic.file(in: scene.pulse.folder)
+        let music = try given.program.play(file, on: scene.pulse, role: given.role)
+        let hertz = CountedMusic.hertz
+        // Over as long as is listened back to.
+        #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30), "\(music.errors)")
+        #expect(try eventually { try scene.onlySession() == "active" })
+        let before = scene.ear.level(of: hertz, last: 0.2)
+        let phone = try scene.stage.foreigner()
+        let call = phone.create("Phone", category: "play-and-record", class: "call")
+        let rung = monotonicNow()
+        #expect(phone.ask("activate \(call)") == "ok")
+        #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.1))
+        #expect(try scene.onlySession() == "interrupted")
+        // As long as a person who says no takes.
+        #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.8))
+        #expect(phone.ask("deactivate \(call)") == "ok")
+        #expect(scene.ear.waitUntil(hertz, above: before - 0.3, window: 0.7, timeout: 30))
+        #expect(try eventually { try scene.onlySession() == "active" })
+        let heard = try #require(scene.ear.music(from: rung - 0.05, to: monotonicNow() - 0.6))
+        let silent = scene.ear.trace(hertz, since: rung).first { $0.level < -80 }
+        print(
+            "\(given.testDescription): silent \(Int(((silent?.time ?? 0) - rung) * 1_000)) ms after the call, for "
+                + "\(Int(heard.silence * 1_000)) ms, of which \(Int((heard.lost * 1_000).rounded())) ms were lost")
+        // Where it is muted, all of it is; where it is held, what the server had on its way.
+        #expect(heard.silence > 0.8)
+        #expect(heard.lost < heard.silence / 4)
+    }
+}
+
+extension ForeignProgramTests.Scene {
+    /// The state of the one session beside the phone's.
+    func onlySession() throws -> String? {
+        let others = try stage.listedSessions().filter { $0["Name"]?.stringValue != "Phone" }
+        return others.count == 1 ? others[0]["State"]?.stringValue : nil
+    }
+}
