@@ -49,6 +49,8 @@ public struct Enforcement: Sendable {
     public var settings: Settings
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
+    /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
+    private var ignoring: Set<AudioStream.ID> = []
     /// Streams that were there, and that were not paused, when last looked at.
     private var known: Set<AudioStream.ID> = []
     private var playing: Set<AudioStream.ID> = []
@@ -172,9 +174,10 @@ public struct Enforcement: Sendable {
         let present = Set(facts.streams.map(\.stream.id))
         controls = controls.filter { present.contains($0.key) }
         treatments = treatments.filter { present.contains($0.key) }
+        ignoring.formIntersection(present)
         for stream in facts.streams.map(\.stream) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
-            let target = treatment(of: stream, sessions, at: now, &outcome)
+            let target = treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
             treatments[stream.id] = target
             let isUntouched = controls[stream.id] == nil
             if isUntouched, target == .free(lowered: 0), !stream.isHeld { continue }
@@ -193,20 +196,22 @@ public struct Enforcement: Sendable {
         return outcome
     }
 
-    private func treatment(
-        of stream: AudioStream, _ sessions: [SessionFacts], at now: UInt64, _ outcome: inout Outcome
+    private mutating func treatment(
+        of stream: AudioStream, _ sessions: [SessionFacts], among all: [SessionFacts], at now: UInt64,
+        _ outcome: inout Outcome
     ) -> Treatment {
         let before = treatments[stream.id] ?? .free(lowered: 0)
         var result: Treatment?
         for session in sessions {
-            let verdict = verdict(on: stream, of: session, before, at: now, &outcome)
+            let verdict = verdict(on: stream, of: session, among: all, before, at: now, &outcome)
             result = result.map { Treatment.milder($0, verdict) } ?? verdict
         }
         return result ?? .free(lowered: 0)
     }
 
-    private func verdict(
-        on stream: AudioStream, of session: SessionFacts, _ before: Treatment, at now: UInt64, _ outcome: inout Outcome
+    private mutating func verdict(
+        on stream: AudioStream, of session: SessionFacts, among all: [SessionFacts], _ before: Treatment,
+        at now: UInt64, _ outcome: inout Outcome
     ) -> Treatment {
         let isPlaying = stream.direction == .playback
         let category = session.configuration.category
@@ -219,6 +224,7 @@ public struct Enforcement: Sendable {
         let may = isPlaying ? category.hasOutput : category.hasInput
         switch (session.state, session.kind) {
         case (.active, _):
+            ignoring.remove(stream.id)
             if !may || isPlaying && session.isMuted { return .muted }
             return .free(lowered: isPlaying && !session.lowersItself ? Int(session.lowered.rounded()) : 0)
         case (.interrupted, .told):
@@ -229,12 +235,26 @@ public struct Enforcement: Sendable {
             }
             // Who paused by itself in time is left alone.
             guard before == .held || before == .muted || !stream.isCorked else { return before }
-            if !stream.isCorked { outcome.ignoring.insert(session.id) }
+            if !stream.isCorked {
+                outcome.ignoring.insert(session.id)
+                ignoring.insert(stream.id)
+            }
             return isPlaying ? .held : .muted
         case (.interrupted, .adopted): return stream.isCorked && before != .held ? .free(lowered: 0) : .held
-        case (.inactive, .told): return isPlaying && session.isMuted ? .muted : .free(lowered: 0)
+        case (.inactive, .told):
+            if isPlaying && session.isMuted { return .muted }
+            // R2: who was silenced comes back by activating itself, or as its person starts it again.
+            if ignoring.contains(stream.id), !stream.isCorked, !session.mayResume { return isPlaying ? .held : .muted }
+            ignoring.remove(stream.id)
+            return isPlaying && !stream.isCorked && isHushed(session, by: all) ? .held : .free(lowered: 0)
         case (.inactive, .adopted): return stream.isCorked ? .free(lowered: 0) : .held
         }
+    }
+
+    /// Whether a call or an alert of somebody else's silences an app that never asked whether it may sound.
+    private func isHushed(_ session: SessionFacts, by sessions: [SessionFacts]) -> Bool {
+        session.sessionClass == .app
+            && sessions.contains { $0.state == .active && $0.sessionClass != .app && $0.id != session.id }
     }
 
     // MARK: What became of it
@@ -253,6 +273,7 @@ public struct Enforcement: Sendable {
     public mutating func forgetStreams() {
         controls = [:]
         treatments = [:]
+        ignoring = []
         known = []
         playing = []
     }

@@ -33,6 +33,8 @@ struct SessionInfo {
     var isDucked: Bool { properties["Ducked"]?.boolValue ?? false }
     var duckGain: Double { properties["DuckGain"]?.doubleValue ?? 0 }
     var isMuted: Bool { properties["Muted"]?.boolValue ?? false }
+    /// Whether it plays on although it was told to fall silent.
+    var ignoredInterruption: Bool { properties["IgnoredInterruption"]?.boolValue ?? false }
     var isForeground: Bool { properties["Foreground"]?.boolValue ?? true }
     /// Whether it lowers others while it is active.
     var isDucker: Bool { options.contains("duck-others") }

@@ -182,6 +182,9 @@ struct StatusView {
     private func remarks(on session: SessionInfo) -> [String] {
         var remarks: [String] = []
         if session.state == .interrupted { remarks.append(interruption(of: session)) }
+        if session.ignoredInterruption {
+            remarks.append("played on after it was told, silenced at the sound server")
+        }
         if session.path == snapshot["NowPlaying"]?.objectPathValue { remarks.append("now playing") }
         if session.isDucked {
             let duckers = snapshot.sessions.filter { $0.isDucker && $0.state == .active && $0.path != session.path }

@@ -225,6 +225,12 @@ import Testing
         let events = try stage.manager("History", [.uint32(20)])[0].arrayValue?.compactMap(\.asProperties) ?? []
         #expect(
             events.contains { $0["event"] == .string("interruption-ignored") && $0["session"] == .objectPath(path) })
+        let status = try Child.run(
+            try builtProduct(named: "sessionctl"), ["status"], environment: SessionctlStage.environment(on: stage.bus))
+        #expect(
+            status.split(separator: "\n").contains {
+                $0.contains("interrupted") && $0.contains("Music") && $0.contains("played on after it was told")
+            }, "\(status)")
         #expect(phone.deactivate(call) == nil)
         if standsStill { deaf.process.resume() }
         #expect(deaf.ask("list") == "ok 2", "it is there again, and reads how things are")

@@ -70,12 +70,13 @@ import Testing
 
     static func session(
         _ number: UInt64, _ kind: SessionFacts.Kind, process: UInt32, _ state: SessionState, since: UInt64 = 0,
-        lowered: Double = 0, category: PluginAPI.Category = .playback, isMuted: Bool = false
+        lowered: Double = 0, category: PluginAPI.Category = .playback, isMuted: Bool = false,
+        class sessionClass: SessionClass = .app, mayResume: Bool = false
     ) throws -> SessionFacts {
         SessionFacts(
-            id: SessionID(number), kind: kind, process: process, application: "", sessionClass: .app,
+            id: SessionID(number), kind: kind, process: process, application: "", sessionClass: sessionClass,
             configuration: try Configuration(category: category), state: state, since: since, isMuted: isMuted,
-            lowered: lowered, lowersItself: false, mayResume: false, holdsClaim: state != .inactive,
+            lowered: lowered, lowersItself: false, mayResume: mayResume, holdsClaim: state != .inactive,
             waitsForAppsOnly: false, isFreeToActivate: false)
     }
 
@@ -280,5 +281,40 @@ import Testing
         stage.canHold = true
         _ = stage.run()
         #expect(stage.streams == [Self.stream(1, of: 70), Self.stream(2, of: 80)])
+    }
+
+    /// R2: the end of the interruption alone does not make it sound.
+    @Test func ignoringSession_comesBackByItselfOrItsPerson() throws {
+        for end in ["resume", "activate", "pause"] {
+            var stage = Stage()
+            stage.streams = [Self.stream(1, of: 70)]
+            stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: 0)]
+            #expect(stage.run() == [SessionID(1)])
+            stage.sessions = [try Self.session(1, .told, process: 70, .inactive, mayResume: end == "resume")]
+            _ = stage.run()
+            #expect(stage.streams[0].isHeld == (end != "resume"))
+            if end == "activate" { stage.sessions = [try Self.session(1, .told, process: 70, .active)] }
+            if end == "pause" {
+                stage.streams[0].isCorked = true
+                _ = stage.run()
+                stage.streams[0].isCorked = false
+            }
+            _ = stage.run()
+            #expect(stage.streams[0] == Self.stream(1, of: 70), "\(end)")
+        }
+    }
+
+    @Test func appThatNeverAsked_isSilentDuringACall() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70), Self.stream(2, of: 80)]
+        stage.sessions = [
+            try Self.session(1, .told, process: 70, .inactive),
+            try Self.session(2, .told, process: 80, .active, class: .call),
+        ]
+        _ = stage.run()
+        #expect(stage.streams.map(\.isHeld) == [true, false])
+        stage.sessions[1] = try Self.session(2, .told, process: 80, .inactive, class: .call)
+        _ = stage.run()
+        #expect(stage.streams.map(\.isHeld) == [false, false])
     }
 }
