@@ -15,7 +15,8 @@ final class PendingCalls {
     private let loop: EventLoop
     private var calls: [UInt32: Call] = [:]
     private var timer: Timer?
-    /// When the timer fires. It is left armed when a call is answered: re-arming for each call would cost more.
+    /// When the timer fires. It is left armed while others wait: re-arming for each call would cost more. Once nobody
+    /// does it is disarmed, or it would wake an idle process up.
     private var armed = UInt64.max
 
     init(loop: EventLoop) { self.loop = loop }
@@ -56,6 +57,10 @@ final class PendingCalls {
         // Serials are easy to guess, and a bus may let anybody send answers.
         if let callee = call.callee, let sender = answer.sender, sender != callee, sender != Names.bus { return }
         calls[serial] = nil
+        if calls.isEmpty, armed != .max {
+            armed = .max
+            timer?.disarm()
+        }
         call.reply(answer.outcome())
     }
 

@@ -30,6 +30,26 @@ import Testing
         for case .failure(let failure) in answers { #expect(failure.name == Failure.Name.noReply) }
     }
 
+    /// The deadline of a call that was answered wakes nobody up.
+    @Test func answeredCall_leavesTheLoopQuiet() throws {
+        let world = try World()
+        var answers = 0
+        for _ in 0..<3 {
+            world.client.call(try world.busMessage("GetId", []), timeout: 2) { if case .success = $0 { answers += 1 } }
+        }
+        try world.wait { answers == 3 }
+        try world.settle()
+        var isOver = false
+        var wakeUps = 0
+        let end = Timer(on: world.loop) { isOver = true }
+        end.arm(after: 2.5)
+        while !isOver {
+            world.loop.iterate()
+            wakeUps += 1
+        }
+        #expect(wakeUps == 1)
+    }
+
     @Test func blockingCall_isAnsweredByTheBus() throws {
         let world = try World()
         let message = try world.busMessage("NameHasOwner", [.string(world.service.uniqueName)])
