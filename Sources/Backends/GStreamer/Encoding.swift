@@ -16,6 +16,8 @@ struct Encoding {
         "audio/x-raw,format=\(sampleFormat),layout=interleaved,rate=\(sampleRate),channels=\(channels)"
     }
     var bytesPerSecond: Int { bytesPerFrame * sampleRate }
+    /// Whether the file is an MP4 in fragments.
+    var isMP4: Bool { encoder.contains("mp4mux") }
 
     init(_ settings: RecordingSettings, path: String) throws(SessionError) {
         guard let format = settings.format ?? RecordingFormat(path: path) else {

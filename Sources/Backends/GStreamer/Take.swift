@@ -111,6 +111,7 @@ final class Take {
         flushTimer?.disarm()
         pipeline.close()
         wave?.settle()
+        if encoding.isMP4 { FragmentedMP4.settle(path) }
         shim_disk_sync(disk, pipeline.element)
     }
 
