@@ -259,7 +259,8 @@ public final class Connection {
         backlog?.arm(after: 0)
     }
 
-    var hasBacklog: Bool { dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_COMPLETE }
+    /// Whether something that was read has not been handled yet.
+    public var hasBacklog: Bool { dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_COMPLETE }
 
     /// Lets libdbus read or write, then handles what was read at once.
     func handle(_ watch: OpaquePointer, _ flags: UInt32) {

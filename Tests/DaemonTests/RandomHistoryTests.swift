@@ -232,7 +232,7 @@ private final class Observer {
     /// What came since the last time; the daemon has sent all of it.
     func heard() throws -> [String] {
         try stage.manager("History", [.uint32(0)])
-        stage.loop.iterate(timeout: 0.002) { false }
+        stage.handleWhatWasRead(by: stage.observer)
         defer { events = [] }
         return events
     }

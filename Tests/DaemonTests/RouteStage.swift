@@ -29,11 +29,13 @@ final class RouteStage {
     /// Why the route changed, in order.
     var reasons: [RouteChangeReason?] {
         daemon.loop.iterate(timeout: 0.004) { false }
+        daemon.handleWhatWasRead(by: daemon.observer)
         return told.map(\.reason)
     }
 
     func forget() {
         daemon.loop.iterate(timeout: 0.004) { false }
+        daemon.handleWhatWasRead(by: daemon.observer)
         told = []
     }
 
