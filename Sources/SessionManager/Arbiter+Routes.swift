@@ -58,7 +58,9 @@ extension Arbiter {
         // An override is what the route changed for, or it is over.
         if reason != .override, !wakes { forgetOverrides(&effects) }
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
-        if old.route != audio.route || wakes || !isAboutToChange(old) {
+        let isOnItsWay =
+            reason == .oldDeviceUnavailable ? isAboutToLeave : old.route == audio.route && isAboutToChange(old)
+        if wakes || !isOnItsWay {
             for x in sessions.indices {
                 let (previous, current) = (before.route(of: before.sessions[x]), route(of: sessions[x]))
                 guard current != previous || wakes && sessions[x].standing.isActive else { continue }
@@ -70,6 +72,17 @@ extension Arbiter {
         tellLacks(since: before, &effects)
         if reason == .oldDeviceUnavailable { pauseAfterUnplug(old.route.outputs, at: now, &effects) }
         if reason == .newDeviceAvailable { offerAfterReplug(old.route.outputs, at: now, &effects) }
+    }
+
+    /// Whether the route is about to leave a port that is unplugged: that is told when it has, as one change and not two.
+    private var isAboutToLeave: Bool {
+        let choice = routeChoice
+        guard let audio else { return false }
+        func leaves(_ uid: String?, _ route: [Port]) -> Bool {
+            guard let uid, let port = route.first else { return false }
+            return !port.isAvailable && port.uid != uid
+        }
+        return leaves(choice.output, audio.route.outputs) || leaves(choice.input, audio.route.inputs)
     }
 
     /// Whether a port that has just come is going to be the route: that is told when it is, as one change and not two.
@@ -183,7 +196,8 @@ extension Arbiter {
     private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout Effects) {
         guard let audio,
             let gone = outputs.first(where: { old in
-                !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable }
+                // What was unplugged before has paused whom it was to pause.
+                old.isAvailable && !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable }
             })
         else { return }
         for x in pausedByUnplug { begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects) }

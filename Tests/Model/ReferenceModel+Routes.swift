@@ -86,7 +86,17 @@ extension ReferenceModel {
             // A newcomer that will be the route is told when it is.
             let known = Set((old.inputs + old.outputs + new.route.inputs + new.route.outputs).map(\.uid))
             let isComing = [wantedInput, wantedOutput].contains { $0.map { !known.contains($0.uid) } ?? false }
-            if old.route != new.route || !isComing || reason == .wakeFromSleep {
+            // What is unplugged and still the route is told when the sound has left it.
+            let isLeaving =
+                reason == .oldDeviceUnavailable
+                && [(wantedInput, new.route.inputs.first), (wantedOutput, new.route.outputs.first)].contains {
+                    wanted, used in
+                    used?.isAvailable == false && wanted != nil && wanted?.uid != used?.uid
+                }
+            let isQuiet =
+                reason == .oldDeviceUnavailable
+                ? isLeaving : reason != .wakeFromSleep && old.route == new.route && isComing
+            if !isQuiet {
                 result.insert(.routed(nil, reason))
                 for person in people {
                     let isWoken = reason == .wakeFromSleep && before.person(person.id)?.isPlaying == true

@@ -321,7 +321,7 @@ struct ReferenceModel {
     /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise, and players that
     /// cannot choose to be it.
     private mutating func unplug(_ used: [Port], left: [Port]) {
-        let gone = used.filter { port in !left.contains { $0.uid == port.uid && $0.isAvailable } }
+        let gone = used.filter { port in port.isAvailable && !left.contains { $0.uid == port.uid && $0.isAvailable } }
         guard !gone.isEmpty, settings.pausesOnUnplug else { return }
         var paused = sounding?.pausable ?? []
         if let nowPlaying { paused.insert(nowPlaying) }

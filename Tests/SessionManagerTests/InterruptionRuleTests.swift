@@ -382,6 +382,29 @@ import Testing
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, audio)).began == [music])
     }
 
+    /// A server that does not change ports by itself: the sound leaves the port because we ask for it.
+    @Test func unplug_portIsTheRouteStill_isToldOnceAndPausesOnce() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let music = world.player("music")
+        var audio = Hardware.unplugged
+        let next = audio.route
+        audio.route.outputs = [
+            Port(type: .headphones, name: "Headphones", uid: "headphones", channels: 2, isAvailable: false)
+        ]
+        let first = world.send(.routeChanged(.oldDeviceUnavailable, audio))
+        #expect(first.began == [music])
+        #expect(!first.effects.contains { if case .routeChanged = $0 { true } else { false } })
+        world.activate(music)
+        audio.route = next
+        let second = world.send(.routeChanged(.oldDeviceUnavailable, audio))
+        #expect(second.began.isEmpty)
+        #expect(
+            second.effects.contains {
+                if case .routeChanged(nil, .oldDeviceUnavailable, _, _) = $0 { true } else { false }
+            })
+    }
+
     @Test(arguments: [(10.0, true), (30.0, true), (30.1, false)])
     func replug_inTime_offersToResume(_ seconds: Double, isOffered: Bool) {
         var world = World()
