@@ -6,4 +6,6 @@ public enum ServerPolicy: String, Sendable, Hashable, CaseIterable {
     case roleDucking = "module-role-ducking"
     /// WirePlumber's role policy: corks and lowers by role.
     case wirePlumberRoles = "wireplumber-roles"
+    /// WirePlumber from 0.5.11 on: pauses players whose device is removed (`linking.pause-playback`).
+    case wirePlumberPause = "wireplumber-pause-playback"
 }

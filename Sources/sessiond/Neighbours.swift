@@ -53,6 +53,8 @@ extension ServerPolicy {
         case .roleCork: "mutes and pauses streams by their role, music while a call is on"
         case .roleDucking: "lowers streams by their role, music while a call is on"
         case .wirePlumberRoles: "pauses and lowers streams by their role"
+        case .wirePlumberPause:
+            "pauses players whose device is removed, unless linking.pause-playback is off in its settings"
         }
     }
 }

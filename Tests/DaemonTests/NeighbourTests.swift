@@ -1,4 +1,6 @@
 import DBus
+import PluginAPI
+import SessionBus
 import TestSupport
 import Testing
 
@@ -30,6 +32,23 @@ import Testing
         let server = try PrivatePipeWire(sinks: ["speaker", "control.endpoint.multimedia"])
         let stage = try DaemonStage(pulse: server)
         #expect(eventually { names(stage) == ["wireplumber-roles"] })
+        // And are no outputs that anything could go through.
+        #expect(try stage.property("AvailableOutputs").ports.map(\.uid) == ["speaker"])
+    }
+
+    @Test func wirePlumberThatPausesPlayers_isSeenByItsVersion() throws {
+        let server = try PrivatePipeWire()
+        func beside(_ version: String) throws -> [String] {
+            let other = try PulseThread(
+                server: server.serverString, name: "WirePlumber",
+                properties: ["wireplumber.daemon": "true", "application.version": version])
+            defer { withExtendedLifetime(other) {} }
+            let stage = try DaemonStage(pulse: server)
+            #expect(stage.waitForServer())
+            return names(stage)
+        }
+        #expect(try beside("0.5.10") == [])
+        #expect(try beside("0.5.11") == ["wireplumber-pause-playback"])
     }
 
     @Test func kdeConnect_isShownWhileItIsOnTheBus() throws {

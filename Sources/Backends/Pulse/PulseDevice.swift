@@ -20,13 +20,15 @@ struct PulseDevice: Hashable {
     /// `noIndex` where it has none.
     let card: UInt32
     let isNetwork: Bool
-    /// A sink's monitor, the dummy a server makes where it has no sink, or where we hold streams: nothing a route can
-    /// go through.
+    /// A sink's monitor, the dummy a server makes where it has no sink, where we hold streams, or a role's place in front
+    /// of the devices: nothing a route can go through.
     let isNoPort: Bool
     /// Where goes what must not be heard elsewhere.
     let isGuard: Bool
     /// Where we hold streams.
     let isHold: Bool
+    /// What WirePlumber's role policy puts in front of the devices.
+    let isRole: Bool
     /// The module that made it; `noIndex` where none did.
     let module: UInt32
     let isMuted: Bool
@@ -48,7 +50,8 @@ struct PulseDevice: Hashable {
         isNetwork = info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0
         isGuard = PulseGuard.isName(name)
         isHold = name == PulseDevice.holdName
-        isNoPort = name == "auto_null" || isGuard || isHold
+        isRole = PulseDevice.rolePrefixes.contains(where: name.hasPrefix)
+        isNoPort = name == "auto_null" || isGuard || isHold || isRole
         module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
@@ -75,7 +78,8 @@ struct PulseDevice: Hashable {
         isNetwork = info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0
         isGuard = false
         isHold = false
-        isNoPort = info.monitor_of_sink != noIndex || name == "auto_null"
+        isRole = PulseDevice.rolePrefixes.contains(where: name.hasPrefix)
+        isNoPort = isRole || info.monitor_of_sink != noIndex || name == "auto_null"
         module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
@@ -140,6 +144,9 @@ struct PulseDevice: Hashable {
 
     /// The one name by which the place for held streams is found again, also by a later daemon.
     static let holdName = "sessiond.hold"
+
+    /// Of its version 0.4, and of 0.5.
+    private static let rolePrefixes = ["control.endpoint.", "loopback.sink.role."]
 
     private static let prefixes = ["device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network"]
 

@@ -41,16 +41,10 @@ struct PulseModel {
     /// Where a stream is moved, PipeWire says of it that it is paused until it plays on.
     private static let pauseDelay = 0.1
 
-    /// What WirePlumber's role policy puts in front of the devices: of its version 0.4, and of 0.5.
-    private static let policySinks = ["control.endpoint.", "loopback.sink.role."]
-
     private var policies: Set<ServerPolicy> {
         var result = Set(policyModules.values)
-        if isPipeWire,
-            sinks.values.contains(where: { sink in PulseModel.policySinks.contains(where: sink.name.hasPrefix) })
-        {
-            result.insert(.wirePlumberRoles)
-        }
+        if isPipeWire, sinks.values.contains(where: \.isRole) { result.insert(.wirePlumberRoles) }
+        if isPipeWire, let wirePlumber, wirePlumber >= WirePlumberVersion(0, 5, 11) { result.insert(.wirePlumberPause) }
         return result
     }
 
