@@ -117,8 +117,9 @@ import Testing
         }
     }
 
-    @Test func soundServerAbsentAtStart_arbitratesAndFindsItLater() throws {
-        let pulse = try PrivatePulse(start: false)
+    @Test(arguments: ServerKind.allCases)
+    func soundServerAbsentAtStart_arbitratesAndFindsItLater(_ kind: ServerKind) throws {
+        let pulse = try kind.server(start: false)
         let stage = try DaemonStage(pulse: pulse)
         let told = ServerNews(stage)
         let client = try stage.client()
@@ -133,8 +134,9 @@ import Testing
         #expect(stage.loop.iterate(timeout: 10) { told.events == ["ServicesReset"] }, "\(told.events)")
     }
 
-    @Test func soundServerKilledWhileSomebodyIsLowered_nobodyIsForgotten() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases)
+    func soundServerKilledWhileSomebodyIsLowered_nobodyIsForgotten(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let (a, b) = (try stage.client(), try stage.client())
@@ -143,7 +145,7 @@ import Testing
         b.activate(prompt)
         #expect(try stage.property("Ducked", of: music) == .bool(true))
         let told = ServerNews(stage)
-        let rounds = amount(3, long: 20)
+        let rounds = kind == .pulseAudio ? 20 : amount(3, long: 20)
         for round in 1...rounds {
             pulse.kill()
             let begun = monotonicNow()
@@ -159,14 +161,16 @@ import Testing
             try stage.expectInvariants()
             try pulse.restart()
             #expect(stage.loop.iterate(timeout: 20) { told.events.count == 2 * round })
+            #expect(eventually { (try? stage.property("CurrentRoute"))?.route?.outputs.first?.uid == "speaker" })
         }
         #expect(told.events == (0..<rounds).flatMap { _ in ["ServicesLost", "ServicesReset"] })
         #expect(stage.waitForServer())
         try stage.expectInvariants()
     }
 
-    @Test func soundServerKilledAndBack_leavesNothingBehind() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases)
+    func soundServerKilledAndBack_leavesNothingBehind(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         // The first loss may allocate what stays.
@@ -182,8 +186,9 @@ import Testing
         }
     }
 
-    @Test func soundServerStopped_arbitrationAnswersAllTheSame() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases)
+    func soundServerStopped_arbitrationAnswersAllTheSame(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         try stage.surviving {

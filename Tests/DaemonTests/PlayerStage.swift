@@ -12,8 +12,10 @@ final class PlayerStage {
     let ear: Ear
     let media: PrivateFolder
 
-    init(sinks: [String] = ["speaker"], modules: [String] = [], settings: String? = nil) throws {
-        pulse = try PrivatePulse(sinks: sinks, modules: modules)
+    init(
+        _ kind: ServerKind = .pulseAudio, sinks: [String] = ["speaker"], modules: [String] = [], settings: String? = nil
+    ) throws {
+        pulse = try kind.server(sinks: sinks, modules: modules)
         ear = try Ear(pulse, sink: sinks[0])
         media = try PrivateFolder()
         daemon = try DaemonStage(pulse: pulse, settings: settings)

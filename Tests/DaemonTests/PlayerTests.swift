@@ -9,8 +9,9 @@ private let silence = -60.0
 private let loud = -25.0
 
 @Suite(.serialized) struct PlayerTests {
-    @Test func secondPlayerPlays_firstIsInterruptedAndResumesWhereItWas() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func secondPlayerPlays_firstIsInterruptedAndResumesWhereItWas(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try stage.player(["--name", "music"])
         let message = try stage.player(["--name", "message"])
         #expect(music.call("Load", [.string(try stage.sine(440, seconds: 60))]) == nil)
@@ -36,8 +37,9 @@ private let loud = -25.0
         #expect(states == ["playing", "interrupted", "playing"])
     }
 
-    @Test func interrupterLeavesWithoutNotify_playerStaysPaused() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func interrupterLeavesWithoutNotify_playerStaysPaused(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
         let other = try client.session("other")
@@ -51,8 +53,9 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(440, above: loud))
     }
 
-    @Test func playerKilled_theOtherIsReleased() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func playerKilled_theOtherIsReleased(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let other = try playing(stage, hertz: 1_000)
         #expect(music.comes(to: "interrupted"))
@@ -76,8 +79,9 @@ private let loud = -25.0
         #expect(music.state == "paused")
     }
 
-    @Test func toldToPlayDuringACall_refusedAndPlaysAfterIt() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func toldToPlayDuringACall_refusedAndPlaysAfterIt(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage, arguments: ["--category", "solo-ambient"])
         let client = try stage.daemon.client()
         let call = try client.session("call", category: "play-and-record", class: "call")

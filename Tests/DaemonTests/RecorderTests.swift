@@ -11,9 +11,9 @@ import Testing
         let stage: PlayerStage
         let tone: Tone
 
-        init() throws {
+        init(_ kind: ServerKind = .pulseAudio) throws {
             stage = try PlayerStage(
-                sinks: ["speaker", "room"],
+                kind, sinks: ["speaker", "room"],
                 modules: ["module-remap-source source_name=microphone master=room.monitor"])
             try stage.pulse.pactl(["set-default-source", "microphone"])
             tone = try Tone(stage.pulse, hertz: 440, sink: "room")
@@ -22,8 +22,9 @@ import Testing
         var file: String { stage.media.path + "/take.wav" }
     }
 
-    @Test func interruptedByACall_theTakePlaysAndGoesOnAfterIt() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases)
+    func interruptedByACall_theTakePlaysAndGoesOnAfterIt(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
         #expect(recorder.call("Record") == nil)
@@ -78,8 +79,9 @@ import Testing
         #expect(recorder.state == "paused")
     }
 
-    @Test func microphoneGoes_recorderPausesAndTheFilePlays() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases)
+    func microphoneGoes_recorderPausesAndTheFilePlays(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let module = try studio.stage.pulse.loadModule(
             "module-remap-source source_name=second master=room.monitor")
         try studio.stage.pulse.pactl(["set-default-source", "second"])
@@ -95,8 +97,9 @@ import Testing
         #expect(recorder.signals == [])
     }
 
-    @Test func soundServerGoes_takeFailsAndTheFilePlays() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases)
+    func soundServerGoes_takeFailsAndTheFilePlays(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let recorder = try recording(studio)
         studio.stage.pulse.kill()
         #expect(eventually { recorder.signals.count == 1 })

@@ -60,6 +60,37 @@ import Testing
         #expect(stage.goes(to: "first"), "what a person chose counts as newer than what was there")
     }
 
+    /// faults.md, D3.
+    @Test(arguments: ServerKind.allCases) func devicesStormInAndOut_lastStateIsRightAndNoReasonLies(
+        _ kind: ServerKind
+    ) throws {
+        let stage = try RouteStage(kind.server())
+        let rounds = amount(25, long: 125)
+        for _ in 0..<rounds {
+            let one = try stage.pulse.addSink("one")
+            let two = try stage.pulse.addSink("two")
+            try stage.pulse.unloadModule(one)
+            try stage.pulse.unloadModule(two)
+            _ = stage.reasons
+        }
+        let last = try stage.pulse.addSink("last")
+        #expect(stage.goes(to: "last"))
+        #expect(eventually { stage.defaultSink == "last" })
+        try stage.pulse.unloadModule(last)
+        #expect(stage.goes(to: "speaker"))
+        #expect(
+            try eventually { try stage.daemon.property("AvailableOutputs").ports.map(\.uid) == ["speaker"] })
+        _ = stage.reasons
+        for change in stage.told {
+            switch change.reason {
+            case .newDeviceAvailable: #expect(change.current.outputs.first?.uid != "speaker")
+            case .oldDeviceUnavailable: #expect(change.previous.outputs != change.current.outputs)
+            case .unknown: break
+            default: Issue.record("\(change)")
+            }
+        }
+    }
+
     @Test func filterOverADevice_doesNotWin() throws {
         let stage = try RouteStage(PrivatePulse())
         try stage.pulse.loadModule("module-remap-sink sink_name=mono master=speaker")
@@ -98,6 +129,21 @@ import Testing
         #expect(stage.goes(to: card.earpiece))
         client.deactivate(call)
         #expect(stage.goes(to: card.speaker))
+    }
+
+    @Test func jackPulled_serverDoesNotChangePortsByItself_reasonTwoIsToldOnce() throws {
+        let pulse = try PrivatePulse(sinks: [])
+        let card = try FakeCard(pulse)
+        let stage = try RouteStage(pulse)
+        try card.plug(.headphones)
+        #expect(stage.goes(to: card.headphones))
+        stage.forget()
+        try card.unplug(.headphones)
+        #expect(stage.goes(to: card.speaker))
+        // Between the two the server goes by itself to another device.
+        #expect(stage.reasons.filter { $0 == .oldDeviceUnavailable }.count == 1)
+        #expect(stage.reasons.first == .oldDeviceUnavailable)
+        #expect(stage.told.first?.previous.outputs.map(\.uid) == [card.headphones])
     }
 
     @Test func nothingToRecordFrom_isToldWithReasonSeven() throws {
