@@ -1,5 +1,7 @@
 import DBus
 import Foundation
+import PluginAPI
+import SessionBus
 import TestSupport
 import Testing
 
@@ -131,8 +133,36 @@ import Testing
         #expect(try client.heard().contains { $0.hasPrefix("Music began route-disconnected") })
         // The card goes on; what is silenced meanwhile is held elsewhere.
         #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
-        #expect(!eventually(timeout: 0.2) { ear.level(of: 440) > -60 })
+        #expect(ear.waitUntil(440, below: -60, window: 0.1))
         withExtendedLifetime(tone) {}
+    }
+
+    @Test func jackPulledOnPipeWire_ourPlayerIsPausedAndComesBackWithIt() throws {
+        let pulse = try PrivatePipeWire()
+        let card = try FakePipeWireCard(pulse)
+        try pulse.pactl(["set-default-sink", card.sink])
+        card.plug()
+        let daemon = try DaemonStage(pulse: pulse)
+        #expect(daemon.waitForServer())
+        func output() throws -> String { try daemon.property("CurrentRoute").route?.outputs.first?.uid ?? "" }
+        #expect(try eventually { try output() == card.headphones })
+        let client = try daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        let tone = try Tone(pulse, hertz: 440)
+        let ear = try Ear(pulse, sink: card.sink)
+        #expect(ear.waitUntil(440, above: -20))
+        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.guard") })
+        card.unplug()
+        #expect(eventually { client.state(music) == "interrupted" })
+        #expect(try client.heard().contains { $0.hasPrefix("Music began route-disconnected") })
+        try tone.cork()
+        #expect(try eventually { try pulse.pactl(["get-default-sink"]) != "sessiond.guard" })
+        #expect(try eventually { try !pulse.pactl(["list", "short", "sinks"]).contains("sessiond.guard") })
+        #expect(ear.waitUntil(440, below: -60, window: 0.1))
+        card.plug()
+        #expect(try eventually { try client.heard().contains("Music ended resume") })
+        #expect(try eventually { try output() == card.headphones })
     }
 
     @Test func daemonKilledWhileTheJacksSoundIsHeld_theNextOneLetsItGo() throws {
