@@ -51,6 +51,7 @@ bench: ## what it costs, beside peers on the same machine; IDLE=60 watches the i
 	@Scripts/setup test
 	@Benchmarks/player
 	@Benchmarks/recorder
+	@Benchmarks/unplug
 
 check: ## everything that must hold before a change is in
 	@Scripts/setup
