@@ -91,7 +91,8 @@ extension Arbiter {
         if !sessions[x].waitingFor.isEmpty { sessions[x].standing.changes.insert(.waitingFor) }
         sessions[x].interruption = nil
         sessions[x].ended = nil
-        sessions[x].waitingFor = []
+        // Who waited once may wait again: its next interruption allocates nothing for that.
+        sessions[x].waitingFor.removeAll(keepingCapacity: true)
         sessions[x].mayResume = false
         sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
