@@ -51,6 +51,8 @@ public struct Enforcement: Sendable {
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
     private var ignoring: Set<AudioStream.ID> = []
+    /// Microseconds after falling silent in which nobody's hand is seen in what the streams do.
+    private static let echo: UInt64 = 500_000
     /// Streams that were there, and that were not paused, when last looked at.
     private var known: Set<AudioStream.ID> = []
     private var playing: Set<AudioStream.ID> = []
@@ -158,7 +160,9 @@ public struct Enforcement: Sendable {
             if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
             return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
         case .interrupted:
-            // Against a call nothing but its end helps; against an app a person may start it again (R9).
+            // Against a call nothing but its end helps; against an app a person may start it again (R9). Not at once:
+            // PipeWire shows a stream as paused while it is taken from a device that went, and as playing again.
+            guard now >= session.since + Enforcement.echo else { return nil }
             return isSounding && isFresh && session.waitsForAppsOnly ? .activate(session.id) : nil
         }
     }

@@ -77,7 +77,7 @@ import Testing
         #expect(again.waitUntil(440, above: -20))
     }
 
-    @Test(arguments: [ServerKind.pulseAudio])
+    @Test(arguments: ServerKind.allCases)
     func unplugged_aPlayerThatNeverHeardOfUs_isPaused_andPlaysOnByHand(_ kind: ServerKind) throws {
         let stage = try Stage(kind)
         let media = try PrivateFolder()
