@@ -26,7 +26,7 @@ struct Footprint {
 }
 
 /// How much is tried: short by default, as long as faults.md says where the environment asks for it.
-func amount(_ short: Int, long: Int) -> Int {
+func amount<T>(_ short: T, long: T) -> T {
     ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] == nil ? short : long
 }
 
