@@ -4,10 +4,10 @@
 //   heard MONITOR call BUS-NAME URI          from telling a running player to load and play, which is stopped then
 //   heard MONITOR effect BUS-NAME FILE       from telling running sound effects to play what they have loaded
 //   heard MONITOR cost PROGRAM ARGUMENT...   to its end: CPU seconds and peak memory in kB instead
+#include "listening.h"
 #include "peers.h"
 
 #include <dbus/dbus.h>
-#include <pulse/pulseaudio.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,6 @@
 
 enum { rate = 48000, threshold = 300 };
 
-static pa_mainloop *loop;
-static pa_context *context;
 static double begin, heard;
 // Silence first: what another one left in the sink is not what is waited for.
 static int armed;
@@ -39,24 +37,13 @@ static void take(pa_stream *stream, size_t length, void *user) {
 }
 
 static void until(double end) {
-    while (heard == 0 && now() < end) {
-        pa_mainloop_prepare(loop, 1000);
-        pa_mainloop_poll(loop);
-        pa_mainloop_dispatch(loop);
-    }
+    while (heard == 0 && now() < end) turn();
 }
 
 static void listen_to(const char *monitor) {
-    loop = pa_mainloop_new();
-    context = pa_context_new(pa_mainloop_get_api(loop), "bench");
-    pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL);
-    while (pa_context_get_state(context) != PA_CONTEXT_READY) pa_mainloop_iterate(loop, 1, NULL);
+    connect_to_server();
     pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 1};
-    pa_stream *stream = pa_stream_new(context, "bench", &spec, NULL);
-    pa_buffer_attr buffer = {.maxlength = (uint32_t)-1, .fragsize = 192};
-    pa_stream_set_read_callback(stream, take, NULL);
-    pa_stream_connect_record(stream, monitor, &buffer, PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE);
-    while (pa_stream_get_state(stream) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+    record(monitor, &spec, 192, take);
     until(now() + 300e3);
     armed = 1;
 }

@@ -9,10 +9,10 @@
 // are missing after it (-1 where it is no WAV), and CPU seconds (0 for a running one).
 //
 //   kept -                                      how many are missing in the WAV on the standard input
+#include "listening.h"
 #include "peers.h"
 
 #include <dbus/dbus.h>
-#include <pulse/pulseaudio.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -21,19 +21,10 @@
 
 enum { rate = 44100, memory = 1 << 16 };
 
-static pa_mainloop *loop;
-static pa_context *context;
 static const pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 2};
 // When each number was last heard; the numbers come round after one and a half seconds.
 static double times[memory];
 static double begin;
-
-static void connect_to_server(void) {
-    loop = pa_mainloop_new();
-    context = pa_context_new(pa_mainloop_get_api(loop), "bench");
-    pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL);
-    while (pa_context_get_state(context) != PA_CONTEXT_READY) pa_mainloop_iterate(loop, 1, NULL);
-}
 
 static void give(pa_stream *stream, size_t room, void *user) {
     (void)user;
@@ -72,11 +63,7 @@ static void take(pa_stream *stream, size_t length, void *user) {
 }
 
 static void until(double end) {
-    while (now() < end) {
-        pa_mainloop_prepare(loop, 1000);
-        pa_mainloop_poll(loop);
-        pa_mainloop_dispatch(loop);
-    }
+    while (now() < end) turn();
 }
 
 static DBusMessage *ask(DBusConnection *bus, DBusMessage *message) {
@@ -151,11 +138,7 @@ int main(int count, char **words) {
     const char *file = words[2];
     double seconds = atof(words[3]);
     connect_to_server();
-    pa_stream *stream = pa_stream_new(context, "bench", &spec, NULL);
-    pa_buffer_attr buffer = {.maxlength = (uint32_t)-1, .fragsize = 400};
-    pa_stream_set_read_callback(stream, take, NULL);
-    pa_stream_connect_record(stream, words[1], &buffer, PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE);
-    while (pa_stream_get_state(stream) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+    record(words[1], &spec, 400, take);
     until(now() + 300e3);
     memset(times, 0, sizeof times);
     struct rusage usage = {0};

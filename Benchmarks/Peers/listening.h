@@ -1,0 +1,31 @@
+// What the measuring programs share that hear a source of the sound server.
+#pragma once
+
+#include <pulse/pulseaudio.h>
+
+static pa_mainloop *loop;
+static pa_context *context;
+
+static inline void connect_to_server(void) {
+    loop = pa_mainloop_new();
+    context = pa_context_new(pa_mainloop_get_api(loop), "bench");
+    pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL);
+    while (pa_context_get_state(context) != PA_CONTEXT_READY) pa_mainloop_iterate(loop, 1, NULL);
+}
+
+/// Has what the source gives taken by that function, in fragments of so many bytes.
+static inline void record(
+    const char *source, const pa_sample_spec *spec, uint32_t fragment, pa_stream_request_cb_t take) {
+    pa_stream *stream = pa_stream_new(context, "bench", spec, NULL);
+    pa_buffer_attr buffer = {.maxlength = (uint32_t)-1, .fragsize = fragment};
+    pa_stream_set_read_callback(stream, take, NULL);
+    pa_stream_connect_record(stream, source, &buffer, PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE);
+    while (pa_stream_get_state(stream) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+}
+
+/// Handles what the server says; waits for it no longer than a millisecond.
+static inline void turn(void) {
+    pa_mainloop_prepare(loop, 1000);
+    pa_mainloop_poll(loop);
+    pa_mainloop_dispatch(loop);
+}
