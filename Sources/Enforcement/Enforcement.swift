@@ -188,11 +188,11 @@ public struct Enforcement: Sendable {
             var control =
                 controls[stream.id]
                 ?? StreamControl(
-                    stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName)
+                    stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName,
+                    isNew: !known.contains(stream.id))
             control.observe(stream)
             outcome.commands += control.advance(
-                to: target, stream, at: now, pace, canHold: facts.canHold,
-                startsLowered: isUntouched && !known.contains(stream.id), &outcome.deadline)
+                to: target, stream, at: now, pace, canHold: facts.canHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }
@@ -268,10 +268,13 @@ public struct Enforcement: Sendable {
         controls[command.stream]?.answered(command, succeeded: succeeded, at: now)
     }
 
-    /// A stream that an earlier daemon, or connection, was not done with.
-    public mutating func takeOver(_ stream: AudioStream, _ base: StreamBase) {
-        controls[stream.id] = StreamControl(stream, found: base)
+    /// A stream that an earlier daemon, or connection, was not done with. `isNew`: one that started as it left another.
+    public mutating func takeOver(_ stream: AudioStream, _ base: StreamBase, isNew: Bool) {
+        controls[stream.id] = StreamControl(stream, found: base, isNew: isNew)
     }
+
+    /// Whether it is the first time that this stream is looked at.
+    public func isNew(_ id: AudioStream.ID) -> Bool { !known.contains(id) && controls[id] == nil }
 
     /// The server is away: what was told to it is no longer known.
     public mutating func forgetStreams() {

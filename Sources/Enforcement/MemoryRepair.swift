@@ -19,6 +19,30 @@ public struct MemoryRepair: Sendable, Hashable {
         self.bases = bases
     }
 
+    /// How the person left a stream that was just found and is remembered under this name, where it started as we left the
+    /// last one: the server remembered that, and nobody was in time to put it right. Nil: it started as it should.
+    /// `defaultDevice` is where new streams go.
+    public func base(of stream: AudioStream, defaultDevice: String?) -> StreamBase? {
+        var base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: nil)
+        if stream.volume != original?.volume,
+            !bases.contains(where: { Level.isSame($0.volume, stream.volume) }),
+            let lowered = bases.last(where: { Level.of(stream.volume, below: $0.volume) != nil })
+        {
+            base.volume =
+                original.flatMap { $0.volume.count == stream.volume.count ? $0.volume : nil } ?? lowered.volume
+        }
+        if stream.isMuted, !bases.isEmpty, original?.isMuted != true, !bases.contains(where: \.isMuted) {
+            base.isMuted = false
+        }
+        if base.volume == stream.volume, base.isMuted == stream.isMuted { return nil }
+        if stream.isHeld {
+            base.deviceName = original?.deviceName
+        } else if stream.deviceName != defaultDevice {
+            base.deviceName = stream.deviceName
+        }
+        return base
+    }
+
     /// What has to be done about what is remembered now; nil: nothing is.
     public func verdict(on current: StreamMemory?) -> Verdict {
         guard let current else { return original.map { .write($0) } ?? .right }

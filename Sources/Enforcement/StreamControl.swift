@@ -36,6 +36,8 @@ struct StreamControl {
     private var isVolumeTheirs = false
     private var isMuteTheirs = false
     private var canBeHeld = true
+    /// It starts where it should be: there is nothing yet to be lowered from in steps.
+    private var isNew: Bool
     /// When the server said that it moves the stream to where it is held, which it may still not do, or show in turns;
     /// nil: that is long ago.
     private var holdPromised: UInt64?
@@ -51,15 +53,17 @@ struct StreamControl {
     /// How long a stream may be on its way to where it is held, in microseconds: 40 ms were seen on PipeWire.
     private static let holdPatience: UInt64 = 250_000
 
-    /// A stream nobody has touched. `device` nil: it plays where new streams do.
-    init(_ stream: AudioStream, device: String?) {
+    /// A stream nobody has touched. `device` nil: it plays where new streams do. `isNew`: nobody has heard it yet.
+    init(_ stream: AudioStream, device: String?, isNew: Bool) {
         base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: device)
         isHeld = stream.isHeld
+        self.isNew = isNew
     }
 
-    /// A stream that was under way when its last keeper ended.
-    init(_ stream: AudioStream, found base: StreamBase) {
+    /// A stream that was under way when its last keeper ended; or a new one that starts as the last was left.
+    init(_ stream: AudioStream, found base: StreamBase, isNew: Bool) {
         self.base = base
+        self.isNew = isNew
         isHeld = stream.isHeld
         isMuted = stream.isMuted && !base.isMuted
         if let level = Level.of(stream.volume, below: base.volume) {
@@ -126,9 +130,10 @@ struct StreamControl {
     /// The commands due now, in order; `deadline` is made earlier where there will be more. What is held stays so while
     /// there is nowhere to let it go to (not `canHold`).
     mutating func advance(
-        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, startsLowered: Bool,
+        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool,
         _ deadline: inout UInt64?
     ) -> [StreamCommand] {
+        defer { isNew = false }
         var commands: [StreamCommand] = []
         if let holdPromised, isHeld {
             let due = holdPromised + StreamControl.holdPatience
@@ -148,7 +153,7 @@ struct StreamControl {
                 escapes = 0
             }
             let goal = isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
-            if isHeld || isMuted || startsLowered { setLevel(goal, stream, &commands) }
+            if isHeld || isMuted || isNew { setLevel(goal, stream, &commands) }
             if canHold { letGo(stream, &commands) }
             unmute(stream, &commands)
             ramp(to: goal, stream, at: now, pace, &deadline, &commands)

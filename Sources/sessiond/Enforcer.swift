@@ -93,7 +93,10 @@ final class Enforcer {
         gather(snapshot)
         if snapshot.isConnected, !hasTakenOver {
             hasTakenOver = true
-            for (stream, base) in ledger.takeOver(snapshot) { enforcement.takeOver(stream, base) }
+            for (stream, base) in ledger.takeOver(snapshot) { enforcement.takeOver(stream, base, isNew: false) }
+        }
+        for stream in snapshot.streams where enforcement.isNew(stream.id) {
+            if let base = ledger.base(of: stream) { enforcement.takeOver(stream, base, isNew: true) }
         }
         // Each step leads to facts that ask for fewer; the bound is against a mistake of ours.
         for _ in 0..<1_000 where snapshot.isConnected {

@@ -35,6 +35,15 @@ final class StreamLedger {
         return found
     }
 
+    /// How the person left a stream that was just found, where it started as we left another; nil: it did not.
+    func base(of stream: AudioStream) -> StreamBase? {
+        guard let name = stream.memoryName, let kept = contents.memories.first(where: { $0.name == name }) else {
+            return nil
+        }
+        return MemoryRepair(original: kept.original, bases: kept.bases)
+            .base(of: stream, defaultDevice: backend.snapshot.defaultDevice)
+    }
+
     /// Writes down how these streams were, then calls `completion` with whether they may be changed: at once where
     /// that is written already.
     func keep(
@@ -89,16 +98,18 @@ final class StreamLedger {
     }
 
     private func repair(_ memory: [StreamMemory]?) {
+        // The server is away, or has ceased to say: what is to be put right there stays written down.
+        guard let memory else { return repaired() }
         var writes: [StreamMemory] = []
         var forgotten: [String] = []
         for kept in contents.memories {
-            let current = memory?.first { $0.name == kept.name }
+            let current = memory.first { $0.name == kept.name }
             let isNeeded = contents.entries.contains { $0.memoryName == kept.name }
             let verdict = MemoryRepair(original: kept.original, bases: kept.bases).verdict(on: current)
             switch verdict {
             case .right: if !isNeeded { contents.memories.removeAll { $0.name == kept.name } }
-            case .write(let entry): if memory != nil { writes.append(entry) }
-            case .forget: if memory != nil { forgotten.append(kept.name) }
+            case .write(let entry): writes.append(entry)
+            case .forget: forgotten.append(kept.name)
             }
         }
         guard !writes.isEmpty || !forgotten.isEmpty else { return repaired() }

@@ -12,21 +12,38 @@ import Testing
     /// What lasts over all the crashes: a sound server, and a program that plays on it at a volume of its person's.
     final class House {
         let pulse: PrivatePulse
-        let music: Child
+        private var program: Child
+        private var music: Tone
         static let volume = 40_000
 
         init() throws {
             pulse = try PrivatePulse(modules: ForeignProgramTests.modules)
-            // Nobody listens, so silence will do; it plays without end.
-            music = try Child(
-                "pacat",
-                [
-                    "--playback", "--raw", "--latency-msec=200", "--client-name=Music", "--stream-name=Music",
-                    "/dev/zero",
-                ],
-                environment: pulse.environment)
-            guard try eventually({ try !inputs().isEmpty }) else { throw SupportError("no music: \(music.errors)") }
-            try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(House.volume)"])
+            program = try House.program()
+            music = try House.music(of: program, on: pulse)
+            try turn(to: House.volume)
+        }
+
+        private static func program() throws -> Child { try Child("sleep", ["infinity"]) }
+
+        /// It plays without end, or until its server does.
+        private static func music(of program: Child, on pulse: PrivatePulse) throws -> Tone {
+            try Tone(pulse, hertz: 440, name: "Music", processID: program.processID, latency: 0.2)
+        }
+
+        func turn(to volume: Int) throws {
+            try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(volume)"])
+        }
+
+        /// The server is killed, and is back; so is the program, or somebody starts it again.
+        func loseServer(isSameProgram: Bool, meanwhile: () throws -> Void = {}) throws {
+            pulse.kill()
+            if !isSameProgram {
+                program.kill()
+                program = try House.program()
+            }
+            try meanwhile()
+            try pulse.restart()
+            music = try House.music(of: program, on: pulse)
         }
 
         func inputs() throws -> [[String: Any]] {
@@ -39,7 +56,7 @@ import Testing
 
         /// How the music is now: volume, mute, sink.
         func look() throws -> (volume: Int, isMuted: Bool, sink: String) {
-            guard let input = try inputs().first else { throw SupportError("the music has gone: \(music.errors)") }
+            guard let input = try inputs().first else { throw SupportError("the music has gone") }
             let volume = input["volume"] as? [String: [String: Any]] ?? [:]
             let index = "\(input["sink"] ?? "")"
             let line = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").first {
@@ -56,10 +73,15 @@ import Testing
             return volume == House.volume && !isMuted && sink == "speaker"
         }
 
-        /// By the twelve decibels of the settings; the cube of a decibel's factor is a volume's.
+        /// The cube of a decibel's factor is a volume's.
+        static func volume(lowered decibels: Double) -> Int {
+            Int((Double(volume) * pow(10, -decibels / 60)).rounded())
+        }
+
+        /// By the twelve decibels of the settings.
         func isLowered() throws -> Bool {
             let (volume, isMuted, sink) = try look()
-            return abs(Double(volume) - Double(House.volume) * pow(10, -12.0 / 60)) < 3 && !isMuted && sink == "speaker"
+            return abs(volume - House.volume(lowered: 12)) < 3 && !isMuted && sink == "speaker"
         }
 
         func isHeld() throws -> Bool {
@@ -124,7 +146,9 @@ import Testing
             if line.hasPrefix("create") { session = String(answer.dropFirst(3)) }
         }
 
-        func begin() throws {
+        func begin() throws { try begin(until: isDone) }
+
+        func begin(until isBegun: () throws -> Bool) throws {
             // The music counts as a session before anybody takes the sound from it.
             _ = try holds {
                 try stage.sessions().values.contains {
@@ -136,13 +160,16 @@ import Testing
             case .held: try ask("create Phone play-and-record - call")
             }
             try ask("activate \(session)")
-            #expect(try holds(isDone), "\(house.description)")
+            #expect(try holds(isBegun), "\(house.description)")
         }
 
         func end() throws {
-            try ask("deactivate \(session)")
+            try leave()
             try expectUntouched()
         }
+
+        /// The one who lowers, or calls, has done.
+        func leave() throws { try ask("deactivate \(session)") }
 
         /// Ends the daemon by SIGTERM; whatever becomes of it on its way out, the next one goes on.
         func terminate() throws {
@@ -168,7 +195,9 @@ import Testing
             try expectUntouched()
         }
 
-        private func isDone() throws -> Bool { try deed == .lowered ? house.isLowered() : house.isHeld() }
+        func expectDone() throws { #expect(try holds(isDone), "\(house.description)") }
+
+        func isDone() throws -> Bool { try deed == .lowered ? house.isLowered() : house.isHeld() }
 
         func expectUntouched() throws {
             #expect(try holds { try house.isUntouched() }, "\(house.description)")

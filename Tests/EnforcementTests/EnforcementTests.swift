@@ -229,7 +229,7 @@ import Testing
         stage.streams[0].volume = Level.volume([65_536], lowered: 7)
         stage.streams[0].isHeld = true
         stage.enforcement.takeOver(
-            stage.streams[0], StreamBase(volume: [65_536], isMuted: false, deviceName: nil))
+            stage.streams[0], StreamBase(volume: [65_536], isMuted: false, deviceName: nil), isNew: false)
         _ = stage.run()
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }

@@ -27,4 +27,37 @@ import Testing
         #expect(repair.verdict(on: entry(50_300)) == .right)
         #expect(repair.verdict(on: entry(50_300, device: "sessiond.hold")) == .write(entry(50_300)))
     }
+
+    private func stream(_ volume: UInt32, isMuted: Bool = false, isHeld: Bool = false) -> AudioStream {
+        AudioStream(
+            id: AudioStream.ID(.playback, 1), isMuted: isMuted, deviceName: "phones", volume: [volume], isHeld: isHeld)
+    }
+
+    @Test func streamThatStartsLowered_isAsItWasRemembered() {
+        let lowered = Level.volume([65_536], lowered: 12)[0]
+        let untouched = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
+        for original in [nil, entry(65_536)] {
+            let repair = MemoryRepair(original: original, bases: [base])
+            #expect(repair.base(of: stream(lowered), defaultDevice: "phones") == untouched)
+            #expect(repair.base(of: stream(65_536), defaultDevice: "phones") == nil)
+            #expect(repair.base(of: stream(50_300), defaultDevice: "phones") == nil)
+            #expect(repair.base(of: stream(lowered), defaultDevice: "speaker")?.deviceName == "phones")
+        }
+        // What the person set last but one is no step of ours, whatever the numbers.
+        let other = StreamBase(volume: [lowered], isMuted: false, deviceName: nil)
+        #expect(MemoryRepair(original: nil, bases: [other, base]).base(of: stream(lowered), defaultDevice: nil) == nil)
+        #expect(
+            MemoryRepair(original: entry(lowered), bases: [base]).base(of: stream(lowered), defaultDevice: nil) == nil)
+    }
+
+    @Test func streamThatStartsMuted_isMutedByUsOnlyWhereNobodyWas() {
+        let muted = StreamBase(volume: [65_536], isMuted: true, deviceName: nil)
+        let started = stream(65_536, isMuted: true, isHeld: true)
+        #expect(MemoryRepair(original: entry(65_536), bases: [base]).base(of: started, defaultDevice: nil) == base)
+        #expect(
+            MemoryRepair(original: entry(65_536), bases: [base, muted]).base(of: started, defaultDevice: nil) == nil)
+        var original = entry(65_536)
+        original.isMuted = true
+        #expect(MemoryRepair(original: original, bases: [base]).base(of: started, defaultDevice: nil) == nil)
+    }
 }
