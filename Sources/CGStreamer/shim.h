@@ -1,5 +1,6 @@
 // What Swift cannot import from GStreamer: variadics, function-like macros, and code for GStreamer's own threads.
 #pragma once
+#include <gst/audio/gstaudiobasesink.h>
 #include <gst/base/gstbasetransform.h>
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
@@ -89,12 +90,11 @@ static GstPadProbeReturn shim_source_ended(GstPad *pad, GstPadProbeInfo *info, g
     (void)pad;
     shim_succession *succession = (shim_succession *)data;
     if (((GstEvent *)info->data)->type != GST_EVENT_EOS) return GST_PAD_PROBE_OK;
-    gint held = __atomic_load_n(&succession->armed, __ATOMIC_ACQUIRE);
+    if (!__atomic_load_n(&succession->armed, __ATOMIC_ACQUIRE)) return GST_PAD_PROBE_OK;
     gst_element_post_message(
         succession->pipeline,
-        gst_message_new_application(
-            (GstObject *)succession->pipeline, gst_structure_new_empty(held ? "source-ended" : "source-drains")));
-    return held ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+        gst_message_new_application((GstObject *)succession->pipeline, gst_structure_new_empty("source-ended")));
+    return GST_PAD_PROBE_DROP;
 }
 static inline void shim_watch_end(GstPad *pad, shim_succession *succession) {
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, shim_source_ended, succession, NULL);
@@ -341,3 +341,54 @@ static inline void shim_disk_sync(shim_disk *disk, GstElement *element) {
 
 // A file in memory alone; -1 where there are no descriptors left. memfd_create is there for GNU sources alone.
 static inline int shim_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1u /* CLOEXEC */); }
+
+// pulsesink's clock asks libpulse how much of its stream was heard (pa_stream_get_time). When a stream that ran empty is
+// corked and uncorked within a millisecond, as in beginning again at the end, libpulse 16 may answer once with a time in
+// the far future, and with that one for ever, because its times never go back. The sink then believes that all it holds
+// was heard, and no clock moves again. Here a time that ran ahead of the real one is not believed: what is told is
+// counted instead, while the ring buffer runs.
+typedef struct {
+    GMutex lock;
+    GstAudioClockGetTimeFunc ask;
+    GstAudioBaseSink *sink;
+    GstClockTime told;
+    gint64 asked;
+    gboolean runs;
+} shim_doubt;
+
+// How much faster than time a stream may be heard, in nanoseconds: more than a server corrects itself by at once.
+static const GstClockTime shim_doubt_slack = 250 * GST_MSECOND;
+
+static GstClockTime shim_doubted_time(GstClock *clock, gpointer data) {
+    shim_doubt *doubt = (shim_doubt *)g_object_get_data((GObject *)clock, "shim-doubt");
+    GstClockTime time = doubt->ask(clock, data);
+    if (!GST_CLOCK_TIME_IS_VALID(time)) return time;
+    g_mutex_lock(&doubt->lock);
+    gint64 now = g_get_monotonic_time();
+    GstClockTime passed = (GstClockTime)(now - doubt->asked) * GST_USECOND;
+    GstAudioRingBuffer *ring = doubt->sink->ringbuffer;
+    gboolean runs = ring && g_atomic_int_get(&ring->state) == GST_AUDIO_RING_BUFFER_STATE_STARTED;
+    if (time > doubt->told + passed + shim_doubt_slack) time = doubt->told + (runs && doubt->runs ? passed : 0);
+    doubt->told = time;
+    doubt->asked = now;
+    doubt->runs = runs;
+    g_mutex_unlock(&doubt->lock);
+    return time;
+}
+static void shim_free_doubt(gpointer data) {
+    g_mutex_clear(&((shim_doubt *)data)->lock);
+    g_free(data);
+}
+// Before the sink's first use; does nothing to a sink without a clock of its own.
+static inline void shim_doubt_clock(GstElement *element) {
+    GstAudioBaseSink *sink = (GstAudioBaseSink *)element;
+    GstAudioClock *clock = (GstAudioClock *)sink->provided_clock;
+    if (!clock || !clock->func) return;
+    shim_doubt *doubt = g_new0(shim_doubt, 1);
+    g_mutex_init(&doubt->lock);
+    doubt->ask = clock->func;
+    doubt->sink = sink;
+    doubt->asked = g_get_monotonic_time();
+    g_object_set_data_full((GObject *)clock, "shim-doubt", doubt, shim_free_doubt);
+    clock->func = shim_doubted_time;
+}

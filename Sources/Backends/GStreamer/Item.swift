@@ -42,9 +42,6 @@ final class Item {
     /// What followed, or nothing, flows already, and is not yet heard.
     private var crossing: Crossing?
     private lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
-    /// All was given to the sink.
-    private var isDraining = false
-    private lazy var drained = Timer(on: loop) { [unowned self] in hasEnded() }
     /// It cannot follow without a gap.
     private var isAlone = false
     private lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
@@ -81,9 +78,6 @@ final class Item {
     /// What a loaded two-core machine needs to lose nothing (measured: 80 ms drops out, FLAC's blocks alone are 93 ms).
     /// A pause does not wait for it, a lowered gain is heard that much later.
     private static let bufferTime: Int = 200_000
-    /// How long the sink may take to tell that all is heard, in seconds: it holds a fifth of one. Where a state change
-    /// and a seek meet on a busy machine, GStreamer may keep the end to itself.
-    private static let drainTime = 3.0
     private static let latencyTime: Int = 10_000
 
     init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
@@ -102,6 +96,7 @@ final class Item {
         shim_set_int64(sink, "buffer-time", Item.bufferTime)
         shim_set_int64(sink, "latency-time", Item.latencyTime)
         shim_set_string(sink, "device", device)
+        shim_doubt_clock(sink)
         let title = source.name.split(separator: "/").last.map(String.init) ?? source.name
         identity.apply(to: sink, mediaName: title, role: "music")
         pipeline.onMessage = { [weak self] in self?.take($0) }
@@ -122,7 +117,6 @@ final class Item {
         patience.disarm()
         crossed.disarm()
         ahead.disarm()
-        drained.disarm()
     }
 
     // MARK: What is asked of it
@@ -246,15 +240,12 @@ final class Item {
         let mayStart = isReady || (!needsSeek && next == nil)
         pipeline.setState(wantsPlaying && !isBuffering && mayStart ? GST_STATE_PLAYING : GST_STATE_PAUSED)
         if crossing != nil { lookAtCrossing() }
-        lookAtDraining()
         lookAhead()
         lookAtNetwork()
     }
 
     private func start(_ target: Target) {
         seeking = target
-        isDraining = false
-        drained.disarm()
         isSegmented = needsSegments
         seekRate = rate
         let flags = GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue | segmentFlag
@@ -293,11 +284,7 @@ final class Item {
             gst_message_parse_buffering(message, &percent)
             isBuffering(Int(percent))
         case GST_MESSAGE_APPLICATION:
-            switch Succession.end(in: message) {
-            case .held: sourceHasEnded()
-            case .passed: sourceDrains()
-            case nil: splice.take(message)
-            }
+            if Succession.isEnd(message) { sourceHasEnded() } else { splice.take(message) }
         case GST_MESSAGE_ELEMENT:
             if let structure = gst_message_get_structure(message),
                 gst_structure_has_name(structure, "missing-plugin") != 0,
@@ -332,22 +319,9 @@ final class Item {
     private func hasEnded() {
         // An end from before the seek under way is not the end.
         guard isReady, seeking == nil, next == nil else { return }
-        isDraining = false
-        drained.disarm()
         finishCrossing()
         if needsSegments { return again(flags: GST_SEEK_FLAG_FLUSH.rawValue) }
         onEvent?(.ended)
-    }
-
-    private func sourceDrains() {
-        guard seeking == nil, next == nil else { return }
-        isDraining = true
-        lookAtDraining()
-    }
-
-    private func lookAtDraining() {
-        guard isDraining else { return }
-        if wantsPlaying { drained.arm(after: Item.drainTime) } else { drained.disarm() }
     }
 
     private func segmentIsDone() {

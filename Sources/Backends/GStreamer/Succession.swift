@@ -67,18 +67,10 @@ final class Succession {
         return true
     }
 
-    enum End {
-        /// Held back: another one is to follow.
-        case held
-        /// On its way through the sink, which tells when it is heard.
-        case passed
-    }
-
-    /// The end of what flows, where the message tells of it.
-    static func end(in message: UnsafeMutablePointer<GstMessage>) -> End? {
-        guard let structure = gst_message_get_structure(message) else { return nil }
-        if gst_structure_has_name(structure, "source-ended") != 0 { return .held }
-        return gst_structure_has_name(structure, "source-drains") != 0 ? .passed : nil
+    /// Whether it tells that what flows has ended, and that the end is held back because another one is to follow.
+    static func isEnd(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
+        guard let structure = gst_message_get_structure(message) else { return false }
+        return gst_structure_has_name(structure, "source-ended") != 0
     }
 
     /// Puts the waiting chain in the place of `present`, to sound from that running time on.
