@@ -34,11 +34,7 @@ final class Item {
     private var knownDuration: Int?
 
     private var wantsPlaying = false
-    /// The network has not enough yet: paused until it has.
-    private var isBuffering = false
-    private var buffered = 0
-    private var isWatched = false
-    private lazy var patience = Timer(on: loop) { [unowned self] in networkTakesTooLong() }
+    private lazy var buffering = Buffering(on: loop) { [unowned self] in networkTakesTooLong() }
     /// What followed, or nothing, flows already, and is not yet heard.
     private var crossing: Crossing?
     private lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
@@ -72,8 +68,6 @@ final class Item {
 
     /// How long before its end what follows is made ready, in seconds: more than a disk needs to wake up.
     private static let lead = 6.0
-    /// A stream that brings nothing for so long has failed, in seconds.
-    private static let patienceTime = 15.0
 
     /// What a loaded two-core machine needs to lose nothing (measured: 80 ms drops out, FLAC's blocks alone are 93 ms).
     /// A pause does not wait for it, a lowered gain is heard that much later.
@@ -114,7 +108,7 @@ final class Item {
     func retire() {
         onEvent = nil
         pipeline.onMessage = nil
-        patience.disarm()
+        buffering.stop()
         crossed.disarm()
         ahead.disarm()
     }
@@ -217,7 +211,7 @@ final class Item {
         return knownDuration.map(Runtime.seconds) ?? source.estimatedDuration
     }
 
-    var isStalled: Bool { isReady && isBuffering && wantsPlaying }
+    var isStalled: Bool { isReady && buffering.isShort && wantsPlaying }
 
     /// The item's seconds that need no waiting: all of a file's, of a stream what came, by its share of the bytes.
     var loadedRanges: [ClosedRange<Double>] {
@@ -238,10 +232,10 @@ final class Item {
     private func applyState() {
         // Before its first seek nothing of a faster or looping item may sound.
         let mayStart = isReady || (!needsSeek && next == nil)
-        pipeline.setState(wantsPlaying && !isBuffering && mayStart ? GST_STATE_PLAYING : GST_STATE_PAUSED)
+        pipeline.setState(wantsPlaying && !buffering.isShort && mayStart ? GST_STATE_PLAYING : GST_STATE_PAUSED)
         if crossing != nil { lookAtCrossing() }
         lookAhead()
-        lookAtNetwork()
+        buffering.watch(isStalled)
     }
 
     private func start(_ target: Target) {
@@ -282,7 +276,7 @@ final class Item {
         case GST_MESSAGE_BUFFERING:
             var percent: gint = 0
             gst_message_parse_buffering(message, &percent)
-            isBuffering(Int(percent))
+            buffered(Int(percent))
         case GST_MESSAGE_APPLICATION:
             if Succession.isEnd(message) { sourceHasEnded() } else { splice.take(message) }
         case GST_MESSAGE_ELEMENT:
@@ -415,25 +409,16 @@ extension Item {
 
 // The network.
 extension Item {
-    private func isBuffering(_ percent: Int) {
+    private func buffered(_ percent: Int) {
         let was = isStalled
-        isBuffering = percent < 100
-        // Whatever comes, however slowly, is no stall.
-        if percent != buffered { isWatched = false }
-        buffered = percent
+        buffering.take(percent)
         if isReady { applyState() }
         if isStalled != was { onEvent?(.stalled) }
     }
 
-    private func lookAtNetwork() {
-        guard isStalled != isWatched else { return }
-        isWatched = isStalled
-        if isStalled { patience.arm(after: Item.patienceTime) } else { patience.disarm() }
-    }
-
     private func networkTakesTooLong() {
         guard isStalled else { return }
-        let seconds = Int(Item.patienceTime)
+        let seconds = Int(Buffering.patience)
         onEvent?(
             .failed(
                 Failure("'\(source.name)': nothing more came for \(seconds) s", isAboutFormat: false)))
