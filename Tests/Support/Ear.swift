@@ -37,9 +37,29 @@ public final class Ear {
                 }, context)
             return pa_stream_connect_record(made, sink + ".monitor", &buffer, pa_stream_flags(rawValue: flags))
         }
-        guard status == 0, eventually(timeout: 10, { connection.locked { !recording.samples.isEmpty } }) else {
-            throw SupportError("cannot hear \(sink)")
+        let hears = { connection.locked { !self.recording.samples.isEmpty } }
+        if status == 0, !eventually(timeout: 0.05, hears), try isIdle(sink) {
+            try connection.wait { pa_context_suspend_sink_by_name(connection.context, sink, 1, nil, nil) }
+            try connection.wait { pa_context_suspend_sink_by_name(connection.context, sink, 0, nil, nil) }
         }
+        guard status == 0, eventually(timeout: 10, hears) else { throw SupportError("cannot hear \(sink)") }
+    }
+
+    /// Whether nothing plays there. PulseAudio's null sink then sleeps for the two seconds it was told to before
+    /// anybody listened, unless it is suspended and wakes up.
+    private func isIdle(_ sink: String) throws -> Bool {
+        var state = PA_SINK_INVALID_STATE
+        try withUnsafeMutablePointer(to: &state) { state in
+            try connection.wait {
+                pa_context_get_sink_info_by_name(
+                    connection.context, sink,
+                    { _, info, _, context in
+                        guard let info, let context else { return }
+                        context.assumingMemoryBound(to: pa_sink_state_t.self).pointee = info.pointee.state
+                    }, state)
+            }
+        }
+        return state == PA_SINK_IDLE
     }
 
     deinit {
