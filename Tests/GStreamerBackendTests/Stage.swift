@@ -55,6 +55,11 @@ final class Stage {
             return level >= (above ?? -.infinity) && level <= (below ?? .infinity)
         }
     }
+
+    /// The same, of a level that stays: for 0.1 s, in which a starved server broke nothing.
+    func hears(_ hertz: Double, at level: Double, within tolerance: Double) -> Bool {
+        hears(hertz, above: level - tolerance, below: level + tolerance, window: 0.1)
+    }
 }
 
 /// Wakes the loop every few milliseconds, for conditions that come true elsewhere.

@@ -75,7 +75,7 @@ extension Ear {
         return MusicHeard(silence: silence, lost: lost)
     }
 
-    private func place(of time: Double, _ blocks: [(end: Int, arrival: Double)]) -> Int? {
+    func place(of time: Double, _ blocks: [(end: Int, arrival: Double)]) -> Int? {
         blocks.first { $0.arrival >= time }.map { max(0, $0.end - Int(($0.arrival - time) * Ear.rate)) }
     }
 
