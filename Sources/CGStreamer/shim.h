@@ -151,6 +151,42 @@ static inline void shim_limit_view(GstPad *pad, guint64 skip, guint limit) {
     gst_pad_set_query_function(pad, shim_view_query);
 }
 
+// What a server sends before it is sound: parsers take it into memory, however much it is. No more than a limit between
+// one sound and the next. Runs on GStreamer's threads.
+typedef struct {
+    gint64 bytes;
+    gint64 limit;
+} shim_appetite;
+
+static GstPadProbeReturn shim_appetite_feed(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    shim_appetite *appetite = (shim_appetite *)data;
+    gsize size = info->type & GST_PAD_PROBE_TYPE_BUFFER_LIST
+        ? gst_buffer_list_calculate_size((GstBufferList *)info->data)
+        : gst_buffer_get_size((GstBuffer *)info->data);
+    gint64 before = __atomic_fetch_add(&appetite->bytes, (gint64)size, __ATOMIC_RELAXED);
+    if (before + (gint64)size <= appetite->limit) return GST_PAD_PROBE_OK;
+    GstElement *element = gst_pad_get_parent_element(pad);
+    if (element && before <= appetite->limit)
+        GST_ELEMENT_ERROR(
+            element, RESOURCE, READ, ("more than %d MB come before any sound", (int)(appetite->limit >> 20)), (NULL));
+    if (element) gst_object_unref(element);
+    return GST_PAD_PROBE_DROP;
+}
+static GstPadProbeReturn shim_appetite_still(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)info;
+    __atomic_store_n(&((shim_appetite *)data)->bytes, 0, __ATOMIC_RELAXED);
+    return GST_PAD_PROBE_OK;
+}
+static inline void shim_limit_appetite(GstPad *source, GstPad *sound, gint64 limit) {
+    shim_appetite *appetite = g_atomic_rc_box_new0(shim_appetite);
+    appetite->limit = limit;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
+    gst_pad_add_probe(source, type, shim_appetite_feed, appetite, g_atomic_rc_box_release);
+    gst_pad_add_probe(
+        sound, GST_PAD_PROBE_TYPE_BUFFER, shim_appetite_still, g_atomic_rc_box_acquire(appetite),
+        g_atomic_rc_box_release);
+}
+
 // Leaves out what an encoder put before and behind the sound: frames up to `skip`, and all after `length` more. To what
 // comes after the pad the sound begins at 0; seeks and lengths are translated. Runs on GStreamer's threads, its changing
 // fields on the streaming thread alone.

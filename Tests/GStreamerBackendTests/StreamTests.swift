@@ -63,6 +63,15 @@ import Testing
         #expect(lists == 0)
     }
 
+    /// Tags that a file's parser would be kept from (faults.md, E1).
+    @Test(arguments: ["tags", "blocks"]) func tagsOf200MB_areRefused_andNeverInMemory(path: String) throws {
+        let before = Media.peakMemory
+        try start(path)
+        #expect(stage.until(15) { !stage.failures.isEmpty })
+        #expect(stage.failures.first?.contains("32 MB come before any sound") == true, "\(stage.failures)")
+        #expect(Media.peakMemory - before < 64 << 20)
+    }
+
     @Test func serversThatRefuse_areToldWithTheirReason() throws {
         for (path, reason) in [("404", "not there"), ("500", "Internal Server Error"), ("loop", "circles")] {
             stage.failures = []

@@ -19,6 +19,7 @@ final class WebServer {
 
     /// Paths: 404, 500; loop (redirects to itself); mute (accepts and says nothing); stall (400 kB of tone.wav
     /// and then nothing); cut (the same, and the connection's end); slow (a byte a second); zeros (for ever);
+    /// tags (200 MB that claim to be a tag before an MP3); blocks (the same in a FLAC);
     /// radio (tone.mp3 for ever, with titles); anything else is a file.
     private static let program = #"""
         import http.server, os, socketserver, sys, threading, time
@@ -52,6 +53,18 @@ final class WebServer {
                     elif name == 'zeros':
                         self.head(200, Content_Type='application/octet-stream')
                         while True: self.wfile.write(bytes(65536))
+                    elif name == 'tags':
+                        self.head(200, Content_Type='audio/mpeg')
+                        self.wfile.write(b'ID3\4\0\0' + bytes((200 << 20) >> shift & 127 for shift in (21, 14, 7, 0)))
+                        for piece in range(3200): self.wfile.write(bytes(65536))
+                    elif name == 'blocks':
+                        self.head(200, Content_Type='audio/flac')
+                        form = bytes([16, 0, 16, 0]) + bytes(6) + (44100 << 44 | 1 << 41 | 15 << 36).to_bytes(8, 'big')
+                        self.wfile.write(b'fLaC\0\0\0\x22' + form + bytes(16))
+                        for block in range(13):
+                            self.wfile.write(b'\2\xff\xff\xfftest')
+                            for piece in range(255): self.wfile.write(bytes(65536))
+                            self.wfile.write(bytes(65531))
                     elif name == 'radio': self.radio()
                     else: self.file(name)
                 except (BrokenPipeError, ConnectionResetError): pass

@@ -37,9 +37,13 @@ final class Chain {
         gst_element_add_pad(bin, pad)
         (self.pad, self.origin) = (pad, origin)
         shim_set_string(origin, "location", source.path ?? Array(source.uri.utf8CString))
-        if source.isLocal, let file = gst_element_get_static_pad(origin, "src") {
-            shim_limit_view(file, UInt(source.skip), Chain.pieceLimit)
-            gst_object_unref(file)
+        if let way = gst_element_get_static_pad(origin, "src") {
+            if source.isLocal {
+                shim_limit_view(way, UInt(source.skip), Chain.pieceLimit)
+            } else {
+                shim_limit_appetite(way, inner, Preamble.limit)
+            }
+            gst_object_unref(way)
         }
         if let sound = source.sound, let entry = gst_element_get_static_pad(end, "sink") {
             shim_trim_pad(entry, guint64(sound.skip), guint64(sound.length), gint(sound.rate))
