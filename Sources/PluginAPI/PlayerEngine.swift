@@ -31,11 +31,16 @@ public struct MediaTags: Sendable, Hashable {
     public var album: String?
     public var albumArtist: String?
     public var genre: String?
+    public var composer: String?
     public var comment: String?
+    /// ISO 8601, as much of it as is known: a year at the least.
+    public var date: String?
     /// Who broadcasts it: an internet radio's name.
     public var organization: String?
     /// From 1.
     public var trackNumber: Int?
+    /// From 1.
+    public var discNumber: Int?
     /// The cover.
     public var artwork: Artwork?
 

@@ -90,7 +90,7 @@ enum MPRISInterfaceXML {
               <arg name="Metadata" type="a{sv}"/>
             </signal>
             <property name="Tracks" type="ao" access="read">
-              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="false"/>
+              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="invalidates"/>
             </property>
             <property name="CanEditTracks" type="b" access="read"/>
           </interface>

@@ -58,12 +58,14 @@ extension PlayerPlugin {
         if let album = tags.album { fields.append(("xesam:album", .string(album))) }
         let lists = [
             ("xesam:artist", tags.artist ?? tags.organization), ("xesam:albumArtist", tags.albumArtist),
-            ("xesam:genre", tags.genre), ("xesam:comment", tags.comment),
+            ("xesam:genre", tags.genre), ("xesam:composer", tags.composer), ("xesam:comment", tags.comment),
         ]
         for (name, text) in lists { if let text { fields.append((name, .strings([text]))) } }
         if let number = tags.trackNumber {
             fields.append(("xesam:trackNumber", .int32(Int32(clamping: number))))
         }
+        if let number = tags.discNumber { fields.append(("xesam:discNumber", .int32(Int32(clamping: number)))) }
+        if let date = tags.date { fields.append(("xesam:contentCreated", .string(date))) }
         return .properties(fields)
     }
 
@@ -112,7 +114,9 @@ extension PlayerPlugin {
 
     private func move(by microseconds: Int64) throws(Failure) {
         guard canSeek else { return }
-        try seek(to: max(0, engine.position + Double(microseconds) / 1e6))
+        let place = engine.position + Double(microseconds) / 1e6
+        // Beyond its end the next one begins, as the specification has it.
+        if place > engine.duration ?? .infinity, canGoNext { next() } else { try seek(to: max(0, place)) }
     }
 
     /// Another item's, or a place outside, is a request that came too late.

@@ -30,6 +30,10 @@ extension PlayerPlugin {
         (trackListTold.revision, trackListTold.ids) = (queue.revision, now)
         guard before != now else { return }
         emit("QueueChanged", [])
+        // That it changed, and not to what: a list may be long.
+        connection.objects.emit(
+            path: PlayerPlugin.path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
         let (old, new) = (Set(before), Set(now))
         let added = now.filter { !old.contains($0) }
         let removed = before.filter { !new.contains($0) }

@@ -66,7 +66,8 @@ import Testing
                 "-map", "0",
                 "-map", "1", "-c:v", "png", "-disposition:v", "attached_pic", "-id3v2_version", "3",
                 "-metadata", "title=A Title", "-metadata", "artist=An Artist", "-metadata", "album=An Album",
-                "-metadata", "genre=Noise", "-metadata", "track=7", tagged,
+                "-metadata", "genre=Noise", "-metadata", "track=7", "-metadata", "composer=A Composer",
+                "-metadata", "disc=2", "-metadata", "date=1999", tagged,
             ])
         #expect(music.call("Load", [.string("file://" + tagged)]) == nil)
         #expect(try music.answer("Prepare") == [.bool(true)])
@@ -76,6 +77,9 @@ import Testing
         #expect(metadata["xesam:album"] == .string("An Album"))
         #expect(metadata["xesam:genre"] == .strings(["Noise"]))
         #expect(metadata["xesam:trackNumber"] == .int32(7))
+        #expect(metadata["xesam:composer"] == .strings(["A Composer"]))
+        #expect(metadata["xesam:discNumber"] == .int32(2))
+        #expect(metadata["xesam:contentCreated"]?.stringValue?.hasPrefix("1999") == true)
         let cover = try #require(metadata["mpris:artUrl"]?.stringValue)
         let bytes = try Data(contentsOf: try #require(URL(string: cover)))
         #expect(bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]))
@@ -116,6 +120,33 @@ import Testing
             told.filter { $0 != "TrackMetadataChanged" } == [
                 "TrackListReplaced", "TrackAdded", "TrackAdded", "TrackRemoved",
             ])
+        // That the list changed is told as often, its value is not.
+        #expect(music.invalidated == ["Tracks", "Tracks", "Tracks", "Tracks"])
+        #expect(music.changes(of: "Tracks") == [])
+    }
+
+    @Test func seekingBeyondTheEnd_goesOnWithTheNextOne() throws {
+        let stage = try PlayerStage()
+        let music = try stage.player()
+        let uris = [try stage.sine(440, seconds: 30), try stage.sine(660, seconds: 30)]
+        #expect(music.call("LoadList", [.strings(uris), .uint32(0)]) == nil)
+        #expect(music.call("Play") == nil)
+        #expect(stage.ear.waitUntil(440, above: -25))
+        // Too far, or another item's: neither is a place.
+        #expect(music.call("SetPosition", [.objectPath("/nothing"), .int64(20_000_000)], mpris: true) == nil)
+        let track = try music.get("CurrentItem")
+        #expect(music.call("SetPosition", [track, .int64(31_000_000)], mpris: true) == nil)
+        #expect(music.position < 20)
+        #expect(music.call("SetPosition", [track, .int64(20_000_000)], mpris: true) == nil)
+        #expect(eventually { music.position > 20 })
+        #expect(music.call("Seek", [.int64(20_000_000)], mpris: true) == nil)
+        #expect(stage.ear.waitUntil(660, above: -25))
+        #expect(try music.get("Uri") == .string(uris[1]))
+        #expect(music.call("Seek", [.int64(-60_000_000)], mpris: true) == nil)
+        #expect(try music.get("Uri") == .string(uris[1]))
+        // Behind the last one comes nothing: it is played to its end.
+        #expect(music.call("Seek", [.int64(60_000_000)], mpris: true) == nil)
+        #expect(eventually { music.signals.contains("Finished true") })
     }
 
     private func ask(_ player: PluginProgram, _ interface: String, _ member: String, _ arguments: [Value]) throws

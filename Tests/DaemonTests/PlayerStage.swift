@@ -111,6 +111,7 @@ final class PluginProgram {
     private var tellings: [Double] = []
     private var listTellings: [String] = []
     private var changes: [String: [Value]] = [:]
+    private var staleNames: [String] = []
 
     /// Waits until it serves.
     init(_ child: Child, _ busName: String, _ path: String, _ interface: String, _ stage: DaemonStage) throws {
@@ -132,6 +133,7 @@ final class PluginProgram {
             ) { [weak self] message in
                 guard let values = try? message.arguments(), let properties = values[1].asProperties else { return }
                 for (name, value) in properties { self?.changes[name, default: []].append(value) }
+                self?.staleNames += values[2].stringsValue ?? []
             },
             connection.subscribe(interface: "org.mpris.MediaPlayer2.TrackList", sender: busName) { [weak self] in
                 self?.listTellings.append($0.member ?? "")
@@ -202,6 +204,12 @@ final class PluginProgram {
     var trackListSignals: [String] {
         stage.loop.iterate(timeout: 0.05) { false }
         return listTellings
+    }
+
+    /// The properties that were told to have changed, and not to what, in order.
+    var invalidated: [String] {
+        stage.loop.iterate(timeout: 0.05) { false }
+        return staleNames
     }
 
     /// The positions told so far.

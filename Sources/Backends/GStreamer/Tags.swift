@@ -18,6 +18,15 @@ extension MediaTags {
         }
         var number: UInt32 = 0
         if gst_tag_list_get_uint(list, "track-number", &number) != 0 { trackNumber = Int(number) }
+        if gst_tag_list_get_uint(list, "album-disc-number", &number) != 0 { discNumber = Int(number) }
+        var time: OpaquePointer?
+        if gst_tag_list_get_date_time(list, "datetime", &time) != 0, let time {
+            defer { gst_date_time_unref(time) }
+            if let text = gst_date_time_to_iso8601_string(time) {
+                date = String(cString: text)
+                g_free(text)
+            }
+        }
         if artwork == nil { artwork = MediaTags.artwork(in: list) }
         return self != before
     }
@@ -47,7 +56,7 @@ extension MediaTags {
     private static var texts: [(String, WritableKeyPath<MediaTags, String?>)] {
         [
             ("title", \.title), ("artist", \.artist), ("album", \.album), ("album-artist", \.albumArtist),
-            ("genre", \.genre), ("comment", \.comment), ("organization", \.organization),
+            ("genre", \.genre), ("composer", \.composer), ("comment", \.comment), ("organization", \.organization),
         ]
     }
 }
