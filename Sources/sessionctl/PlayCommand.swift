@@ -131,7 +131,21 @@ final class Playback: FrontEnd {
                 sayPlainly("interrupted" + (names.isEmpty ? "" : " by " + Wording.list(names)))
             }
         case "paused": if announced != nil { sayPlainly("paused") }
+        case "stopped": lookForServer()
         default: break
+        }
+    }
+
+    /// Stopped and not finished: where that was for want of a sound server, there is nothing to wait for.
+    private func lookForServer() {
+        guard !isInteractive || announced == nil else { return }
+        service.call(
+            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: "org.freedesktop.DBus.Properties"
+        ) { [weak self] answer in
+            guard let self, line.state == "stopped", (try? answer.get().first?.unwrapped.boolValue) == false else {
+                return
+            }
+            end(Complaint.refused("MediaServicesFailed: there is no sound server: start one, then play again"))
         }
     }
 

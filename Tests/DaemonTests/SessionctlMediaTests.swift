@@ -102,6 +102,37 @@ import Testing
     @Test func folderIsMissing_recordingIsRefused() throws {
         let outcome = try stage.run(["record", file("nowhere/take.wav")], timeout: 60)
         #expect(outcome.code == 1)
-        #expect(!outcome.complaint.isEmpty)
+        #expect(outcome.complaint.contains("nowhere' is not there; make it first"))
+    }
+
+    /// The two settings of the articles: Apple Lossless, 44.1 kHz, mono; and the telephone's, 8 kHz, mono, 8 bit.
+    @Test(arguments: [
+        ("take.m4a", ["--format", "alac", "--rate", "44100", "--channels", "1"], "alac,44100,1"),
+        ("take.wav", ["--rate", "8000", "--channels", "1", "--bit-depth", "8"], "pcm_u8,8000,1"),
+    ])
+    func recordedFirst_thenPlayedBack(name: String, settings: [String], kind: String) throws {
+        let ear = try Ear(pulse, sink: "speaker")
+        let source = try Tone(pulse, hertz: 440, sink: "speaker")
+        #expect(try stage.run(["record", "--duration", "1.5"] + settings + [file(name)], timeout: 60).code == 0)
+        let probe = try Child.run(
+            "ffprobe",
+            ["-v", "error", "-show_entries", "stream=codec_name,sample_rate,channels", "-of", "csv=p=0", file(name)])
+        #expect(probe.hasPrefix(kind), "\(probe)")
+        try source.cork()
+        #expect(ear.waitUntil(440, below: -60))
+        let begin = monotonicNow()
+        let outcome = try stage.run(["play", file(name)], timeout: 60)
+        #expect(outcome.code == 0 && outcome.output == ["playing \(name) (0:01)"], "\(outcome)")
+        let trace = ear.trace(440, window: 0.02, since: begin)
+        #expect(trace.filter { $0.level > -18 }.count > 50)
+    }
+
+    @Test func noSoundServer_playingEndsAndSaysSo() throws {
+        let path = try tone("one.wav", seconds: 0.3)
+        pulse.kill()
+        #expect(eventually { (try? stage.daemon.property("ServerConnected")) == .bool(false) })
+        let outcome = try stage.run(["play", path], timeout: 60)
+        #expect(outcome.code == 1)
+        #expect(outcome.complaint.contains("MediaServicesFailed") && outcome.complaint.contains("sound server"))
     }
 }

@@ -225,7 +225,12 @@ final class Take {
     }
 
     private static func refused(_ path: String) -> SessionError {
-        SessionError(
-            .cannotStartRecording, "'\(path)' cannot be written: \(String(cString: strerror(errno)))")
+        let number = errno
+        var reason = String(cString: strerror(number))
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+        if number == ENOENT, access(folder.isEmpty ? "/" : folder, F_OK) != 0 {
+            reason = "the folder '\(folder)' is not there; make it first"
+        }
+        return SessionError(.cannotStartRecording, "'\(path)' cannot be written: \(reason)")
     }
 }
