@@ -74,11 +74,11 @@ import Testing
         let silent = scene.ear.trace(hertz, since: rung).first { $0.level < -80 }
         print(
             "\(given.testDescription): silent \(Int(((silent?.time ?? 0) - rung) * 1_000)) ms after the call, for "
-                + "\(Int(heard.silence * 1_000)) ms, of which \(Int((heard.lost * 1_000).rounded())) ms were lost")
-        // Where it is muted, all of it is; where it is held, what the server had on its way. How much that is on a busy
-        // machine is not for a test to say.
+                + "\(Int(heard.silence * 1_000)) ms, of which \(Int((heard.lost * 1_000).rounded())) ms were lost; other "
+                + "silences \(Int(heard.dropOuts * 1_000)) ms")
+        // Where it is muted, all of it is lost; where it is held, what the server had on its way: a fragment or two.
         #expect(heard.silence > 0.8)
-        #expect(heard.lost < heard.silence / 2)
+        #expect(abs(heard.lost) < 0.05)
     }
 }
 

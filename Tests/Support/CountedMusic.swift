@@ -43,62 +43,90 @@ public enum CountedMusic {
     }
 }
 
-/// What became of a ``CountedMusic`` over a stretch of time.
+/// What became of a ``CountedMusic`` over its longest silence.
 public struct MusicHeard: Sendable {
     /// Seconds in which nothing was heard.
     public let silence: Double
-    /// Seconds of the piece that are missing: neither heard, nor put off. Less than half a period either way.
+    /// Seconds of the piece that are missing there: neither heard, nor put off. Less than half a period either way.
     public let lost: Double
+    /// Seconds of all other silences together: where a program ran dry.
+    public let dropOuts: Double
 }
 
 extension Ear {
-    /// Listens back from `start` to `end` (``monotonicNow()``); nil where the music was not heard, both at the same
-    /// volume, for half a second before and after.
+    /// Listens back from `start` to `end` (``monotonicNow()``); nil where the music was not heard, at the same volume,
+    /// shortly before and after the longest silence between them.
+    ///
+    /// A busy machine lets programs run dry, before it and after it, and gst-play leaves out what was due meanwhile: that
+    /// is not counted as lost.
     public func music(from start: Double, to end: Double) -> MusicHeard? {
         let (samples, blocks) = recorded
-        guard let first = place(of: start, blocks), let last = place(of: end, blocks), first < last,
-            let before = position(samples, at: first, -1), let after = position(samples, at: last, 1)
-        else { return nil }
+        guard let first = place(of: start, blocks), let last = place(of: end, blocks), first < last else { return nil }
         // A little more than a period of the sine, whose two halves are then both seen.
         let window = Int(Ear.rate * 0.0025)
+        var longest = first..<first
+        var current = first..<first
         var silent = 0
-        var place = first
-        while place + window <= last {
+        for place in stride(from: first, to: last - window, by: window) {
             let stretch = samples[place..<place + window]
             // The ramp moves by less than that in one window.
-            if Int(stretch.max() ?? 0) - Int(stretch.min() ?? 0) < 60 { silent += window }
-            place += window
+            guard Int(stretch.max() ?? 0) - Int(stretch.min() ?? 0) < 60 else { continue }
+            silent += window
+            current = (current.upperBound == place ? current.lowerBound : place)..<place + window
+            if current.count > longest.count { longest = current }
         }
-        let silence = Double(silent) / Ear.rate
-        var lost = after - before - (Double(last - first) / Ear.rate - silence)
+        // The most, because it may have run dry here and there.
+        var full = 0.0
+        for start in stride(from: first - Ear.stretch, to: max(0, first - 9 * Ear.stretch), by: -Ear.stretch) {
+            full = max(full, sine(samples[start..<start + Ear.stretch]))
+        }
+        guard let before = position(samples, at: longest.lowerBound, -1, full),
+            let after = position(samples, at: longest.upperBound, 1, full)
+        else { return nil }
+        // Between the two stretches, what of the piece was heard, and how far it went on.
+        var lost = after.seconds - before.seconds - Double(after.place - before.place - longest.count) / Ear.rate
         lost -= CountedMusic.period * (lost / CountedMusic.period).rounded()
-        return MusicHeard(silence: silence, lost: lost)
+        return MusicHeard(
+            silence: Double(longest.count) / Ear.rate, lost: lost,
+            dropOuts: Double(silent - longest.count) / Ear.rate)
     }
 
     func place(of time: Double, _ blocks: [(end: Int, arrival: Double)]) -> Int? {
         blocks.first { $0.arrival >= time }.map { max(0, $0.end - Int(($0.arrival - time) * Ear.rate)) }
     }
 
-    /// How far the music is at that place, in seconds into its period, by the nearest stretch on the way of `steps` that
-    /// says so clearly.
-    private func position(_ samples: [Int16], at place: Int, _ steps: Int) -> Double? {
-        // Eleven periods of the sine leave the ramp alone.
-        let count = Int(11 / CountedMusic.hertz * Ear.rate)
-        for step in 0..<20 {
-            let start = place + step * steps * count
+    /// Samples of eleven periods of the sine, which leave the ramp alone.
+    private static let stretch = Int(11 / CountedMusic.hertz * Ear.rate)
+
+    /// The sine's amplitude over whole periods of it, all of them counting alike, as they do for the ramp.
+    private func sine(_ samples: ArraySlice<Int16>) -> Double {
+        let step = 2 * Double.pi * CountedMusic.hertz / Ear.rate
+        var (real, imaginary) = (0.0, 0.0)
+        for (place, sample) in samples.enumerated() {
+            real += Double(sample) * cos(step * Double(place))
+            imaginary += Double(sample) * sin(step * Double(place))
+        }
+        return 2 * (real * real + imaginary * imaginary).squareRoot() / Double(max(1, samples.count))
+    }
+
+    /// How far the music is, in seconds into its period, in the middle of the nearest stretch on the way of `steps` from
+    /// that place that says so clearly: with the sine at its `full` amplitude, and so neither fading nor interrupted.
+    private func position(
+        _ samples: [Int16], at place: Int, _ steps: Int, _ full: Double
+    ) -> (seconds: Double, place: Int)? {
+        let count = Ear.stretch
+        for step in 0..<40 {
+            let start = (steps < 0 ? place - count : place) + step * steps * count / 4
             guard start >= 0, start + count <= samples.count else { return nil }
             let stretch = samples[start..<start + count]
-            let level = Pitch.level(of: CountedMusic.hertz, in: stretch, rate: Ear.rate)
-            let sine = pow(10, level / 20) * 32_768
-            // A busy machine lets the player run dry here and there.
-            guard sine > 300 else { continue }
+            guard full > 300, abs(sine(stretch) / full - 1) < 0.002 else { continue }
             func ramp(_ part: ArraySlice<Int16>) -> Double {
-                part.reduce(0.0) { $0 + Double($1) } / Double(part.count) / sine
+                part.reduce(0.0) { $0 + Double($1) } / Double(part.count) / full
             }
             // Where it begins again there is no saying; what is left of the sine in each half is 0.06.
             let halves = (ramp(stretch.prefix(count / 2)), ramp(stretch.suffix(count / 2)))
-            guard abs(ramp(stretch)) < 0.9, abs(halves.0 - halves.1) < 0.16 else { continue }
-            return (ramp(stretch) + 1) / 2 * CountedMusic.period - Double(start - place + count / 2) / Ear.rate
+            guard abs(ramp(stretch)) < 0.95, abs(halves.0 - halves.1) < 0.16 else { continue }
+            return ((ramp(stretch) + 1) / 2 * CountedMusic.period, start + count / 2)
         }
         return nil
     }
