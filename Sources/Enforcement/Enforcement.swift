@@ -11,17 +11,21 @@ public struct Enforcement: Sendable {
         public var sessions: [SessionFacts]
         public var streams: [StreamFacts]
         public var canHold: Bool
+        /// Whether a stream may be held that is not yet: nobody else loses track of one that is moved.
+        public var mayHold: Bool
         /// Where new streams go: a stream there goes back to where new ones go, wherever that is by then.
         public var defaultDevice: String?
         /// Processes that are no more.
         public var gone: Set<UInt32>
 
         public init(
-            sessions: [SessionFacts], streams: [StreamFacts], canHold: Bool, defaultDevice: String?, gone: Set<UInt32>
+            sessions: [SessionFacts], streams: [StreamFacts], canHold: Bool, mayHold: Bool = true,
+            defaultDevice: String?, gone: Set<UInt32>
         ) {
             self.sessions = sessions
             self.streams = streams
             self.canHold = canHold
+            self.mayHold = mayHold
             self.defaultDevice = defaultDevice
             self.gone = gone
         }
@@ -51,8 +55,9 @@ public struct Enforcement: Sendable {
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
     private var ignoring: Set<AudioStream.ID> = []
-    /// Microseconds after falling silent in which nobody's hand is seen in what the streams do.
-    private static let echo: UInt64 = 500_000
+    /// Microseconds after falling silent in which what the streams do may be the server's doing, and is nobody's hand.
+    /// How long a player's own word may be late is another matter (`PauseBook.echoTime`).
+    private static let aftermath: UInt64 = 500_000
     /// Streams that were there, and that were not paused, when last looked at.
     private var known: Set<AudioStream.ID> = []
     private var playing: Set<AudioStream.ID> = []
@@ -162,7 +167,7 @@ public struct Enforcement: Sendable {
         case .interrupted:
             // Against a call nothing but its end helps; against an app a person may start it again (R9). Not at once:
             // PipeWire shows a stream as paused while it is taken from a device that went, and as playing again.
-            guard now >= session.since + Enforcement.echo else { return nil }
+            guard now >= session.since + Enforcement.aftermath else { return nil }
             return isSounding && isFresh && session.waitsForAppsOnly ? .activate(session.id) : nil
         }
     }
@@ -192,7 +197,7 @@ public struct Enforcement: Sendable {
                     isNew: !known.contains(stream.id))
             control.observe(stream)
             outcome.commands += control.advance(
-                to: target, stream, at: now, pace, canHold: facts.canHold, &outcome.deadline)
+                to: target, stream, at: now, pace, canHold: facts.canHold, mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }

@@ -32,9 +32,6 @@ struct StreamControl {
     private var showsVolume = true
     private var showsMute = true
     private var showsHold = true
-    /// Somebody set the volume, or the mute, while we did: it is theirs until we are done.
-    private var isVolumeTheirs = false
-    private var isMuteTheirs = false
     private var canBeHeld = true
     /// It starts where it should be: there is nothing yet to be lowered from in steps.
     private var isNew: Bool
@@ -70,6 +67,7 @@ struct StreamControl {
             self.level = level
         } else {
             self.base.volume = stream.volume
+            self.base.isVolumeTheirs = true
         }
         if base.isMuted, !stream.isMuted { self.base.isMuted = false }
     }
@@ -107,13 +105,13 @@ struct StreamControl {
         } else if showsVolume, Level.of(stream.volume, below: base.volume) == nil {
             base.volume = stream.volume
             level = 0
-            isVolumeTheirs = true
+            base.isVolumeTheirs = true
         }
         if stream.isMuted == (base.isMuted || isMuted) {
             showsMute = true
         } else if showsMute {
             base.isMuted = stream.isMuted
-            isMuteTheirs = isMuted || isMuteTheirs
+            base.isMuteTheirs = isMuted || base.isMuteTheirs
             isMuted = false
         }
         if stream.isHeld == isHeld {
@@ -128,9 +126,10 @@ struct StreamControl {
     }
 
     /// The commands due now, in order; `deadline` is made earlier where there will be more. What is held stays so while
-    /// there is nowhere to let it go to (not `canHold`).
+    /// there is nowhere to let it go to (not `canHold`); what is not, is muted unless it `mayHold`. What somebody else
+    /// has muted stays where it is: module-role-cork forgets what is moved, and would never unmute it.
     mutating func advance(
-        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool,
+        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, mayHold: Bool,
         _ deadline: inout UInt64?
     ) -> [StreamCommand] {
         defer { isNew = false }
@@ -148,16 +147,16 @@ struct StreamControl {
         switch target {
         case .free(let goal):
             if goal == 0, level == 0, !isHeld, !isMuted {
-                isVolumeTheirs = false
-                isMuteTheirs = false
+                base.isVolumeTheirs = false
+                base.isMuteTheirs = false
                 escapes = 0
             }
-            let goal = isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
+            let goal = base.isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
             if isHeld || isMuted || isNew { setLevel(goal, stream, &commands) }
             if canHold { letGo(stream, &commands) }
             unmute(stream, &commands)
             ramp(to: goal, stream, at: now, pace, &deadline, &commands)
-        case .held where (canHold || isHeld) && canBeHeld && stream.direction == .playback:
+        case .held where (canHold && mayHold || isHeld) && canBeHeld && !base.isMuted && stream.direction == .playback:
             if isHeld || fadeOut(stream, at: now, &deadline, &commands) {
                 if !isHeld {
                     isHeld = true
@@ -169,7 +168,7 @@ struct StreamControl {
                 if showsHold { setLevel(0, stream, &commands) }
             }
         case .held, .muted:
-            guard !isMuteTheirs else { break }
+            guard !base.isMuteTheirs else { break }
             if isMuted || base.isMuted || fadeOut(stream, at: now, &deadline, &commands) {
                 if !isMuted, !base.isMuted {
                     isMuted = true
@@ -226,7 +225,7 @@ struct StreamControl {
     private mutating func fadeOut(
         _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
     ) -> Bool {
-        guard stream.isSounding, !base.volume.isEmpty, !isVolumeTheirs else { return true }
+        guard stream.isSounding, !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
         if let nextStep, now < nextStep {
             deadline = min(deadline ?? nextStep, nextStep)
             return false

@@ -46,7 +46,7 @@ public struct StreamRecord: Sendable, Hashable {
 
     public init() {}
 
-    static let magic: [UInt8] = Array("sessiond streams 1\n".utf8)
+    static let magic: [UInt8] = Array("sessiond streams 2\n".utf8)
 
     /// Nil where the bytes are cut short, or are none of ours.
     public init?(_ bytes: [UInt8]) {
@@ -93,6 +93,8 @@ extension ByteWriter {
         array(base.volume) { $0.integer($1) }
         bool(base.isMuted)
         optional(base.deviceName) { $0.string($1) }
+        bool(base.isVolumeTheirs)
+        bool(base.isMuteTheirs)
     }
 }
 
@@ -125,7 +127,8 @@ extension ByteReader {
     private mutating func base() throws(ByteError) -> StreamBase {
         StreamBase(
             volume: try integers(), isMuted: try bool(),
-            deviceName: try optional { reader throws(ByteError) in try reader.string() })
+            deviceName: try optional { reader throws(ByteError) in try reader.string() }, isVolumeTheirs: try bool(),
+            isMuteTheirs: try bool())
     }
 
     private mutating func integers<T: FixedWidthInteger>() throws(ByteError) -> [T] {

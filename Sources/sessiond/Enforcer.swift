@@ -127,7 +127,9 @@ final class Enforcer {
             || daemon.records.values.contains { $0.adopted != nil }
         facts = Enforcement.Facts(
             sessions: isNeeded ? daemon.arbiter.sessions.compactMap(describe) : [], streams: streams,
-            canHold: snapshot.canHold, defaultDevice: snapshot.defaultDevice, gone: gone)
+            canHold: snapshot.canHold,
+            // It forgets what is moved, and would never raise it again; nor can it be seen what it has lowered.
+            mayHold: !snapshot.policies.contains(.roleDucking), defaultDevice: snapshot.defaultDevice, gone: gone)
         watchPrograms()
     }
 

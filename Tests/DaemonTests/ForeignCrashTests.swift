@@ -3,6 +3,7 @@ import Foundation
 import Fuzzing
 import PluginAPI
 import SessionBus
+import State
 import TestSupport
 import Testing
 
@@ -55,8 +56,8 @@ import Testing
         var description: String { (try? look()).map { "\($0)" } ?? "no music" }
 
         /// How the music is now: volume, mute, sink.
-        func look() throws -> (volume: Int, isMuted: Bool, sink: String) {
-            guard let input = try inputs().first else { throw SupportError("the music has gone") }
+        func look(_ place: Int = 0) throws -> (volume: Int, isMuted: Bool, sink: String) {
+            guard let input = try inputs().dropFirst(place).first else { throw SupportError("the music has gone") }
             let volume = input["volume"] as? [String: [String: Any]] ?? [:]
             let index = "\(input["sink"] ?? "")"
             let line = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").first {
@@ -74,14 +75,14 @@ import Testing
         }
 
         /// The cube of a decibel's factor is a volume's.
-        static func volume(lowered decibels: Double) -> Int {
+        static func volume(_ volume: Int = volume, lowered decibels: Double) -> Int {
             Int((Double(volume) * pow(10, -decibels / 60)).rounded())
         }
 
         /// By the twelve decibels of the settings.
-        func isLowered() throws -> Bool {
-            let (volume, isMuted, sink) = try look()
-            return abs(volume - House.volume(lowered: 12)) < 3 && !isMuted && sink == "speaker"
+        func isLowered(_ place: Int = 0, of volume: Int = House.volume) throws -> Bool {
+            let (found, isMuted, sink) = try look(place)
+            return abs(found - House.volume(volume, lowered: 12)) < 3 && !isMuted && sink == "speaker"
         }
 
         func isHeld() throws -> Bool {
@@ -171,6 +172,17 @@ import Testing
         /// The one who lowers, or calls, has done.
         func leave() throws { try ask("deactivate \(session)") }
 
+        /// The volumes that the journal of the streams holds; empty where it is gone.
+        func journal() throws -> Set<Int> {
+            let file = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).first {
+                $0.hasPrefix("streams-")
+            }
+            guard let file, let bytes = FileManager.default.contents(atPath: stage.stateFolder + "/" + file),
+                let record = StreamRecord(Array(bytes))
+            else { return [] }
+            return Set(record.entries.flatMap { $0.base.volume.map(Int.init) })
+        }
+
         /// Ends the daemon by SIGTERM; whatever becomes of it on its way out, the next one goes on.
         func terminate() throws {
             stage.daemon.signal(SIGTERM)
@@ -258,6 +270,31 @@ import Testing
         try story.begin()
         for _ in 0..<3 { try story.kill() }
         try story.end()
+    }
+
+    /// The volume that a person sets while the music is lowered is theirs, also for a daemon that was not there.
+    @Test(arguments: [false, true]) func volumeSetWhileLowered_survivesSIGKILL(whileNobodyIsThere: Bool) throws {
+        let house = try House()
+        let story = try Story(.lowered, in: house, crash: nil)
+        try story.begin()
+        if whileNobodyIsThere { story.stage.daemon.kill() }
+        let wish = 50_300
+        try house.turn(to: wish)
+        if !whileNobodyIsThere {
+            // On disk once the next answer is there: the server tells of the volume before that of the switch.
+            #expect(try eventually { try story.journal().contains(wish) })
+            story.stage.daemon.kill()
+        }
+        try story.stage.restart()
+        #expect(story.stage.waitForServer())
+        // What one daemon would lower in turn, the music beside it shows.
+        let other = try Tone.program(house.pulse, hertz: 440, name: "Beside")
+        #expect(try eventually { try house.inputs().count == 2 && house.isLowered(1, of: 65_536) })
+        #expect(try house.look().volume == wish)
+        try story.leave()
+        #expect(try eventually { try story.journal().isEmpty })
+        #expect(try house.look().volume == wish)
+        withExtendedLifetime(other) {}
     }
 
     /// The one who lowers, or calls, goes meanwhile (R11): found by the next daemon, or by this one at once.

@@ -111,6 +111,36 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
+    /// Where every program has a session in full, one that cannot be told is held: until the headphones are back, or
+    /// its person starts it again.
+    @Test(arguments: [false, true]) func unplugged_aFullSessionThatCannotBePaused_isHeldUntilReplugOrByHand(
+        byHand: Bool
+    ) throws {
+        let stage = try Stage(.pulseAudio, settings: "[adoption]\nstreams = all\n")
+        let tone = try Tone(stage.pulse, hertz: 440)
+        let phones = try Ear(stage.pulse, sink: "phones")
+        #expect(phones.waitUntil(440, above: -20))
+        #expect(try eventually { try stage.isGuarded })
+        let begun = monotonicNow()
+        try stage.unplug()
+        #expect(eventually { tone.sink == "sessiond.hold" })
+        #expect(try eventually { try stage.output == "speaker" && !stage.isGuarded })
+        if byHand {
+            // Sooner it could be the server's doing.
+            #expect(eventually { monotonicNow() - begun > 2 })
+            try tone.cork()
+            try tone.uncork()
+            #expect(stage.speaker.waitUntil(440, above: -20))
+            #expect(tone.sink == "speaker")
+        } else {
+            #expect(stage.speaker.waitUntil(440, below: -80, window: 0.1))
+            try stage.plug()
+            #expect(eventually { tone.sink == "phones" })
+            let again = try Ear(stage.pulse, sink: "phones")
+            #expect(again.waitUntil(440, above: -20))
+        }
+    }
+
     @Test func jackPulled_ourPlayer_fallsSilentAtOnce() throws {
         let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)

@@ -9,10 +9,11 @@ public final class Tone {
 
     /// Starts to play and waits until the server has the stream. `properties` are the stream's (`media.role`, …);
     /// `processID` is what the client says of itself; `sink` nil is the server's choice; `obeysCork` makes it pause
-    /// when the server asks (`request-cork`).
+    /// when the server asks (`request-cork`); `isFixed` that nobody may move it to another sink.
     public init(
         _ pulse: any PrivateServer, hertz: Double, amplitude: Double = 0.25, name: String = "tone", sink: String? = nil,
-        processID: Int32? = nil, properties: [String: String] = [:], obeysCork: Bool = false, latency: Double = 0.02
+        processID: Int32? = nil, properties: [String: String] = [:], obeysCork: Bool = false, isFixed: Bool = false,
+        latency: Double = 0.02
     ) throws {
         var own: [String: String] = [:]
         if let processID { own["application.process.id"] = String(processID) }
@@ -45,7 +46,8 @@ public final class Tone {
                     guard let stream, let name, let context else { return }
                     Unmanaged<Wave>.fromOpaque(context).takeUnretainedValue().event(String(cString: name), on: stream)
                 }, context)
-            _ = pa_stream_connect_playback(made, sink, &buffer, PA_STREAM_ADJUST_LATENCY, nil, nil)
+            let flags = PA_STREAM_ADJUST_LATENCY.rawValue | (isFixed ? PA_STREAM_DONT_MOVE.rawValue : 0)
+            _ = pa_stream_connect_playback(made, sink, &buffer, pa_stream_flags(rawValue: flags), nil, nil)
         }
         guard eventually(timeout: 10, { state == PA_STREAM_READY || state == PA_STREAM_FAILED }),
             state == PA_STREAM_READY
@@ -85,12 +87,7 @@ public final class Tone {
         name: String = "pacat",
         sink: String? = nil, properties: [String: String] = [:], latency: Double = 0.2
     ) throws -> Child {
-        let wave = Wave(hertz: hertz, amplitude: amplitude, obeysCork: false)
-        let path = pulse.folder.path + "/tone-\(hertz)-\(seconds)-\(amplitude).raw"
-        if !FileManager.default.fileExists(atPath: path) {
-            let data = wave.samples(Int(seconds * 48_000)).withUnsafeBytes { Data($0) }
-            try data.write(to: URL(fileURLWithPath: path))
-        }
+        let path = try file(pulse, hertz: hertz, seconds: seconds, amplitude: amplitude)
         var arguments = [
             "--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=1",
             "--latency-msec=\(Int(latency * 1_000))", "--client-name=\(name)", "--stream-name=\(name)",
@@ -98,6 +95,19 @@ public final class Tone {
         if let sink { arguments.append("--device=\(sink)") }
         for (key, value) in properties { arguments.append("--property=\(key)=\(value)") }
         return try Child("pacat", arguments + [path], environment: pulse.environment)
+    }
+
+    /// The raw samples of `hertz`: 16 bits, 48 kHz, mono.
+    public static func file(
+        _ pulse: any PrivateServer, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25
+    ) throws -> String {
+        let path = pulse.folder.path + "/tone-\(hertz)-\(seconds)-\(amplitude).raw"
+        if !FileManager.default.fileExists(atPath: path) {
+            let wave = Wave(hertz: hertz, amplitude: amplitude, obeysCork: false)
+            let data = wave.samples(Int(seconds * 48_000)).withUnsafeBytes { Data($0) }
+            try data.write(to: URL(fileURLWithPath: path))
+        }
+        return path
     }
 
     /// What libpulse's thread uses; else touched under the connection's lock.
