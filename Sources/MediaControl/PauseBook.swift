@@ -19,18 +19,21 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case takeBack(Player)
     }
 
-    /// A player that is paused by our doing, and may be resumed as it is: what the next book must know to go on from this
-    /// one.
+    /// A player that is paused by our doing, or about to be, and may be resumed as it is: what the next book must know to
+    /// go on from this one.
     public struct Kept: Sendable, Hashable {
         public let player: Player
         public let track: Track
         /// When it was asked to pause.
         public let since: UInt64
+        /// Whether it was seen to be paused; not yet, where it has only been told, or is told next.
+        public let isSeen: Bool
 
-        public init(player: Player, track: Track, since: UInt64) {
+        public init(player: Player, track: Track, since: UInt64, isSeen: Bool) {
             self.player = player
             self.track = track
             self.since = since
+            self.isSeen = isSeen
         }
     }
 
@@ -50,6 +53,8 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case lookingToPause
         /// Told to pause, and not seen paused. `answered`: when it said that it had done so.
         case pausing(since: UInt64, answered: UInt64?)
+        /// Told to pause by an earlier book, or about to be, and nothing was seen of it.
+        case perhapsPaused(Pause)
         /// Ours.
         case paused(Pause)
         /// Asked how it is, to be resumed if it is as we left it.
@@ -90,7 +95,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case .resuming(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
         // Interrupted again before it played: it is to be resumed as before.
         case .resuming(let pause, .some) where demand == .resume: entry.step = .paused(pause)
-        case .idle, .lookingToPause, .pausing, .paused, .lookingToPlay, .resuming, .left: break
+        case .idle, .lookingToPause, .pausing, .perhapsPaused, .paused, .lookingToPlay, .resuming, .left: break
         }
         defer { entries[player] = entry }
         return settle(player, &entry, at: now)
@@ -127,7 +132,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
             } else {
                 entry.step = .paused(pause)
             }
-        case .idle, .pausing, .paused, .resuming, .left: break
+        case .idle, .pausing, .perhapsPaused, .paused, .resuming, .left: break
         }
         return commands + settle(player, &entry, at: now)
     }
@@ -154,7 +159,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case .left(after: var pause?) where pause.answered == nil:
             pause.answered = now
             entry.step = .left(after: pause)
-        case .idle, .lookingToPause, .pausing, .paused, .lookingToPlay, .resuming, .left: return []
+        case .idle, .lookingToPause, .pausing, .perhapsPaused, .paused, .lookingToPlay, .resuming, .left: return []
         }
         return settle(player, &entry, at: now)
     }
@@ -177,7 +182,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     public mutating func touched(_ player: Player) {
         guard var entry = entries[player] else { return }
         switch entry.step {
-        case .paused, .lookingToPlay, .resuming, .pausing: entry.step = .left(after: nil)
+        case .paused, .perhapsPaused, .lookingToPlay, .resuming, .pausing: entry.step = .left(after: nil)
         case .idle, .lookingToPause, .left: return
         }
         entries[player] = entry
@@ -188,24 +193,37 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     // MARK: What outlives it
 
-    /// In no order.
-    public var kept: [Kept] {
+    /// In no order. To be noted before the commands that came with it are carried out: whoever comes after a pause that
+    /// was sent must know of it.
+    public func kept(at now: UInt64) -> [Kept] {
         entries.compactMap { player, entry in
             switch entry.step {
             // One that is about to be resumed is, or is resumed by the next book.
             case .paused(let pause), .lookingToPlay(let pause), .resuming(let pause, _):
-                Kept(player: player, track: pause.track, since: pause.since)
+                Kept(player: player, track: pause.track, since: pause.since, isSeen: true)
+            case .perhapsPaused(let pause): Kept(player: player, track: pause.track, since: pause.since, isSeen: false)
+            case .pausing(let since, let answered) where answered.map { isEcho(of: $0, now) } ?? true:
+                entry.facts.map { Kept(player: player, track: $0.track, since: since, isSeen: false) }
             case .idle, .lookingToPause, .pausing, .left: nil
             }
         }
     }
 
+    /// When ``kept(at:)`` is less though nothing happened: a player said that it had paused, and plays on; nil: never.
+    public var keptExpires: UInt64? {
+        entries.values.compactMap { entry in
+            if case .pausing(_, let answered?) = entry.step { answered + Self.echoTime + 1 } else { nil }
+        }
+        .min()
+    }
+
     /// Goes on from what an earlier book kept, before the player has told anything: where it is not as it was left, it
-    /// was touched.
+    /// was touched. One that was not seen paused and still plays was not paused: it is looked at anew.
     public mutating func keep(_ kept: Kept) {
         var entry = Entry()
         entry.demand = .silent
-        entry.step = .paused(Pause(track: kept.track, since: kept.since, answered: kept.since))
+        let pause = Pause(track: kept.track, since: kept.since, answered: kept.since)
+        entry.step = kept.isSeen ? .paused(pause) : .perhapsPaused(pause)
         entries[kept.player] = entry
     }
 
@@ -229,6 +247,13 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
                 let isOurs = answered.map { isEcho(of: $0, now) } ?? true
                 entry.step =
                     isOurs ? .paused(Pause(track: facts.track, since: since, answered: answered)) : .left(after: nil)
+            }
+        case .perhapsPaused(let pause):
+            switch facts.status {
+            case .playing: entry.step = .idle
+            case .stopped: entry.step = .left(after: nil)
+            // It played when it was told, or about to be.
+            case .paused: entry.step = facts.track.mayBe(pause.track) ? .paused(pause) : .left(after: nil)
             }
         case .paused(let pause), .lookingToPlay(let pause):
             guard facts.status != .paused || !facts.track.mayBe(pause.track) else { break }
@@ -262,8 +287,8 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case (.paused, .free), (.left, .free), (.left, .resume):
             entry.step = .idle
             return []
-        case (.idle, .free), (.idle, .resume), (.lookingToPause, _), (.pausing, _), (.paused, .silent),
-            (.lookingToPlay, _), (.resuming, _), (.left, .silent):
+        case (.idle, .free), (.idle, .resume), (.lookingToPause, _), (.pausing, _), (.perhapsPaused, _),
+            (.paused, .silent), (.lookingToPlay, _), (.resuming, _), (.left, .silent):
             return []
         }
     }

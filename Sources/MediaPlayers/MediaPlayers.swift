@@ -43,8 +43,10 @@ public final class MediaPlayers {
     private var settings: Settings
     private let loop: EventLoop
     private var isScheduled = false
-    /// Who is paused by our doing and may be resumed, by the players' ids.
+    /// Who is paused by our doing, or told to be, and may be resumed, by the players' ids.
     public private(set) var kept: Set<PauseBook<String>.Kept> = []
+    /// While a player says that it paused, and is not seen to have.
+    private var expiration: Timer?
     /// ``kept`` is another.
     public var onKeptChanged: (() -> Void)?
     /// Something worth a line in the log.
@@ -117,9 +119,17 @@ public final class MediaPlayers {
     }
 
     private func compareKept() {
-        let now = Set(book.kept)
-        guard now != kept else { return }
-        kept = now
+        let now = MonotonicClock.now()
+        if let expiry = book.keptExpires, expiry > now {
+            let timer = expiration ?? Timer(on: loop) { [weak self] in self?.compareKept() }
+            timer.arm(at: expiry)
+            expiration = timer
+        } else {
+            expiration = nil
+        }
+        let current = Set(book.kept(at: now))
+        guard current != kept else { return }
+        kept = current
         onKeptChanged?()
     }
 
@@ -133,7 +143,8 @@ public final class MediaPlayers {
     }
 
     private func carryOut(_ commands: [PauseBook<String>.Command]) {
-        defer { compareKept() }
+        // Before they are told: who comes after us must know of a pause that was sent.
+        compareKept()
         for command in commands {
             switch command {
             case .ask(let id):

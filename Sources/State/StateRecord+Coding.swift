@@ -29,6 +29,7 @@ extension StateRecord {
             writer.string(player.url)
             writer.string(player.title)
             writer.integer(player.since)
+            writer.bool(player.isSeen)
         }
     }
 
@@ -53,7 +54,7 @@ extension StateRecord {
         paused = try reader.array { reader throws(ByteError) in
             PausedPlayer(
                 name: try reader.string(), trackID: try reader.string(), url: try reader.string(),
-                title: try reader.string(), since: try reader.integer())
+                title: try reader.string(), since: try reader.integer(), isSeen: try reader.bool())
         }
         guard reader.isAtEnd else { throw ByteError() }
     }

@@ -34,7 +34,7 @@ public struct StateRecord: Sendable {
         }
     }
 
-    /// A player of somebody else's that is paused by our doing.
+    /// A player of somebody else's that is paused by our doing, or about to be.
     public struct PausedPlayer: Sendable, Hashable {
         /// Its unique name on the bus.
         public var name: String
@@ -44,13 +44,16 @@ public struct StateRecord: Sendable {
         public var title: String
         /// Microseconds on the monotonic clock.
         public var since: UInt64
+        /// Whether it was seen to be paused.
+        public var isSeen: Bool
 
-        public init(name: String, trackID: String, url: String, title: String, since: UInt64) {
+        public init(name: String, trackID: String, url: String, title: String, since: UInt64, isSeen: Bool) {
             self.name = name
             self.trackID = trackID
             self.url = url
             self.title = title
             self.since = since
+            self.isSeen = isSeen
         }
     }
 

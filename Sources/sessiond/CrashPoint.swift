@@ -14,7 +14,7 @@ enum CrashPoint {
     /// Every name there is: a test sweeps them all.
     static let names = [
         "name-taken", "restored", "before-state", "state-written", "told-noted", "told", "before-reply", "replied",
-        "state-rename", "exiting", "journal-written", "stream-changed",
+        "state-rename", "exiting", "journal-written", "stream-changed", "pause-noted",
     ]
 
     @inline(__always)

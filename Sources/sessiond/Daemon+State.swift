@@ -30,16 +30,17 @@ extension Daemon {
         if state.isLong { state.replace(with: snapshot) }
     }
 
-    /// Writes down whom we have paused, so that the next daemon may resume them.
+    /// Writes down whom we have paused, or are about to, so that the next daemon may resume them.
     func savePaused(_ kept: Set<PauseBook<String>.Kept>) {
         pausedPlayers = kept.map { pause in
             StateRecord.PausedPlayer(
                 name: pause.player, trackID: pause.track.id, url: pause.track.url, title: pause.track.title,
-                since: pause.since)
+                since: pause.since, isSeen: pause.isSeen)
         }
         .sorted { $0.name < $1.name }
         state?.append(
             StateRecord(core: arbiter.memoryOfNobody, changed: [], closed: [], told: [], paused: pausedPlayers))
+        CrashPoint.pass("pause-noted")
     }
 
     /// Whom the last daemon had paused.
@@ -47,7 +48,7 @@ extension Daemon {
         pausedPlayers.map { player in
             PauseBook.Kept(
                 player: player.name, track: Track(id: player.trackID, url: player.url, title: player.title),
-                since: player.since)
+                since: player.since, isSeen: player.isSeen)
         }
     }
 

@@ -1,4 +1,5 @@
 import DBus
+import Foundation
 import PluginAPI
 import SessionBus
 import TestSupport
@@ -18,9 +19,11 @@ import Testing
 
         init(
             _ pulse: PrivatePulse, _ manner: ForeignPlayer.Manner = .correct, status: String = "Playing",
-            settings: String? = nil
+            settings: String? = nil, crash: String? = nil
         ) throws {
-            stage = try DaemonStage(pulse: pulse, settings: settings)
+            let stage = try DaemonStage(pulse: pulse, settings: settings, crash: crash)
+            guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
+            self.stage = stage
             player = try ForeignPlayer(
                 "music", manner, status: status, on: stage, command: ["pacat", "--raw", "/dev/zero"],
                 environment: pulse.environment)
@@ -94,6 +97,50 @@ import Testing
             scene.settle()
             #expect(scene.player.calls == ["Pause"])
         }
+    }
+
+    /// Killed between noting that it pauses a player and telling it, or between seeing it paused and anything else.
+    @Test(arguments: [1, 2]) func daemonKilledAsItPauses_thePlayerIsPausedAndResumed(_ step: Int) throws {
+        let scene = try Scene(pulse, crash: "pause-noted:\(step)")
+        scene.ring()
+        #expect(scene.stage.daemon.wait() == .signal(SIGKILL))
+        #expect(scene.player.calls == (step == 1 ? [] : ["Pause"]))
+        try scene.stage.restart()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.settle()
+        scene.hangUp()
+        #expect(eventually { scene.player.status == "Playing" })
+        #expect(scene.player.calls == ["Pause", "Play"])
+    }
+
+    /// The pause was sent, and the daemon killed before the player did it.
+    @Test(arguments: ["nothing", "track 2", "Stopped", "Playing", "not yet"])
+    func daemonKilledBeforeThePauseIsSeen_resumesWhatItPaused(_ meanwhile: String) throws {
+        let scene = try Scene(pulse, .late)
+        scene.ring()
+        #expect(eventually { scene.player.calls == ["Pause"] })
+        scene.stage.daemon.kill()
+        if meanwhile != "not yet" { scene.player.person("catch up") }
+        if !["nothing", "not yet"].contains(meanwhile) { scene.player.person(meanwhile) }
+        try scene.stage.restart()
+        // What plays was not paused by us, or not yet.
+        let isToldAgain = ["Playing", "not yet"].contains(meanwhile)
+        let pauses = isToldAgain ? ["Pause", "Pause"] : ["Pause"]
+        #expect(eventually { scene.player.calls == pauses })
+        if isToldAgain {
+            scene.player.person("catch up")
+            #expect(scene.player.status == "Paused")
+        }
+        scene.settle()
+        scene.hangUp()
+        if ["track 2", "Stopped"].contains(meanwhile) {
+            scene.settle()
+        } else {
+            #expect(eventually { scene.player.calls == pauses + ["Play"] })
+            scene.player.person("catch up")
+            #expect(scene.player.status == "Playing")
+        }
+        #expect(scene.player.calls.filter { $0 == "Play" }.count == (scene.player.status == "Playing" ? 1 : 0))
     }
 
     @Test func pausedByHandBefore_isNeitherPausedNorResumed() throws {

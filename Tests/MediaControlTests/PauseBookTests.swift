@@ -28,10 +28,12 @@ import Testing
     }
 
     @Test mutating func anotherBookGoesOn_resumesWhatIsAsItWasLeft() throws {
-        #expect(book.kept.isEmpty)
+        #expect(book.kept(at: 9 * second).isEmpty)
         pausedByUs()
-        let kept = try #require(book.kept.first)
-        #expect(kept == PauseBook.Kept(player: 1, track: Track(id: "/1"), since: second) && book.kept.count == 1)
+        let kept = try #require(book.kept(at: second).first)
+        #expect(
+            kept == PauseBook.Kept(player: 1, track: Track(id: "/1"), since: second, isSeen: true)
+                && book.kept(at: second).count == 1)
         for (facts, isResumed) in [
             (paused, true), (playing, false), (PlayerFacts(.stopped), false),
             (PlayerFacts(.paused, track: Track(id: "/2")), false),
@@ -44,16 +46,52 @@ import Testing
             guard isResumed else { continue }
             #expect(book.answered(1, facts, at: 9 * second) == [.play(1)])
             // Until it is seen to play, a third one would have to ask again.
-            #expect(book.kept == [kept])
+            #expect(book.kept(at: 9 * second) == [kept])
             #expect(book.told(playing, by: 1, at: 9 * second).isEmpty)
-            #expect(book.kept.isEmpty)
+            #expect(book.kept(at: 9 * second).isEmpty)
         }
         // Its interruption is over without the advice to resume.
         book = PauseBook()
         book.keep(kept)
         #expect(book.told(paused, by: 1, at: 5 * second).isEmpty)
         #expect(book.demand(.free, of: 1, at: 5 * second).isEmpty)
-        #expect(book.kept.isEmpty)
+        #expect(book.kept(at: 9 * second).isEmpty)
+    }
+
+    /// The next book, after this one told a player to pause, and nothing was seen of it.
+    @Test mutating func anotherBookGoesOnFromAnUnseenPause_resumesWhatWasPausedByUs() throws {
+        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.kept(at: second).isEmpty)
+        #expect(book.answered(1, playing, at: second) == [.pause(1)])
+        let kept = try #require(book.kept(at: second).first)
+        #expect(kept == PauseBook.Kept(player: 1, track: Track(id: "/1"), since: second, isSeen: false))
+        for facts in [paused, playing, PlayerFacts(.stopped), PlayerFacts(.paused, track: Track(id: "/2"))] {
+            book = PauseBook()
+            book.keep(kept)
+            #expect(book.kept(at: 2 * second) == [kept])
+            // It plays: so it was never told, or is told once more.
+            #expect(book.told(facts, by: 1, at: 5 * second) == (facts == playing ? [.ask(1)] : []))
+            #expect(book.kept(at: 5 * second).map(\.isSeen) == (facts == paused ? [true] : []))
+            if facts == playing { #expect(book.answered(1, playing, at: 5 * second) == [.pause(1)]) }
+            #expect(book.demand(.silent, of: 1, at: 5 * second).isEmpty)
+            #expect(book.demand(.resume, of: 1, at: 9 * second) == (facts == paused ? [.ask(1)] : []))
+        }
+        // Its interruption is over, and it was never paused.
+        book = PauseBook()
+        book.keep(kept)
+        #expect(book.told(playing, by: 1, at: 5 * second) == [.ask(1)])
+        #expect(book.demand(.resume, of: 1, at: 5 * second).isEmpty)
+        #expect(book.answered(1, playing, at: 5 * second).isEmpty)
+    }
+
+    @Test mutating func saysThatItPausedAndPlaysOn_isNotKept() {
+        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.answered(1, playing, at: second) == [.pause(1)])
+        #expect(book.keptExpires == nil)
+        #expect(book.pauseEnded(1, succeeded: true, at: 2 * second) == [.ask(1)])
+        #expect(book.answered(1, playing, at: 2 * second).isEmpty)
+        #expect(book.kept(at: 3 * second).count == 1 && book.keptExpires == 3 * second + 1)
+        #expect(book.kept(at: 3 * second + 1).isEmpty)
     }
 
     @Test mutating func theSameTwice_doesNothing() {

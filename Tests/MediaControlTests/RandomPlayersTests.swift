@@ -48,6 +48,8 @@ private struct PlayerRun {
     private var toBook: [Delivery] = []
     private var lastReply: UInt64 = 0
     private var demand = Demand.free
+    /// Whether there is somebody who keeps the book.
+    private var isKept = true
     /// The player's truth when it last answered a question.
     private var answered: (player: MockPlayer, at: UInt64)?
     /// When the stretch of silence, or what followed it, began, and what was then true.
@@ -72,7 +74,12 @@ private struct PlayerRun {
             switch Int.random(in: 0..<10, using: &random) {
             case 0: act(MockPlayer.Deed.allCases.randomElement(using: &random) ?? .play)
             case 1...3: want([.free, .silent, .silent, .resume].randomElement(using: &random) ?? .free)
-            case 4: pass(.random(in: 0...40_000, using: &random))
+            case 4:
+                if Int.random(in: 0..<4, using: &random) == 0 {
+                    restart()
+                } else {
+                    pass(.random(in: 0...40_000, using: &random))
+                }
             // Everything has arrived, and long ago.
             case 5...6:
                 settle()
@@ -108,6 +115,25 @@ private struct PlayerRun {
             if toPlayer.first?.due == due { handle(toPlayer.removeFirst().parcel) } else { hear() }
         }
         now = end
+    }
+
+    /// The one who keeps the book is killed, perhaps before what was noted was sent, and the next one goes on from what was
+    /// kept: it asks every player how it is, and hears no answer to what the last one asked.
+    private mutating func restart() {
+        let kept = book.kept(at: now)
+        note("restart, \(kept)")
+        isKept = false
+        // What was on its way arrives before what is asked next.
+        pass(player.manner == .late ? 9_000_000 : 60_000)
+        toBook = []
+        isKept = true
+        book = PauseBook()
+        for pause in kept { book.keep(pause) }
+        if player.manner == .deaf { return }
+        answered = (player, now)
+        carryOut(book.told(player.facts, by: 1, at: now))
+        carryOut(book.demand(demand, of: 1, at: now))
+        pauseWindow = pauseWindow.lowerBound...min(pauseWindow.upperBound, max(now, pauseWindow.lowerBound))
     }
 
     private mutating func settle() {
@@ -205,6 +231,10 @@ private struct PlayerRun {
     }
 
     private mutating func hear() {
+        guard isKept else {
+            toBook.removeFirst()
+            return
+        }
         switch toBook.removeFirst().parcel {
         case .told(let facts):
             note("told \(facts.status) \(facts.track.id)")
