@@ -172,6 +172,12 @@ public final class Connection {
         write()
     }
 
+    /// Lets those run who wait for what was written, before what nobody waits for: a system that wakes them on this
+    /// processor lets them wait until it is free (`sched_yield`). Nothing where there is more to be handled here.
+    public func giveWay() {
+        if calls.isEmpty, !hasBacklog { sched_yield() }
+    }
+
     private func write() {
         guard isOpen else { return }
         // What libdbus began to write it must finish first.

@@ -223,6 +223,8 @@ final class Daemon {
             carryOut(effect, of: decision)
             connection.push()
             CrashPoint.pass("told")
+            // What else changed for it, and the answer, come after that.
+            if told == 1 { connection.giveWay() }
         }
     }
 
@@ -263,6 +265,7 @@ final class Daemon {
     func announce() {
         CrashPoint.pass("replied")
         guard !announcements.isEmpty else { return }
+        connection.giveWay()
         let due = announcements
         announcements.removeAll(keepingCapacity: true)
         connection.batch {
