@@ -5,7 +5,10 @@
 
 #include "peers.h"
 
-enum { blocks = 200, block = 20, trips = blocks * block, tellings = 2001, crowds = 151, crowd = 100, multitude = 1000, per_client = 25 };
+enum {
+    blocks = 100, block = 20, trips = blocks * block, telling_blocks = 50, tellings = telling_blocks * block,
+    rested_blocks = 5, rested = rested_blocks * block, crowds = 151, crowd = 100, multitude = 1000, per_client = 25
+};
 
 typedef struct {
     DBusConnection *connection;
@@ -158,55 +161,76 @@ static double told(
     return time;
 }
 
-/// What the last answer left to be announced is over before the next is measured: a ping waits for it.
+/// Pings whoever is measured next: what his last answer left to be announced is over then.
 static double settled(double (*call)(const Session *), const Session *session) {
     ping(session);
     return call(session);
 }
 
-static double bare_ping(const Session *session) {
+enum { pings, activations, deactivations, kinds };
+
+/// Pings and calls take turns, one by one, each after a ping.
+static void take_turns(const Session *session, double *times[kinds], int from, int count) {
+    for (int i = from; i < from + count; i++) {
+        double first = settled(ping, session);
+        times[activations][i] = settled(activate, session);
+        double second = settled(ping, session);
+        times[deactivations][i] = settled(deactivate, session);
+        times[pings][i] = (first + second) / 2;
+    }
+}
+
+/// In short blocks that take turns with those among many: each is measured while what it needs is in the processor's
+/// caches.
+static void round_trips(const Session *alone, const Session *among) {
+    static double times[2][kinds][trips];
+    double *one[] = {times[0][0], times[0][1], times[0][2]}, *many[] = {times[1][0], times[1][1], times[1][2]};
+    for (int b = 0; b < blocks; b++) {
+        take_turns(alone, one, b * block, block);
+        take_turns(among, many, b * block, block);
+    }
+    const char *names[] = {"ping", "activate", "deactivate"};
+    for (int k = 1; k < kinds; k++) {
+        double ratio = median_ratio(one[k], one[pings], blocks, block);
+        double ratio_among = median_ratio(many[k], one[k], blocks, block);
+        printf("%s-1000 %.1f %.3f\n", names[k], median(many[k], trips), ratio_among);
+        printf("%s %.1f %.3f\n", names[k], median(one[k], trips), ratio);
+    }
+    printf("%s %.1f\n", names[pings], median(one[pings], trips));
+}
+
+static double ping_relay(const Session *session) {
     return trip(session->connection, method("/relay", "org.freedesktop.DBus.Peer", "Ping", "bench.Relay"));
 }
 
-/// Everything in short blocks that take turns: each is measured while what it needs is in the processor's caches, and
-/// what else happens on the machine happens to all.
-static void round_trips(const Session *alone, const Session *among) {
-    static double times[6][trips];
-    for (int b = 0; b < blocks; b++) {
-        double *at[6];
-        for (int i = 0; i < 6; i++) at[i] = times[i] + b * block;
-        for (int i = 0; i < block; i++) at[0][i] = settled(bare_ping, alone);
-        for (int i = 0; i < block; i++) at[1][i] = settled(ping, alone);
-        for (int i = 0; i < block; i++) {
-            at[2][i] = settled(activate, alone);
-            at[3][i] = settled(deactivate, alone);
-        }
-        for (int i = 0; i < block; i++) {
-            at[4][i] = settled(activate, among);
-            at[5][i] = settled(deactivate, among);
-        }
+/// Each after a ping to whom it asks; `pause`: and after that many microseconds of nothing.
+static void tell(
+    const char *name, const Session *caller, const Session *victim, int count, int pause, double *ours, double *answers,
+    double *relays) {
+    for (int i = 0; i < count; i++) {
+        activate(victim);
+        ping(caller);
+        usleep(pause);
+        ours[i] = told(
+            caller->connection, with_options(caller, "Activate"), "InterruptionBegan", victim, 1, &answers[i]);
+        deactivate(caller);
+        ping(caller);
+        ping_relay(caller);
+        usleep(pause);
+        relays[i] = told(caller->connection, with_options(NULL, "Broadcast"), "Told", victim, 1, NULL);
     }
-    const char *names[] = {"ping-bare", "ping", "activate", "deactivate", "activate-1000", "deactivate-1000"};
-    for (int i = 0; i < 6; i++) printf("%s %.1f\n", names[i], median(times[i], trips));
+    double ratio = median_ratio(ours, relays, count / block, block);
+    printf("%s %.1f %.3f\n", name, median(ours, count), ratio);
+    printf("%s-answer %.1f\n", name, median(answers, count));
+    printf("%s-relay %.1f\n", name, median(relays, count));
 }
 
 static void one(const Session *caller, const char *address) {
     static double ours[tellings], answers[tellings], relays[tellings];
     Session victim = listener(address, NULL);
-    for (int i = 0; i < tellings; i++) {
-        activate(&victim);
-        ping(caller);
-        ours[i] = told(
-            caller->connection, with_options(caller, "Activate"), "InterruptionBegan", &victim, 1, &answers[i]);
-        deactivate(caller);
-        ping(caller);
-        relays[i] =
-            told(caller->connection, with_options(NULL, "Broadcast"), "Told", &victim, 1, NULL);
-    }
+    tell("told", caller, &victim, tellings, 0, ours, answers, relays);
+    tell("told-rested", caller, &victim, rested, rest, ours, answers, relays);
     deactivate(&victim);
-    printf("told %.1f\n", median(ours, tellings));
-    printf("told-answer %.1f\n", median(answers, tellings));
-    printf("relay %.1f\n", median(relays, tellings));
 }
 
 static void many(const char *address) {

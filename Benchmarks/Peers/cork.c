@@ -1,4 +1,5 @@
-// PulseAudio's module-role-cork: from a phone stream's creation until the music is asked to cork. Prints: cork, µs.
+// PulseAudio's module-role-cork: from a phone stream's creation until the music, a client of its own, is asked to cork; one
+// after the other, and each after a rest. Prints: cork and cork-rested, µs.
 #include <pulse/pulseaudio.h>
 
 #include "peers.h"
@@ -58,22 +59,33 @@ static void end(pa_stream *stream) {
     pa_stream_unref(stream);
 }
 
-int main(void) {
-    loop = check(pa_mainloop_new(), "pa_mainloop_new");
-    pa_context *context = check(pa_context_new(pa_mainloop_get_api(loop), "cork"), "pa_context_new");
-    if (pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL) < 0) return 1;
+static pa_context *client(const char *name) {
+    pa_context *context = check(pa_context_new(pa_mainloop_get_api(loop), name), "pa_context_new");
+    if (pa_context_connect(context, NULL, PA_CONTEXT_NOAUTOSPAWN, NULL) < 0) exit(1);
     while (pa_context_get_state(context) != PA_CONTEXT_READY) {
-        if (!PA_CONTEXT_IS_GOOD(pa_context_get_state(context))) return 1;
+        if (!PA_CONTEXT_IS_GOOD(pa_context_get_state(context))) exit(1);
         pa_mainloop_iterate(loop, 1, NULL);
     }
-    pa_stream *music = play(context, "music");
-    while (pa_stream_get_state(music) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+    return context;
+}
+
+/// The music goes on meanwhile.
+static void wait_for(int microseconds) {
+    double end = now() + microseconds;
+    while (now() < end) {
+        if (pa_mainloop_prepare(loop, (int)(end - now())) < 0 || pa_mainloop_poll(loop) < 0) exit(1);
+        pa_mainloop_dispatch(loop);
+    }
+}
+
+static void measure(const char *name, pa_context *caller, pa_stream *music, int pause) {
     double times[rounds];
     for (int i = 0; i < rounds; i++) {
+        wait_for(pause);
         asked = 0;
         released = 0;
         double start = now();
-        pa_stream *phone = play(context, "phone");
+        pa_stream *phone = play(caller, "phone");
         while (!asked) pa_mainloop_iterate(loop, 1, NULL);
         times[i] = asked - start;
         cork(music, 1);
@@ -81,6 +93,15 @@ int main(void) {
         wait_until(&released);
         cork(music, 0);
     }
-    printf("cork %.1f\n", median(times, rounds));
+    printf("%s %.1f\n", name, median(times, rounds));
+}
+
+int main(void) {
+    loop = check(pa_mainloop_new(), "pa_mainloop_new");
+    pa_stream *music = play(client("music"), "music");
+    while (pa_stream_get_state(music) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
+    pa_context *caller = client("phone");
+    measure("cork", caller, music, 0);
+    measure("cork-rested", caller, music, rest);
     return 0;
 }

@@ -24,6 +24,20 @@ static inline double median(double *values, int count) {
     return values[count / 2];
 }
 
+/// The median of a ratio over blocks of calls that took turns: what else happens on the machine happens to both of a block.
+static inline double median_ratio(const double *ours, const double *theirs, int blocks, int block) {
+    double ratios[blocks], one[block], other[block];
+    for (int b = 0; b < blocks; b++) {
+        memcpy(one, ours + b * block, sizeof one);
+        memcpy(other, theirs + b * block, sizeof other);
+        ratios[b] = median(one, block) / median(other, block);
+    }
+    return median(ratios, blocks);
+}
+
+/// For how long nobody does anything before what is measured rested, in microseconds.
+enum { rest = 20000 };
+
 static inline void *check(void *pointer, const char *what) {
     if (!pointer) {
         fprintf(stderr, "%s failed\n", what);
