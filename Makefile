@@ -52,6 +52,7 @@ bench: ## what it costs, beside peers on the same machine; IDLE=60 watches the i
 	@Benchmarks/player
 	@Benchmarks/recorder
 	@Benchmarks/unplug
+	@Benchmarks/foreign
 
 check: ## everything that must hold before a change is in
 	@Scripts/setup
