@@ -11,6 +11,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+// Where a function's library lies; dladdr and its type are there for GNU sources alone.
+typedef struct {
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *address;
+} shim_origin;
+extern int shim_dladdr(const void *address, shim_origin *origin) __asm__("dladdr");
+
+// The file that GStreamer itself was loaded from; NULL where that is unknown.
+static inline const char *shim_library_file(void) {
+    shim_origin origin;
+    return shim_dladdr((const void *)gst_init, &origin) ? origin.file : NULL;
+}
+
 // g_object_set is variadic, and G_TYPE_* (for g_object_set_property) are function-like macros.
 static inline void shim_set_string(gpointer object, const char *name, const char *value) {
     g_object_set(object, name, value, NULL);

@@ -56,8 +56,8 @@ public struct PluginProgram {
     private func serve(
         _ arguments: PluginArguments, _ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin
     ) throws(Failure) -> Int32 {
-        // What only the loader needed shall not be there beside what the engine loads.
-        Footprint.releaseStartUp()
+        // What only the loader needed shall not be there beside what the engine loads; who records now is in a hurry.
+        if kind != .recorder || arguments.item == nil { Footprint.releaseStartUp() }
         let host: PluginHost
         do throws(Failure) {
             host = try PluginHost(name: name, endsWithParent: arguments.endsWithParent)

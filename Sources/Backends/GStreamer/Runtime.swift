@@ -17,15 +17,19 @@ enum Runtime {
     /// Looks for plugins that came or went since the cache was written (`gst_update_registry`).
     static func rescan() {
         _ = ready
+        guard !PluginFiles.areLoadedByName else { return }
         gst_update_registry()
     }
 
     /// Whether an element of that name can be made.
     static func has(_ element: String) -> Bool {
         _ = ready
-        guard let factory = gst_element_factory_find(element) else { return false }
-        gst_object_unref(UnsafeMutableRawPointer(factory))
-        return true
+        if let factory = gst_element_factory_find(element) {
+            gst_object_unref(UnsafeMutableRawPointer(factory))
+            return true
+        }
+        // Loaded, it is found from then on.
+        return PluginFiles.areLoadedByName && PluginFiles.load(for: element)
     }
 
     private static func rank(_ name: String, _ rank: UInt32) {

@@ -63,12 +63,14 @@ final class Take {
         }
         let isWave = encoding.encoder.isEmpty
         let pipeline: Pipeline
+        let description =
+            "pulsesrc name=device provide-clock=false slave-method=none ! audioconvert name=head "
+            + "! audioconvert name=tail ! capsfilter name=samples caps=\"\(encoding.caps)\" ! "
+            + (isWave ? "" : encoding.encoder + " ! ")
+            + "filesink name=file sync=false async=false buffer-mode=unbuffered append=\(isWave)"
         do throws(PipelineError) {
-            pipeline = try Pipeline(
-                "pulsesrc name=device provide-clock=false slave-method=none ! audioconvert name=head "
-                    + "! audioconvert name=tail ! capsfilter name=samples caps=\"\(encoding.caps)\" ! "
-                    + (isWave ? "" : encoding.encoder + " ! ")
-                    + "filesink name=file sync=false async=false buffer-mode=unbuffered append=\(isWave)", on: loop)
+            Take.load(description)
+            pipeline = try Pipeline(description, on: loop)
         } catch {
             Glibc.close(descriptor)
             throw SessionError(.cannotStartRecording, "GStreamer cannot record: \(error.message)")
@@ -162,7 +164,7 @@ final class Take {
     }
 
     func meters(_ enabled: Bool) {
-        if !enabled { meter.clear() }
+        if enabled { Take.load("level") } else { meter.clear() }
         splice.want(enabled ? [.level] : [], flowing: pipeline.isStarted)
     }
 
@@ -172,6 +174,13 @@ final class Take {
     }
 
     var position: Double { Double(shim_tally_bytes(tally)) / Double(encoding.bytesPerSecond) }
+
+    /// Sees that the elements of a pipeline can be made, each the first word of its part.
+    private static func load(_ description: String) {
+        for word in description.split(separator: "!").compactMap({ $0.split(separator: " ").first }) {
+            _ = Runtime.has(String(word))
+        }
+    }
 
     static func remove(_ path: String) throws(SessionError) {
         guard unlink(path) == 0 || errno == ENOENT else {
