@@ -30,6 +30,29 @@ extension SoundEffectsPlugin {
         ]
     }
 
+    private func play(for call: Invocation, isAlert: Bool) {
+        play(call.arguments[0].uint32Value ?? 0) { [connection] result in
+            switch result {
+            case .success(let number):
+                call.reply([.uint32(number)])
+                if isAlert { SoundEffectsPlugin.buzz(connection) }
+            case .failure(let failure): call.fail(failure)
+            }
+        }
+    }
+
+    /// Felt, and not heard: feedbackd's quiet profile vibrates without a sound of its own. Where there is none, or nothing
+    /// that vibrates, the sound is all there is.
+    private static func buzz(_ connection: Connection) {
+        connection.call(
+            "org.sigxcpu.Feedback", "/org/sigxcpu/Feedback", "org.sigxcpu.Feedback", "TriggerFeedback",
+            [
+                .string("sessiond-effects"), .string("message-new-instant"),
+                .properties([("profile", .string("quiet"))]), .int32(-1),
+            ]
+        ) { _ in }
+    }
+
     private static var interface: Interface<SoundEffectsPlugin> {
         Interface(
             name: BusName.soundEffects, introspection: InterfaceXML.soundEffects,
@@ -45,14 +68,8 @@ extension SoundEffectsPlugin {
                 .init("Unload", "u") { effects, call in
                     call.answer { () throws(Failure) in try effects.unload(call.arguments[0].uint32Value ?? 0) }
                 },
-                .init("Play", "u") { effects, call in
-                    effects.play(call.arguments[0].uint32Value ?? 0) { result in
-                        switch result {
-                        case .success(let number): call.reply([.uint32(number)])
-                        case .failure(let failure): call.fail(failure)
-                        }
-                    }
-                },
+                .init("Play", "u") { effects, call in effects.play(for: call, isAlert: false) },
+                .init("PlayAlert", "u") { effects, call in effects.play(for: call, isAlert: true) },
                 .init("Stop", "u") { effects, call in
                     effects.stop(call.arguments[0].uint32Value ?? 0)
                     call.reply()

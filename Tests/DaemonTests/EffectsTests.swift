@@ -91,6 +91,44 @@ import Testing
         #expect(try effects.stage.pulse.pactl(["list", "short", "samples"]) == "")
     }
 
+    /// Feedbackd's part on the bus.
+    private final class Feedback {
+        let connection: Connection
+        var asked: [[Value]] = []
+
+        init(_ stage: DaemonStage) throws {
+            connection = try Connection(.custom(stage.bus.address), loop: stage.loop)
+            let name = "org.sigxcpu.Feedback"
+            _ = try connection.requestName(name)
+            let methods = [
+                Interface<Feedback>.Method("TriggerFeedback", "ssa{sv}i") { feedback, call in
+                    feedback.asked.append(call.arguments)
+                    call.reply([.uint32(1)])
+                }
+            ]
+            connection.objects.export(
+                self, at: "/org/sigxcpu/Feedback",
+                interfaces: [Interface(name: name, introspection: "<interface name=\"\(name)\"/>", methods: methods)])
+        }
+    }
+
+    @Test func anAlert_buzzesToo_andSoundsAloneWhereNothingVibrates() throws {
+        let effects = try Effects()
+        let effect = try effects.load(effects.sine(1_000, seconds: 0.3))
+        _ = try effects.call("PlayAlert", .uint32(effect))
+        #expect(effects.hasCompleted(1))
+        let feedback = try Feedback(effects.stage.daemon)
+        _ = try effects.call("PlayAlert", .uint32(effect))
+        #expect(effects.stage.ear.waitUntil(1_000, above: -20))
+        #expect(effects.stage.daemon.loop.iterate(timeout: 10) { !feedback.asked.isEmpty })
+        // Its own sound is not asked for.
+        #expect(feedback.asked.first?[2].asProperties?["profile"]?.stringValue == "quiet")
+        _ = try effects.play(effect)
+        #expect(effects.hasCompleted(3))
+        #expect(feedback.asked.count == 1)
+        #expect(throws: Failure.self) { try effects.call("PlayAlert", .uint32(99)) }
+    }
+
     @Test func thirtyTwoAtOnce_allAreMixedAndTold() throws {
         let effects = try Effects()
         let effect = try effects.load(effects.sine(1_000, seconds: 3))
