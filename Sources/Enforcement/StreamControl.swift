@@ -38,6 +38,8 @@ struct StreamControl {
     /// When the server said that it moves the stream to where it is held, which it may still not do, or show in turns;
     /// nil: that is long ago.
     private var holdPromised: UInt64?
+    /// When the server is asked again to let it go, which it refused; nil: it did not.
+    private var nextLetGo: UInt64?
     private var escapes = 0
     private var nextStep: UInt64?
     private var raiseAt: UInt64?
@@ -92,7 +94,11 @@ struct StreamControl {
             showsHold = true
             isHeld = false
             canBeHeld = false
-        case .letGo: showsHold = true
+        case .letGo:
+            // Not at once again: what it lacks, a place to go to as a rule, will be there some time.
+            showsHold = true
+            isHeld = true
+            nextLetGo = now + StreamControl.holdPatience
         }
     }
 
@@ -153,7 +159,7 @@ struct StreamControl {
             }
             let goal = base.isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
             if isHeld || isMuted || isNew { setLevel(goal, stream, &commands) }
-            if canHold { letGo(stream, &commands) }
+            if canHold { letGo(stream, at: now, &deadline, &commands) }
             unmute(stream, &commands)
             ramp(to: goal, stream, at: now, pace, &deadline, &commands)
         case .held where (canHold && mayHold || isHeld) && canBeHeld && !base.isMuted && stream.direction == .playback:
@@ -175,7 +181,7 @@ struct StreamControl {
                     showsMute = false
                     add(.setMuted(stream.id, true), &commands)
                 }
-                if canHold { letGo(stream, &commands) }
+                if canHold { letGo(stream, at: now, &deadline, &commands) }
                 setLevel(0, stream, &commands)
             }
         }
@@ -186,7 +192,7 @@ struct StreamControl {
     mutating func restore(_ stream: AudioStream) -> [StreamCommand] {
         var commands: [StreamCommand] = []
         setLevel(0, stream, &commands)
-        letGo(stream, &commands)
+        sendBack(stream, &commands)
         unmute(stream, &commands)
         return commands
     }
@@ -206,7 +212,18 @@ struct StreamControl {
         add(.setVolume(stream.id, Level.volume(base.volume, lowered: level)), &commands)
     }
 
-    private mutating func letGo(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
+    private mutating func letGo(
+        _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
+    ) {
+        if isHeld, let nextLetGo, now < nextLetGo {
+            deadline = min(deadline ?? nextLetGo, nextLetGo)
+        } else {
+            sendBack(stream, &commands)
+        }
+    }
+
+    private mutating func sendBack(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
+        nextLetGo = nil
         guard isHeld else { return }
         isHeld = false
         showsHold = false

@@ -234,6 +234,29 @@ import Testing
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
 
+    @Test func letGoThatIsRefused_isAskedForAgainInAWhile_andNotAtOnce() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
+        _ = stage.run()
+        #expect(stage.streams[0].isHeld)
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+        let begun = stage.now
+        var refused = 0
+        while stage.now < begun + 1_000_000 {
+            let outcome = stage.enforcement.commands(stage.facts, at: stage.now)
+            for command in outcome.commands {
+                guard case .letGo = command else { continue }
+                refused += 1
+                stage.enforcement.answered(command, succeeded: false, at: stage.now)
+            }
+            stage.now = max(stage.now, outcome.deadline ?? stage.now)
+        }
+        #expect(refused == 4)
+        _ = stage.run()
+        #expect(stage.streams[0] == Self.stream(1, of: 70) && stage.enforcement.kept.isEmpty)
+    }
+
     @Test func streamThatIsNotMoved_isMutedInTime() throws {
         var stage = Stage()
         stage.moves = false

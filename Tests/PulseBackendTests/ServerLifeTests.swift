@@ -32,6 +32,30 @@ import Testing
         #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
     }
 
+    /// PipeWire tells nobody of another default while a program is coming; here one always is.
+    @Test(arguments: ServerKind.allCases) func programsComeAllTheTime_theRouteIsSeenAllTheSame(
+        _ kind: ServerKind
+    ) throws {
+        let bench = try Bench(kind.server())
+        let phones = try bench.pulse.addSink("phones")
+        try bench.pulse.pactl(["set-default-sink", "phones"])
+        #expect(bench.wait { bench.backend.snapshot.route.outputs.map(\.uid) == ["phones"] })
+        let visitors = try (0..<3).map { _ in
+            try Child(
+                "/bin/sh", ["-c", "while :; do pactl info; done >/dev/null"], environment: bench.pulse.environment)
+        }
+        var module = phones
+        for _ in 0..<5 {
+            try bench.pulse.unloadModule(module)
+            #expect(bench.wait { bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"] })
+            module = try bench.pulse.addSink("phones")
+            if kind == .pulseAudio { try bench.pulse.pactl(["set-default-sink", "phones"]) }
+            #expect(bench.wait { bench.backend.snapshot.route.outputs.map(\.uid) == ["phones"] })
+        }
+        #expect(!bench.told.all.contains(.lost))
+        for visitor in visitors { visitor.kill() }
+    }
+
     @Test(arguments: ServerKind.allCases) func serverAbsentAtStart_isFoundWhenItComes(_ kind: ServerKind) throws {
         let pulse = try kind.server(start: false)
         // Not even the folder is there.

@@ -26,8 +26,8 @@ public final class PulseBackend: AudioBackend {
     }
 
     let loop: EventLoop
-    private let server: String?
-    private let patience: Double
+    let server: String?
+    let patience: Double
 
     // The connection's life.
     var connection: PulseConnection?
@@ -47,13 +47,13 @@ public final class PulseBackend: AudioBackend {
 
     // The picture, and what of it is old.
     var model = PulseModel()
-    private var dirty: [Item: Bool] = [:]
-    private var outstanding = 0
+    var dirty: [Item: Bool] = [:]
+    var outstanding = 0
     private var isScheduled = false
-    private var dirtySince: UInt64 = 0
+    var dirtySince: UInt64 = 0
     private var settle: Timer?
     private var unsettledSince: UInt64?
-    private var toldDevices: [PulseDevice] = []
+    var toldDevices: [PulseDevice] = []
     /// What we asked for, by uid, until it is the route or too old to be what a change is due to.
     var requested: [String: (reason: RouteChangeReason, until: UInt64)] = [:]
     /// A port that is to be the route once it is there, as its card changes its profile.
@@ -69,13 +69,24 @@ public final class PulseBackend: AudioBackend {
     /// asked to.
     var flight: UInt64?
 
-    private struct Item: Hashable {
+    // Whether the default is what the server shows here.
+    /// Asks the server the same once more.
+    var witness: PulseConnection?
+    var doubt: Timer?
+    /// When ``doubt`` fires; nil: it does not.
+    var doubtDue: UInt64?
+    /// Something happened since the last witness was sent.
+    var isDoubtNew = false
+    /// The defaults as the last witness saw them too.
+    var witnessed: (sink: String, source: String)?
+
+    struct Item: Hashable {
         let facility: PulseConnection.Facility
         let index: UInt32
     }
 
     /// How long a flicker may last on PipeWire, whose session manager chooses a default in steps, in seconds.
-    private static let settleTime = 0.05
+    static let settleTime = 0.05
     private static let longestSettleTime = 0.25
     /// What appeared becomes the route by that appearance's doing within that many microseconds.
     static let recently: UInt64 = 2_000_000
@@ -89,9 +100,13 @@ public final class PulseBackend: AudioBackend {
         retry = Timer(on: loop) { [weak self] in self?.connect() }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
+        doubt = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
 
-    deinit { connection?.close() }
+    deinit {
+        connection?.close()
+        witness?.close()
+    }
 
     public func start() { connect() }
 
@@ -101,6 +116,12 @@ public final class PulseBackend: AudioBackend {
         guard connection == nil else { return }
         retry?.disarm()
         guard let made = PulseConnection(loop: loop, name: "sessiond", patience: patience) else { return failed(false) }
+        use(made)
+        made.connect(to: server)
+    }
+
+    /// From now on that one is the connection.
+    func use(_ made: PulseConnection) {
         connection = made
         made.onState = { [weak self] state in
             switch state {
@@ -111,11 +132,9 @@ public final class PulseBackend: AudioBackend {
         made.onEvent = { [weak self] in self?.mark($0, $1, isRemoved: $2) }
         made.onSilence = { [weak self] in self?.failed(false) }
         made.onMemoryChanged = { [weak self] in self?.onMemoryChanged?() }
-        made.connect(to: server)
     }
 
     private func ready() {
-        guard let connection else { return }
         isReady = true
         failures = 0
         watch = nil
@@ -125,6 +144,12 @@ public final class PulseBackend: AudioBackend {
         awaitedMoves = [:]
         dirty = [:]
         outstanding = 0
+        witnessed = nil
+        readEverything()
+    }
+
+    func readEverything() {
+        guard let connection else { return }
         if watchesMemory { connection.watchMemory(true) }
         // Held until all questions are out: one that is refused at once must not end the round.
         begin()
@@ -158,6 +183,7 @@ public final class PulseBackend: AudioBackend {
         connection = nil
         isReady = false
         old?.close()
+        dismissWitness()
         outstanding = 0
         dirty = [:]
         settle?.disarm()
@@ -310,6 +336,7 @@ public final class PulseBackend: AudioBackend {
 
         // That the guard has taken over is no flicker: it does so only where an output went.
         flee(previous, current, now)
+        doubtDefault(previous, current)
         if model.isPipeWire, !isSettled, !hasFallenBack(previous, current),
             differs(previous, current) || model.isOnGuard && !previous.isOutputHeld
         {
@@ -378,30 +405,5 @@ public final class PulseBackend: AudioBackend {
             onStreamsChanged?()
             if !current.policies.isEmpty { onPoliciesChanged?() }
         }
-    }
-
-    /// Whether the server has just put the guard in the place of the route's output, and that is gone.
-    private func hasFallenBack(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
-        guard model.isOnGuard, let output = previous.route.outputs.first else { return false }
-        return !current.availableOutputs.contains { $0.uid == output.uid }
-    }
-
-    private func differs(_ one: AudioSnapshot, _ other: AudioSnapshot) -> Bool {
-        one.route != other.route || one.availableInputs != other.availableInputs
-            || one.availableOutputs != other.availableOutputs
-    }
-
-    /// Ports of the told route whose device went because its card has another profile now.
-    private func reprofiled() -> Set<String> {
-        let devices = [model.output, model.input].compactMap { $0 }
-        let cards = toldDevices.filter { old in
-            let isGone = (old.isInput ? model.sources : model.sinks)[old.index] == nil
-            return isGone && old.card != noIndex && old.activePort != nil
-                && devices.contains {
-                    $0.card == old.card && $0.isInput == old.isInput && $0.activePort == old.activePort
-                }
-        }
-        .map(\.card)
-        return Set(toldDevices.filter { cards.contains($0.card) }.compactMap { $0.active?.uid })
     }
 }

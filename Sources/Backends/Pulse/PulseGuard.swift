@@ -22,6 +22,7 @@ extension PulseBackend {
             connection.command({ _ in }) { pa_context_set_sink_port_by_name($0, to.name, port, $1, $2) }
         }
         connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
+        doubtDefault()
         // WirePlumber does not look again at a device whose port went and was replaced before it had looked; but it does
         // so when any device goes.
         if model.isPipeWire { unloadGuard() }
@@ -81,6 +82,7 @@ extension PulseBackend {
         connection.command({ [weak self] in if !$0 { self?.flight = nil } }) {
             pa_context_set_default_sink($0, PulseGuard.name, $1, $2)
         }
+        doubtDefault()
     }
 }
 

@@ -28,6 +28,7 @@ extension PulseBackend {
                 ? pa_context_set_default_source($0, device.name, $1, $2)
                 : pa_context_set_default_sink($0, device.name, $1, $2)
         }
+        doubtDefault()
         batch.close()
     }
 

@@ -65,7 +65,8 @@ extension PulseBackend {
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold }
+        // Found on the guard, it was on its way; that may be there again, for something else.
+        let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         connection.command(batch.add()) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
         awaitMove(id.number)

@@ -1,0 +1,29 @@
+import PluginAPI
+
+/// What is another than it was.
+extension PulseBackend {
+    /// Whether the server has just put the guard in the place of the route's output, and that is gone.
+    func hasFallenBack(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
+        guard model.isOnGuard, let output = previous.route.outputs.first else { return false }
+        return !current.availableOutputs.contains { $0.uid == output.uid }
+    }
+
+    func differs(_ one: AudioSnapshot, _ other: AudioSnapshot) -> Bool {
+        one.route != other.route || one.availableInputs != other.availableInputs
+            || one.availableOutputs != other.availableOutputs
+    }
+
+    /// Ports of the told route whose device went because its card has another profile now.
+    func reprofiled() -> Set<String> {
+        let devices = [model.output, model.input].compactMap { $0 }
+        let cards = toldDevices.filter { old in
+            let isGone = (old.isInput ? model.sources : model.sinks)[old.index] == nil
+            return isGone && old.card != noIndex && old.activePort != nil
+                && devices.contains {
+                    $0.card == old.card && $0.isInput == old.isInput && $0.activePort == old.activePort
+                }
+        }
+        .map(\.card)
+        return Set(toldDevices.filter { cards.contains($0.card) }.compactMap { $0.active?.uid })
+    }
+}
