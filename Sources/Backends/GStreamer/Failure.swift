@@ -35,8 +35,12 @@ struct Failure {
         } else if isServer, error.domain == gst_resource_error_quark() {
             self.init("the sound server cannot be used: \(text)", isAboutFormat: false, isAboutServer: true)
         } else if source == "source", error.domain == gst_stream_error_quark() {
-            // What a source that ends in the middle says: of the way, not of the item.
-            self.init("'\(item)' cannot be read: the connection failed (\(text))", isAboutFormat: false)
+            // What a source says that finds no server, or ends in the middle, and no more than that: of the way, not of
+            // the item.
+            self.init(
+                "'\(item)' cannot be read: its server cannot be reached, or does not go on; "
+                    + "check the address and the network",
+                isAboutFormat: false)
         } else if error.domain == gst_stream_error_quark() {
             let reason =
                 switch code {
