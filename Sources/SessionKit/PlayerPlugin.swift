@@ -404,6 +404,16 @@ public final class PlayerPlugin: Plugin {
         interruption?.resumes = false
         giveBack(notifyOthers: false)
         onServicesLost?(message)
+        guard !isServerAway else { return }
+        // Where the daemon has none either, it says when one comes; until then nothing is tried in vain.
+        connection.call(
+            BusName.service, ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
+            [.string(BusName.manager), .string("ServerConnected")]
+        ) { [weak self] result in
+            if case .success(let values) = result, values.first?.unwrapped.boolValue == false {
+                self?.isServerAway = true
+            }
+        }
     }
 }
 

@@ -241,6 +241,22 @@ private let loud = -25.0
         #expect(music.signals == [])
     }
 
+    @Test func noSoundServerSinceBefore_playFailsAndWorksWhenOneComes() throws {
+        let stage = try PlayerStage()
+        stage.pulse.kill()
+        #expect(eventually { (try? stage.daemon.property("ServerConnected"))?.boolValue == false })
+        // It has not heard that the server went.
+        let music = try stage.player()
+        music.call("Load", [.string(try stage.sine(440, seconds: 60))])
+        #expect(eventually { music.call("Play") == "org.sessiond1.Error.MediaServicesFailed" })
+        #expect(music.state == "stopped")
+        try stage.pulse.restart()
+        #expect(stage.daemon.waitForServer())
+        let ear = try Ear(stage.pulse, sink: "speaker")
+        #expect(eventually { music.call("Play") == nil })
+        #expect(ear.waitUntil(440, above: loud))
+    }
+
     @Test func daemonKilledAndRestarted_playsOnAndIsThereAgain() throws {
         let stage = try PlayerStage()
         let music = try playing(stage, arguments: ["--id", "org.sessiond1.player"])
