@@ -3,7 +3,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "peers.h"
+#include "sessions.h"
 
 enum {
     blocks = 100, block = 20, trips = blocks * block, telling_blocks = 50, tellings = telling_blocks * block,
@@ -12,23 +12,8 @@ enum {
 
 typedef struct {
     DBusConnection *connection;
-    char path[64];
+    char path[session_path];
 } Session;
-
-static DBusMessage *method(const char *path, const char *interface, const char *member, const char *service) {
-    return check(dbus_message_new_method_call(service, path, interface, member), member);
-}
-
-static DBusMessage *ask(DBusConnection *connection, DBusMessage *call) {
-    DBusError error = DBUS_ERROR_INIT;
-    DBusMessage *reply = dbus_connection_send_with_reply_and_block(connection, call, 10000, &error);
-    if (!reply) {
-        fprintf(stderr, "%s: %s: %s\n", dbus_message_get_member(call), error.name, error.message);
-        exit(1);
-    }
-    dbus_message_unref(call);
-    return reply;
-}
 
 static double trip(DBusConnection *connection, DBusMessage *call) {
     double start = now();
@@ -38,38 +23,9 @@ static double trip(DBusConnection *connection, DBusMessage *call) {
     return time;
 }
 
-static void entry(DBusMessageIter *dictionary, const char *key, const char *value, int is_array) {
-    DBusMessageIter pair, variant, array;
-    dbus_message_iter_open_container(dictionary, DBUS_TYPE_DICT_ENTRY, NULL, &pair);
-    dbus_message_iter_append_basic(&pair, DBUS_TYPE_STRING, &key);
-    dbus_message_iter_open_container(&pair, DBUS_TYPE_VARIANT, is_array ? "as" : "s", &variant);
-    if (is_array) {
-        dbus_message_iter_open_container(&variant, DBUS_TYPE_ARRAY, "s", &array);
-        dbus_message_iter_append_basic(&array, DBUS_TYPE_STRING, &value);
-        dbus_message_iter_close_container(&variant, &array);
-    } else {
-        dbus_message_iter_append_basic(&variant, DBUS_TYPE_STRING, &value);
-    }
-    dbus_message_iter_close_container(&pair, &variant);
-    dbus_message_iter_close_container(dictionary, &pair);
-}
-
 static Session create(DBusConnection *connection, const char *class, const char *option) {
     Session session = {.connection = connection};
-    DBusMessage *call = method("/org/sessiond1", "org.sessiond1.Manager", "CreateSession", "org.sessiond1");
-    const char *name = "a session to measure", *path;
-    DBusMessageIter arguments, options;
-    dbus_message_iter_init_append(call, &arguments);
-    dbus_message_iter_append_basic(&arguments, DBUS_TYPE_STRING, &name);
-    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
-    entry(&options, "category", "playback", 0);
-    entry(&options, "class", class, 0);
-    if (option) entry(&options, "options", option, 1);
-    dbus_message_iter_close_container(&arguments, &options);
-    DBusMessage *reply = ask(connection, call);
-    dbus_message_get_args(reply, NULL, DBUS_TYPE_OBJECT_PATH, &path, DBUS_TYPE_INVALID);
-    snprintf(session.path, sizeof session.path, "%s", path);
-    dbus_message_unref(reply);
+    create_session(connection, class, option, session.path);
     return session;
 }
 
@@ -86,13 +42,9 @@ static Session listener(const char *address, const char *option) {
 
 /// A call with no options: of a session, or of the relay.
 static DBusMessage *with_options(const Session *session, const char *member) {
-    DBusMessage *call = session ? method(session->path, "org.sessiond1.Session", member, "org.sessiond1")
-                                : method("/relay", "bench.Relay", member, "bench.Relay");
-    DBusMessageIter arguments, options;
-    dbus_message_iter_init_append(call, &arguments);
-    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
-    dbus_message_iter_close_container(&arguments, &options);
-    return call;
+    return no_options(
+        session ? method(session->path, "org.sessiond1.Session", member, "org.sessiond1")
+                : method("/relay", "bench.Relay", member, "bench.Relay"));
 }
 
 static double activate(const Session *session) { return trip(session->connection, with_options(session, "Activate")); }

@@ -1,8 +1,6 @@
 // PulseAudio's module-role-cork: from a phone stream's creation until the music, a client of its own, is asked to cork; one
 // after the other, and each after a rest. Prints: cork and cork-rested, µs.
-#include <pulse/pulseaudio.h>
-
-#include "peers.h"
+#include "silence.h"
 
 enum { rounds = 101 };
 
@@ -31,26 +29,6 @@ static void cork(pa_stream *stream, int corked) {
     int is_done = 0;
     pa_operation_unref(check(pa_stream_cork(stream, corked, done, &is_done), "pa_stream_cork"));
     wait_until(&is_done);
-}
-
-static void feed(pa_stream *stream, size_t size, void *context) {
-    (void)context;
-    void *data;
-    if (pa_stream_begin_write(stream, &data, &size) < 0) return;
-    memset(data, 0, size);
-    pa_stream_write(stream, data, size, NULL, 0, PA_SEEK_RELATIVE);
-}
-
-static pa_stream *play(pa_context *context, const char *role) {
-    pa_sample_spec spec = {PA_SAMPLE_S16LE, 48000, 2};
-    pa_proplist *properties = pa_proplist_new();
-    pa_proplist_sets(properties, PA_PROP_MEDIA_ROLE, role);
-    pa_stream *stream = check(pa_stream_new_with_proplist(context, role, &spec, NULL, properties), role);
-    pa_proplist_free(properties);
-    pa_stream_set_event_callback(stream, heard, NULL);
-    pa_stream_set_write_callback(stream, feed, NULL);
-    if (pa_stream_connect_playback(stream, NULL, NULL, 0, NULL, NULL) < 0) exit(1);
-    return stream;
 }
 
 static void end(pa_stream *stream) {
@@ -85,7 +63,7 @@ static void measure(const char *name, pa_context *caller, pa_stream *music, int 
         asked = 0;
         released = 0;
         double start = now();
-        pa_stream *phone = play(caller, "phone");
+        pa_stream *phone = play_silence(caller, "phone", heard);
         while (!asked) pa_mainloop_iterate(loop, 1, NULL);
         times[i] = asked - start;
         cork(music, 1);
@@ -98,7 +76,7 @@ static void measure(const char *name, pa_context *caller, pa_stream *music, int 
 
 int main(void) {
     loop = check(pa_mainloop_new(), "pa_mainloop_new");
-    pa_stream *music = play(client("music"), "music");
+    pa_stream *music = play_silence(client("music"), "music", heard);
     while (pa_stream_get_state(music) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
     pa_context *caller = client("phone");
     measure("cork", caller, music, 0);

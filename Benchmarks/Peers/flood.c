@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "peers.h"
+#include "sessions.h"
 
 enum { calls = 50000, trips = 1000 };
 
@@ -62,28 +62,8 @@ static void open_deaf(const char *path) {
     post(match);
 }
 
-static DBusMessage *ask(DBusConnection *connection, DBusMessage *call) {
-    DBusError error = DBUS_ERROR_INIT;
-    DBusMessage *reply = dbus_connection_send_with_reply_and_block(connection, call, 60000, &error);
-    if (!reply) {
-        fprintf(stderr, "%s: %s: %s\n", dbus_message_get_member(call), error.name, error.message);
-        exit(1);
-    }
-    dbus_message_unref(call);
-    return reply;
-}
-
-static void options(DBusMessageIter *arguments) {
-    DBusMessageIter none;
-    dbus_message_iter_open_container(arguments, DBUS_TYPE_ARRAY, "{sv}", &none);
-    dbus_message_iter_close_container(arguments, &none);
-}
-
 static double activate(DBusConnection *connection, const char *path, const char *member) {
-    DBusMessage *call = dbus_message_new_method_call("org.sessiond1", path, "org.sessiond1.Session", member);
-    DBusMessageIter arguments;
-    dbus_message_iter_init_append(call, &arguments);
-    options(&arguments);
+    DBusMessage *call = no_options(method(path, "org.sessiond1.Session", member, "org.sessiond1"));
     double start = now();
     dbus_message_unref(ask(connection, call));
     return now() - start;
@@ -102,20 +82,10 @@ static void measure(DBusConnection *connection, const char *path, const char *na
 
 int main(int count, char **arguments) {
     if (count != 2) return 64;
-    char address[200], path[64];
+    char address[200], path[session_path];
     snprintf(address, sizeof address, "unix:path=%s", arguments[1]);
     DBusConnection *connection = open_bus(address);
-    DBusMessage *call =
-        dbus_message_new_method_call("org.sessiond1", "/org/sessiond1", "org.sessiond1.Manager", "CreateSession");
-    const char *name = "a session to measure", *made;
-    DBusMessageIter values;
-    dbus_message_iter_init_append(call, &values);
-    dbus_message_iter_append_basic(&values, DBUS_TYPE_STRING, &name);
-    options(&values);
-    DBusMessage *reply = ask(connection, call);
-    dbus_message_get_args(reply, NULL, DBUS_TYPE_OBJECT_PATH, &made, DBUS_TYPE_INVALID);
-    snprintf(path, sizeof path, "%s", made);
-    dbus_message_unref(reply);
+    create_session(connection, "app", NULL, path);
 
     measure(connection, path, "calm");
     open_deaf(arguments[1]);

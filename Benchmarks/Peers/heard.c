@@ -5,7 +5,6 @@
 //   heard MONITOR effect BUS-NAME FILE       from telling running sound effects to play what they have loaded
 //   heard MONITOR cost PROGRAM ARGUMENT...   to its end: CPU seconds and peak memory in kB instead
 #include "listening.h"
-#include "peers.h"
 
 #include <dbus/dbus.h>
 #include <signal.h>
@@ -22,18 +21,11 @@ static double begin, heard;
 // Silence first: what another one left in the sink is not what is waited for.
 static int armed;
 
-static void take(pa_stream *stream, size_t length, void *user) {
-    (void)length, (void)user;
-    double arrival = now();
-    const void *data;
-    size_t size;
-    while (pa_stream_readable_size(stream) > 0 && pa_stream_peek(stream, &data, &size) == 0 && size) {
-        const short *samples = data;
-        for (size_t i = 0; samples && armed && heard == 0 && i < size / 2; i++)
-            if (samples[i] > threshold || samples[i] < -threshold)
-                heard = arrival - (double)(size / 2 - i) / rate * 1e6;
-        pa_stream_drop(stream);
-    }
+static void hear(const void *data, size_t size, double arrival) {
+    const short *samples = data;
+    for (size_t i = 0; samples && armed && heard == 0 && i < size / 2; i++)
+        if (samples[i] > threshold || samples[i] < -threshold)
+            heard = arrival - (double)(size / 2 - i) / rate * 1e6;
 }
 
 static void until(double end) {
@@ -43,7 +35,7 @@ static void until(double end) {
 static void listen_to(const char *monitor) {
     connect_to_server();
     pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 1};
-    record(monitor, &spec, 192, take);
+    record(monitor, &spec, 192, hear);
     until(now() + 300e3);
     armed = 1;
 }

@@ -10,7 +10,6 @@
 //
 //   kept -                                      how many are missing in the WAV on the standard input
 #include "listening.h"
-#include "peers.h"
 
 #include <dbus/dbus.h>
 #include <signal.h>
@@ -47,34 +46,12 @@ static int play(const char *sink) {
     return status;
 }
 
-static void take(pa_stream *stream, size_t length, void *user) {
-    (void)length, (void)user;
-    double arrival = now();
-    const void *data;
-    size_t size;
-    while (pa_stream_readable_size(stream) > 0 && pa_stream_peek(stream, &data, &size) == 0 && size) {
-        const uint16_t *samples = data;
-        // Only around the start is it looked up.
-        if (samples && (begin == 0 || arrival < begin + 1.2e6))
-            for (size_t i = 0; i < size / 4; i++)
-                times[samples[2 * i]] = arrival - (double)(size / 4 - i) / rate * 1e6;
-        pa_stream_drop(stream);
-    }
-}
-
-static void until(double end) {
-    while (now() < end) turn();
-}
-
-static DBusMessage *ask(DBusConnection *bus, DBusMessage *message) {
-    DBusError error = DBUS_ERROR_INIT;
-    DBusMessage *reply = dbus_connection_send_with_reply_and_block(bus, message, 5000, &error);
-    if (!reply) {
-        fprintf(stderr, "%s\n", error.message);
-        exit(1);
-    }
-    dbus_message_unref(message);
-    return reply;
+static void hear(const void *data, size_t size, double arrival) {
+    const uint16_t *samples = data;
+    // Only around the start is it looked up.
+    if (samples && (begin == 0 || arrival < begin + 1.2e6))
+        for (size_t i = 0; i < size / 4; i++)
+            times[samples[2 * i]] = arrival - (double)(size / 4 - i) / rate * 1e6;
 }
 
 static DBusMessage *call(const char *name, const char *interface, const char *member) {
@@ -83,12 +60,8 @@ static DBusMessage *call(const char *name, const char *interface, const char *me
 
 static void prepare(DBusConnection *bus, const char *name, const char *file) {
     DBusMessage *message = call(name, "org.sessiond1.Recorder", "Prepare");
-    DBusMessageIter all, settings;
-    dbus_message_iter_init_append(message, &all);
-    dbus_message_iter_append_basic(&all, DBUS_TYPE_STRING, &file);
-    dbus_message_iter_open_container(&all, DBUS_TYPE_ARRAY, "{sv}", &settings);
-    dbus_message_iter_close_container(&all, &settings);
-    dbus_message_unref(ask(bus, message));
+    dbus_message_append_args(message, DBUS_TYPE_STRING, &file, DBUS_TYPE_INVALID);
+    dbus_message_unref(ask(bus, no_options(message)));
 }
 
 static void wait_for_end(DBusConnection *bus, const char *name) {
@@ -138,8 +111,8 @@ int main(int count, char **words) {
     const char *file = words[2];
     double seconds = atof(words[3]);
     connect_to_server();
-    record(words[1], &spec, 400, take);
-    until(now() + 300e3);
+    record(words[1], &spec, 400, hear);
+    turn_until(now() + 300e3);
     memset(times, 0, sizeof times);
     struct rusage usage = {0};
     if (!strcmp(words[4], "exec")) {
@@ -150,19 +123,19 @@ int main(int count, char **words) {
             execvp(words[5], words + 5);
             _exit(127);
         }
-        until(begin + seconds * 1e6);
+        turn_until(begin + seconds * 1e6);
         kill(child, SIGINT);
         int status;
         wait4(child, &status, 0, &usage);
     } else {
         DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
         prepare(bus, words[5], file);
-        until(now() + 200e3);
+        turn_until(now() + 200e3);
         begin = now();
         DBusMessage *message = call(words[5], "org.sessiond1.Recorder", "Record");
         dbus_connection_send(bus, message, NULL);
         dbus_connection_flush(bus);
-        until(begin + seconds * 1e6);
+        turn_until(begin + seconds * 1e6);
         dbus_message_unref(ask(bus, call(words[5], "org.sessiond1.Recorder", "Stop")));
         wait_for_end(bus, words[5]);
     }

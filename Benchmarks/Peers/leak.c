@@ -2,45 +2,33 @@
 //
 //   leak MONITOR MODULE    unloads that module of the server, and prints how many there were
 #include "listening.h"
-#include "peers.h"
 
 enum { rate = 48000, window = rate / 1000, threshold = 300 };
 
 static double begin;
 static int heard, filled, loud;
 
-static void take(pa_stream *stream, size_t length, void *user) {
-    (void)length, (void)user;
-    double arrival = now();
-    const void *data;
-    size_t size;
-    while (pa_stream_readable_size(stream) > 0 && pa_stream_peek(stream, &data, &size) == 0 && size) {
-        const short *samples = data;
-        for (size_t i = 0; i < size / 2; i++) {
-            double time = arrival - (double)(size / 2 - i) / rate * 1e6;
-            if (begin == 0 || time < begin) continue;
-            if (samples && (samples[i] > threshold || samples[i] < -threshold)) loud = 1;
-            if (++filled < window) continue;
-            heard += loud;
-            filled = loud = 0;
-        }
-        pa_stream_drop(stream);
+static void hear(const void *data, size_t size, double arrival) {
+    const short *samples = data;
+    for (size_t i = 0; i < size / 2; i++) {
+        double time = arrival - (double)(size / 2 - i) / rate * 1e6;
+        if (begin == 0 || time < begin) continue;
+        if (samples && (samples[i] > threshold || samples[i] < -threshold)) loud = 1;
+        if (++filled < window) continue;
+        heard += loud;
+        filled = loud = 0;
     }
-}
-
-static void until(double end) {
-    while (now() < end) turn();
 }
 
 int main(int count, char **arguments) {
     if (count != 3) return 64;
     connect_to_server();
     pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 1};
-    record(arguments[1], &spec, 192, take);
-    until(now() + 500e3);
+    record(arguments[1], &spec, 192, hear);
+    turn_until(now() + 500e3);
     begin = now();
     pa_operation_unref(pa_context_unload_module(context, (unsigned)atoi(arguments[2]), NULL, NULL));
-    until(begin + 2100e3);
+    turn_until(begin + 2100e3);
     printf("%d\n", heard);
     return 0;
 }

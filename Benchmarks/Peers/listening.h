@@ -3,6 +3,8 @@
 
 #include <pulse/pulseaudio.h>
 
+#include "peers.h"
+
 static pa_mainloop *loop;
 static pa_context *context;
 
@@ -13,12 +15,25 @@ static inline void connect_to_server(void) {
     while (pa_context_get_state(context) != PA_CONTEXT_READY) pa_mainloop_iterate(loop, 1, NULL);
 }
 
-/// Has what the source gives taken by that function, in fragments of so many bytes.
-static inline void record(
-    const char *source, const pa_sample_spec *spec, uint32_t fragment, pa_stream_request_cb_t take) {
+/// Takes so many bytes of sound, none where `data` is NULL; `arrival` is when they came, in microseconds.
+typedef void listener(const void *data, size_t bytes, double arrival);
+
+static inline void take(pa_stream *stream, size_t length, void *to) {
+    (void)length;
+    double arrival = now();
+    const void *data;
+    size_t size;
+    while (pa_stream_readable_size(stream) > 0 && pa_stream_peek(stream, &data, &size) == 0 && size) {
+        ((listener *)to)(data, size, arrival);
+        pa_stream_drop(stream);
+    }
+}
+
+/// Has what the source gives listened to, in fragments of so many bytes.
+static inline void record(const char *source, const pa_sample_spec *spec, uint32_t fragment, listener *to) {
     pa_stream *stream = pa_stream_new(context, "bench", spec, NULL);
     pa_buffer_attr buffer = {.maxlength = (uint32_t)-1, .fragsize = fragment};
-    pa_stream_set_read_callback(stream, take, NULL);
+    pa_stream_set_read_callback(stream, take, (void *)to);
     pa_stream_connect_record(stream, source, &buffer, PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE);
     while (pa_stream_get_state(stream) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
 }
@@ -28,4 +43,9 @@ static inline void turn(void) {
     pa_mainloop_prepare(loop, 1000);
     pa_mainloop_poll(loop);
     pa_mainloop_dispatch(loop);
+}
+
+/// Goes on until that time, in microseconds.
+static inline void turn_until(double end) {
+    while (now() < end) turn();
 }

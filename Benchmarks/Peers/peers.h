@@ -56,3 +56,28 @@ static inline DBusConnection *open_bus(const char *address) {
     dbus_connection_set_exit_on_disconnect(connection, FALSE);
     return connection;
 }
+
+static inline DBusMessage *method(const char *path, const char *interface, const char *member, const char *service) {
+    return check(dbus_message_new_method_call(service, path, interface, member), member);
+}
+
+/// Waits for the answer; ends the program where it is an error. Takes over the call.
+static inline DBusMessage *ask(DBusConnection *connection, DBusMessage *call) {
+    DBusError error = DBUS_ERROR_INIT;
+    DBusMessage *reply = dbus_connection_send_with_reply_and_block(connection, call, 60000, &error);
+    if (!reply) {
+        fprintf(stderr, "%s: %s: %s\n", dbus_message_get_member(call), error.name, error.message);
+        exit(1);
+    }
+    dbus_message_unref(call);
+    return reply;
+}
+
+/// The call, with an empty dictionary as its next argument.
+static inline DBusMessage *no_options(DBusMessage *call) {
+    DBusMessageIter arguments, options;
+    dbus_message_iter_init_append(call, &arguments);
+    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
+    dbus_message_iter_close_container(&arguments, &options);
+    return call;
+}

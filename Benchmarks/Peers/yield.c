@@ -9,7 +9,8 @@
 // and its level in decibels while the other one is there and afterwards, both against before. With TRACE set, also each
 // silence by itself.
 #include "listening.h"
-#include "peers.h"
+#include "sessions.h"
+#include "silence.h"
 
 #include <math.h>
 
@@ -23,27 +24,16 @@ static struct {
 } block[blocks];
 static int blocks_filled;
 
-static void take(pa_stream *stream, size_t length, void *user) {
-    (void)length, (void)user;
-    double arrival = now();
-    const void *data;
-    size_t size;
-    while (pa_stream_readable_size(stream) > 0 && pa_stream_peek(stream, &data, &size) == 0 && size) {
-        const short *samples = data;
-        for (size_t i = 0; i < size / 4 && count < limit; i++, count++) {
-            left[count] = samples ? samples[i * 2] : 0;
-            right[count] = samples ? samples[i * 2 + 1] : 0;
-        }
-        if (blocks_filled < blocks) {
-            block[blocks_filled].end = count;
-            block[blocks_filled++].arrival = arrival;
-        }
-        pa_stream_drop(stream);
+static void hear(const void *data, size_t size, double arrival) {
+    const short *samples = data;
+    for (size_t i = 0; i < size / 4 && count < limit; i++, count++) {
+        left[count] = samples ? samples[i * 2] : 0;
+        right[count] = samples ? samples[i * 2 + 1] : 0;
     }
-}
-
-static void until(double end) {
-    while (now() < end) turn();
+    if (blocks_filled < blocks) {
+        block[blocks_filled].end = count;
+        block[blocks_filled++].arrival = arrival;
+    }
 }
 
 /// When that sample was heard.
@@ -127,56 +117,11 @@ static int steady(int sample, int step, double before) {
     return -1;
 }
 
-static void answered(DBusMessage *reply, DBusError *error) {
-    if (!reply) {
-        fprintf(stderr, "%s\n", error->message);
-        exit(1);
-    }
-}
-
 static DBusConnection *bus;
-static char *session;
-
-static void option(DBusMessageIter *dictionary, const char *key, const char *value, int is_list) {
-    DBusMessageIter entry, variant, list;
-    dbus_message_iter_open_container(dictionary, DBUS_TYPE_DICT_ENTRY, NULL, &entry);
-    dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &key);
-    dbus_message_iter_open_container(&entry, DBUS_TYPE_VARIANT, is_list ? "as" : "s", &variant);
-    if (is_list) {
-        dbus_message_iter_open_container(&variant, DBUS_TYPE_ARRAY, "s", &list);
-        dbus_message_iter_append_basic(&list, DBUS_TYPE_STRING, &value);
-        dbus_message_iter_close_container(&variant, &list);
-    } else {
-        dbus_message_iter_append_basic(&variant, DBUS_TYPE_STRING, &value);
-    }
-    dbus_message_iter_close_container(&entry, &variant);
-    dbus_message_iter_close_container(dictionary, &entry);
-}
-
-static void create(const char *sort, const char *word) {
-    bus = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
-    DBusMessage *call =
-        dbus_message_new_method_call("org.sessiond1", "/org/sessiond1", "org.sessiond1.Manager", "CreateSession");
-    const char *name = "Other", *path;
-    DBusMessageIter arguments, options;
-    dbus_message_iter_init_append(call, &arguments);
-    dbus_message_iter_append_basic(&arguments, DBUS_TYPE_STRING, &name);
-    dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
-    option(&options, "class", sort, 0);
-    option(&options, "category", "playback", 0);
-    if (strcmp(word, "-")) option(&options, "options", word, 1);
-    dbus_message_iter_close_container(&arguments, &options);
-    DBusError error = DBUS_ERROR_INIT;
-    DBusMessage *reply = dbus_connection_send_with_reply_and_block(bus, call, 5000, &error);
-    answered(reply, &error);
-    dbus_message_get_args(reply, NULL, DBUS_TYPE_OBJECT_PATH, &path, DBUS_TYPE_INVALID);
-    session = strdup(path);
-    dbus_message_unref(call);
-    dbus_message_unref(reply);
-}
+static char session[session_path];
 
 static void tell(const char *member) {
-    DBusMessage *call = dbus_message_new_method_call("org.sessiond1", session, "org.sessiond1.Session", member);
+    DBusMessage *call = method(session, "org.sessiond1.Session", member, "org.sessiond1");
     DBusMessageIter arguments, options, entry, variant;
     dbus_message_iter_init_append(call, &arguments);
     dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
@@ -196,25 +141,6 @@ static void tell(const char *member) {
     dbus_connection_send(bus, call, NULL);
     dbus_connection_flush(bus);
     dbus_message_unref(call);
-}
-
-static pa_stream *phone;
-
-static void feed(pa_stream *stream, size_t size, void *user) {
-    (void)user;
-    void *data;
-    if (pa_stream_begin_write(stream, &data, &size) < 0) return;
-    memset(data, 0, size);
-    pa_stream_write(stream, data, size, NULL, 0, PA_SEEK_RELATIVE);
-}
-
-static void play(const char *role) {
-    pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 2};
-    pa_proplist *properties = pa_proplist_new();
-    pa_proplist_sets(properties, PA_PROP_MEDIA_ROLE, role);
-    phone = pa_stream_new_with_proplist(context, role, &spec, NULL, properties);
-    pa_stream_set_write_callback(phone, feed, NULL);
-    pa_stream_connect_playback(phone, NULL, NULL, 0, NULL, NULL);
 }
 
 /// Waits for a second of music in all, and none of its drop-outs just now.
@@ -282,13 +208,17 @@ int main(int words, char **word) {
     double seconds = atof(word[words - 2]);
     connect_to_server();
     pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 2};
-    record(word[1], &spec, 384, take);
-    if (is_session) create(word[3], word[4]);
+    record(word[1], &spec, 384, hear);
+    if (is_session) {
+        bus = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
+        create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
+    }
     for (int round = atoi(word[words - 1]); round > 0; round--) {
         wait_for_music();
         double begin = now();
-        if (is_session) tell("Activate"); else play(word[3]);
-        until(begin + seconds * 1e6);
+        pa_stream *phone = NULL;
+        if (is_session) tell("Activate"); else phone = play_silence(context, word[3], NULL);
+        turn_until(begin + seconds * 1e6);
         double end = now();
         if (is_session) {
             tell("Deactivate");
@@ -297,7 +227,7 @@ int main(int words, char **word) {
             pa_stream_unref(phone);
         }
         // What was lowered is back after half a second.
-        until(end + 1.5e6);
+        turn_until(end + 1.5e6);
         report(begin, end);
     }
     return 0;
