@@ -24,8 +24,13 @@ extension PulseBackend {
     /// The same, where something was asked for that changes the default.
     func doubtDefault(after seconds: Double = PulseBackend.doubtTime) {
         guard model.isPipeWire, isReady else { return }
-        let due = MonotonicClock.now() &+ MonotonicClock.microseconds(seconds)
         isDoubtNew = true
+        callWitness(after: seconds)
+    }
+
+    /// Or sooner, where one is called sooner.
+    private func callWitness(after seconds: Double) {
+        let due = MonotonicClock.now() &+ MonotonicClock.microseconds(seconds)
         if let doubtDue, doubtDue <= due { return }
         doubtDue = due
         doubt?.arm(at: due)
@@ -98,9 +103,7 @@ extension PulseBackend {
             witness = nil
             guard isReady, doubtDue == nil else { return }
             if let seconds = isDoubtNew ? min(seconds ?? .infinity, PulseBackend.doubtTime) : seconds {
-                let due = MonotonicClock.now() &+ MonotonicClock.microseconds(seconds)
-                doubtDue = due
-                doubt?.arm(at: due)
+                callWitness(after: seconds)
             }
         }
     }
