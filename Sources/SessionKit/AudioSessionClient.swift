@@ -383,14 +383,21 @@ public final class AudioSessionClient {
     }
 
     private func readDucking() {
-        connection.call(
-            BusName.service, ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
-            [.string(BusName.manager), .string("Ducking")]
-        ) { [weak self] result in
-            guard case .success(let values) = result, let fields = values.first?.unwrapped.asProperties else { return }
+        readManager("Ducking") { [weak self] value in
+            guard let fields = value.asProperties else { return }
             self?.ducking = DuckingDescription(
                 gain: fields["gain"]?.doubleValue ?? -12, attack: fields["attack"]?.doubleValue ?? 0.08,
                 release: fields["release"]?.doubleValue ?? 0.4, hold: fields["hold"]?.doubleValue ?? 0.25)
+        }
+    }
+
+    /// How a property of the manager's reads; says nothing where nobody answers.
+    func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
+        connection.call(
+            BusName.service, ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
+            [.string(BusName.manager), .string(property)]
+        ) { result in
+            if case .success(let values) = result, let value = values.first?.unwrapped { body(value) }
         }
     }
 

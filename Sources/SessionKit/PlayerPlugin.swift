@@ -406,14 +406,7 @@ public final class PlayerPlugin: Plugin {
         onServicesLost?(message)
         guard !isServerAway else { return }
         // Where the daemon has none either, it says when one comes; until then nothing is tried in vain.
-        connection.call(
-            BusName.service, ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
-            [.string(BusName.manager), .string("ServerConnected")]
-        ) { [weak self] result in
-            if case .success(let values) = result, values.first?.unwrapped.boolValue == false {
-                self?.isServerAway = true
-            }
-        }
+        session.readManager("ServerConnected") { [weak self] in if $0.boolValue == false { self?.isServerAway = true } }
     }
 }
 
