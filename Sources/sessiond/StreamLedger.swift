@@ -40,8 +40,7 @@ final class StreamLedger {
         guard let name = stream.memoryName, let kept = contents.memories.first(where: { $0.name == name }) else {
             return nil
         }
-        return MemoryRepair(original: kept.original, bases: kept.bases)
-            .base(of: stream, defaultDevice: backend.snapshot.defaultDevice)
+        return MemoryRepair(kept).base(of: stream, defaultDevice: backend.snapshot.defaultDevice)
     }
 
     /// Writes down how these streams were, then calls `completion` with whether they may be changed: at once where
@@ -105,8 +104,7 @@ final class StreamLedger {
         for kept in contents.memories {
             let current = memory.first { $0.name == kept.name }
             let isNeeded = contents.entries.contains { $0.memoryName == kept.name }
-            let verdict = MemoryRepair(original: kept.original, bases: kept.bases).verdict(on: current)
-            switch verdict {
+            switch MemoryRepair(kept).verdict(on: current) {
             case .right: if !isNeeded { contents.memories.removeAll { $0.name == kept.name } }
             case .write(let entry): writes.append(entry)
             case .forget: forgotten.append(kept.name)
@@ -131,4 +129,8 @@ final class StreamLedger {
         self.waiting = []
         for completion in waiting { completion() }
     }
+}
+
+extension MemoryRepair {
+    fileprivate init(_ kept: StreamRecord.Memory) { self.init(original: kept.original, bases: kept.bases) }
 }
