@@ -5,8 +5,8 @@
 //                                               the program records it, for so long, and is ended by SIGINT
 //   kept SOURCE FILE SECONDS call BUS-NAME      the same by a running recorder
 //
-// prints milliseconds from the start (or from telling it to record) to the first sample that is in the file, how many
-// are missing after it (-1 where it is no WAV), and CPU seconds (0 for a running one).
+// prints milliseconds from the start (or from telling it to record) to the first sample that is in the file (- where that
+// was more than a second), how many are missing after it (-1 where it is no WAV), and CPU seconds (0 for a running one).
 //
 //   kept -                                      how many are missing in the WAV on the standard input
 #include "listening.h"
@@ -140,7 +140,10 @@ int main(int count, char **words) {
         wait_for_end(bus, words[5]);
     }
     long missing = look(fopen(file, "rb"), &first);
-    printf("%.2f %ld %.3f\n", (times[first] - begin) / 1e3, missing,
+    // Whoever began later than is looked up has no time.
+    if (missing < 0 || times[first] == 0) printf("- ");
+    else printf("%.2f ", (times[first] - begin) / 1e3);
+    printf("%ld %.3f\n", missing,
         (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
             + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
     return 0;
