@@ -154,29 +154,25 @@ extension StreamMemory {
     }
 }
 
-/// PA_CHANNELS_MAX
-private let maximumChannels = 32
-
 extension pa_cvolume {
     fileprivate init(_ volume: [UInt32]) {
         self.init()
-        channels = UInt8(clamping: min(volume.count, maximumChannels))
-        withUnsafeMutableBytes(of: &values) { bytes in
-            let levels = bytes.bindMemory(to: pa_volume_t.self)
-            for (place, level) in volume.prefix(maximumChannels).enumerated() { levels[place] = level }
-        }
+        channels = fill(&values, with: volume)
     }
 }
 
 extension pa_channel_map {
     fileprivate init(_ positions: [Int32]) {
         self.init()
-        channels = UInt8(clamping: min(positions.count, maximumChannels))
-        withUnsafeMutableBytes(of: &map) { bytes in
-            let places = bytes.bindMemory(to: pa_channel_position_t.self)
-            for (place, position) in positions.prefix(maximumChannels).enumerated() {
-                places[place] = pa_channel_position_t(rawValue: position)
-            }
-        }
+        channels = fill(&map, with: positions.map(pa_channel_position_t.init(rawValue:)))
+    }
+}
+
+/// Fills a C array, which Swift sees as a tuple; returns how many had room.
+private func fill<Places, Element>(_ places: inout Places, with elements: [Element]) -> UInt8 {
+    withUnsafeMutableBytes(of: &places) { bytes in
+        let places = bytes.bindMemory(to: Element.self)
+        for (place, element) in zip(places.indices, elements) { places[place] = element }
+        return UInt8(min(places.count, elements.count))
     }
 }
