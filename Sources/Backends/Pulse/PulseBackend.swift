@@ -49,7 +49,7 @@ public final class PulseBackend: AudioBackend {
     var model = PulseModel()
     var dirty: [Item: Bool] = [:]
     var outstanding = 0
-    private var isScheduled = false
+    var isScheduled = false
     var dirtySince: UInt64 = 0
     private var settle: Timer?
     private var unsettledSince: UInt64?
@@ -148,34 +148,6 @@ public final class PulseBackend: AudioBackend {
         readEverything()
     }
 
-    func readEverything() {
-        guard let connection else { return }
-        if watchesMemory { connection.watchMemory(true) }
-        // Held until all questions are out: one that is refused at once must not end the round.
-        begin()
-        begin()
-        connection.subscribe { [weak self] _ in self?.end() }
-        readServer()
-        begin()
-        connection.readClients(item: { [weak self] in self?.model.add($0) }, end: ended)
-        begin()
-        connection.readModules(nil, item: { [weak self] in self?.model.add($0) }, end: ended)
-        begin()
-        connection.readSinks(nil, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: ended)
-        begin()
-        connection.readSources(
-            nil, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: ended)
-        begin()
-        connection.readCards(nil, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: ended)
-        begin()
-        connection.readPlaying(
-            nil, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: ended)
-        begin()
-        connection.readRecording(
-            nil, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: ended)
-        end()
-    }
-
     /// The connection is over, or never was. `refused`: nobody listens there.
     private func failed(_ refused: Bool) {
         // Kept until here, because this is called from its own callbacks.
@@ -216,104 +188,6 @@ public final class PulseBackend: AudioBackend {
 
     static let away = SessionError(
         .mediaServicesFailed, "the sound server does not answer; it will be used again when it is back")
-
-    // MARK: Reading
-
-    func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
-        guard isReady else { return }
-        if dirty.isEmpty { dirtySince = MonotonicClock.now() }
-        dirty[Item(facility: facility, index: index)] = isRemoved
-        guard outstanding == 0, !isScheduled else { return }
-        isScheduled = true
-        // What came in one go is asked for in one go.
-        loop.later { [weak self] in
-            guard let self else { return }
-            isScheduled = false
-            if isReady, outstanding == 0 { read() }
-        }
-    }
-
-    private func read() {
-        guard let connection, !dirty.isEmpty else { return }
-        let items = dirty
-        dirty = [:]
-        begin()
-        for (item, isRemoved) in items { isRemoved ? remove(item) : read(item, from: connection) }
-        // Always, as the fence behind which everything of the same cause has been told.
-        readServer()
-        if model.isPipeWire, model.wirePlumber == nil {
-            begin()
-            connection.readClients(item: { [weak self] in self?.model.add($0) }, end: ended)
-        }
-        end()
-    }
-
-    private func remove(_ item: Item) {
-        switch item.facility {
-        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { hasHold = false }
-        case .source: model.sources[item.index] = nil
-        case .playing: model.playing[item.index] = nil
-        case .recording: model.recording[item.index] = nil
-        case .card: model.cards[item.index] = nil
-        case .module: model.policyModules[item.index] = nil
-        case .server: break
-        }
-    }
-
-    private func read(_ item: Item, from connection: PulseConnection) {
-        // No such entity: it went meanwhile, and its removal may be told after the next thing of that number.
-        let end: (Bool) -> Void = { [weak self] found in
-            if !found { self?.remove(item) }
-            self?.end()
-        }
-        if item.facility != .server { begin() }
-        switch item.facility {
-        case .sink:
-            connection.readSinks(
-                item.index, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: end)
-        case .source:
-            connection.readSources(
-                item.index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)
-        case .playing:
-            connection.readPlaying(
-                item.index, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: end)
-        case .recording:
-            connection.readRecording(
-                item.index, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: end)
-        case .card:
-            connection.readCards(
-                item.index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
-        case .module: connection.readModules(item.index, item: { [weak self] in self?.model.add($0) }, end: end)
-        case .server: break
-        }
-    }
-
-    private func readServer() {
-        begin()
-        connection?.readServer(
-            item: { [weak self] info in
-                let name = String(orEmpty: info.server_name)
-                self?.model.serverName =
-                    PulseModel.isPipeWire(name) ? name : name + " " + String(orEmpty: info.server_version)
-                self?.model.cookie = info.cookie
-                self?.model.defaultSink = String(orEmpty: info.default_sink_name)
-                self?.model.defaultSource = String(orEmpty: info.default_source_name)
-            }, end: ended)
-    }
-
-    private var ended: (Bool) -> Void { { [weak self] _ in self?.end() } }
-
-    private func begin() { outstanding += 1 }
-
-    private func end() {
-        guard isReady else { return }
-        outstanding -= 1
-        guard outstanding == 0 else { return }
-        // More came while the answers did: one more round, but a storm must not hide everything for ever.
-        if !dirty.isEmpty, MonotonicClock.now() &- dirtySince < 100_000 { return read() }
-        evaluate(isSettled: false)
-        if isReady, outstanding == 0 { read() }
-    }
 
     // MARK: Telling
 

@@ -30,6 +30,14 @@ struct PulseModel {
     /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
 
+    mutating func read(_ info: pa_server_info) {
+        let name = String(orEmpty: info.server_name)
+        serverName = PulseModel.isPipeWire(name) ? name : name + " " + String(orEmpty: info.server_version)
+        cookie = info.cookie
+        defaultSink = String(orEmpty: info.default_sink_name)
+        defaultSource = String(orEmpty: info.default_source_name)
+    }
+
     mutating func add(_ info: pa_module_info) {
         policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
     }

@@ -1,0 +1,109 @@
+import CPulse
+import EventLoop
+
+/// What the server shows: everything at first, then what its events marked. A round of questions ends with an evaluation.
+extension PulseBackend {
+    func readEverything() {
+        guard let connection else { return }
+        if watchesMemory { connection.watchMemory(true) }
+        // Held until all questions are out: one that is refused at once must not end the round.
+        begin()
+        begin()
+        connection.subscribe { [weak self] _ in self?.end() }
+        readClients()
+        for facility: PulseConnection.Facility in [.server, .module, .sink, .source, .card, .playing, .recording] {
+            ask(facility, of: connection)
+        }
+        end()
+    }
+
+    func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
+        guard isReady else { return }
+        if dirty.isEmpty { dirtySince = MonotonicClock.now() }
+        dirty[Item(facility: facility, index: index)] = isRemoved
+        guard outstanding == 0, !isScheduled else { return }
+        isScheduled = true
+        // What came in one go is asked for in one go.
+        loop.later { [weak self] in
+            guard let self else { return }
+            isScheduled = false
+            if isReady, outstanding == 0 { read() }
+        }
+    }
+
+    private func read() {
+        guard let connection, !dirty.isEmpty else { return }
+        let items = dirty
+        dirty = [:]
+        begin()
+        for (item, isRemoved) in items where item.facility != .server {
+            // No such entity: it went meanwhile, and its removal may be told after the next thing of that number.
+            isRemoved
+                ? remove(item) : ask(item.facility, item.index, of: connection) { [weak self] in self?.remove(item) }
+        }
+        // Always, as the fence behind which everything of the same cause has been told.
+        ask(.server, of: connection)
+        if model.isPipeWire, model.wirePlumber == nil { readClients() }
+        end()
+    }
+
+    private func remove(_ item: Item) {
+        switch item.facility {
+        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { hasHold = false }
+        case .source: model.sources[item.index] = nil
+        case .playing: model.playing[item.index] = nil
+        case .recording: model.recording[item.index] = nil
+        case .card: model.cards[item.index] = nil
+        case .module: model.policyModules[item.index] = nil
+        case .server: break
+        }
+    }
+
+    /// Asks for the one of that index; nil: for all there are. `missing`: it was not there.
+    private func ask(
+        _ facility: PulseConnection.Facility, _ index: UInt32? = nil, of connection: PulseConnection,
+        missing: @escaping () -> Void = {}
+    ) {
+        begin()
+        let end: (Bool) -> Void = { [weak self] found in
+            if !found { missing() }
+            self?.end()
+        }
+        switch facility {
+        case .sink:
+            connection.readSinks(
+                index, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: end)
+        case .source:
+            connection.readSources(
+                index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)
+        case .playing:
+            connection.readPlaying(
+                index, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: end)
+        case .recording:
+            connection.readRecording(
+                index, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: end)
+        case .card:
+            connection.readCards(index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
+        case .module: connection.readModules(index, item: { [weak self] in self?.model.add($0) }, end: end)
+        case .server: connection.readServer(item: { [weak self] in self?.model.read($0) }, end: end)
+        }
+    }
+
+    private func readClients() {
+        begin()
+        connection?.readClients(
+            item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
+    }
+
+    private func begin() { outstanding += 1 }
+
+    private func end() {
+        guard isReady else { return }
+        outstanding -= 1
+        guard outstanding == 0 else { return }
+        // More came while the answers did: one more round, but a storm must not hide everything for ever.
+        if !dirty.isEmpty, MonotonicClock.now() &- dirtySince < 100_000 { return read() }
+        evaluate(isSettled: false)
+        if isReady, outstanding == 0 { read() }
+    }
+}
