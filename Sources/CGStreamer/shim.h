@@ -26,6 +26,13 @@ static inline const char *shim_library_file(void) {
     return shim_dladdr((const void *)gst_init, &origin) ? origin.file : NULL;
 }
 
+// Whether gst_init and gst_update_registry leave the list of all plugins unread, which GStreamer's own plugin scanner
+// sets; in no header, so it is looked for, and NULL where a library has it no longer.
+extern void *shim_dlsym(void *handle, const char *name) __asm__("dlsym");
+static inline gboolean *shim_registry_switch(void) {
+    return (gboolean *)shim_dlsym(NULL, "_gst_disable_registry_cache");
+}
+
 // g_object_set is variadic, and G_TYPE_* (for g_object_set_property) are function-like macros.
 static inline void shim_set_string(gpointer object, const char *name, const char *value) {
     g_object_set(object, name, value, NULL);

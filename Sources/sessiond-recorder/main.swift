@@ -5,7 +5,6 @@ import SessionKit
 
 // Wiring: a recorder on GStreamer, and the file it is given to record.
 
-GStreamerRecorder.dedicateProcess()
 PluginProgram(
     "sessiond-recorder", .recorder, category: .record, busName: "org.sessiond1.Recorder",
     object: RecorderPlugin.objectPath

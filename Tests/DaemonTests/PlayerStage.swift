@@ -29,15 +29,15 @@ final class PlayerStage {
         return Unmanaged.passRetained(folder).takeUnretainedValue().path + "/registry.bin"
     }()
 
-    func program(_ name: String, _ arguments: [String] = []) throws -> Child {
+    func program(_ name: String, _ arguments: [String] = [], registry: String = PlayerStage.registry) throws -> Child {
         var environment = pulse.environment.merging(daemon.bus.environment) { $1 }
-        environment["GST_REGISTRY"] = PlayerStage.registry
+        environment["GST_REGISTRY"] = registry
         environment["XDG_CACHE_HOME"] = media.path + "/cache"
         return try Child(try builtProduct(named: name), arguments, environment: environment)
     }
 
-    func player(_ arguments: [String] = []) throws -> PluginProgram {
-        let child = try program("sessiond-player", arguments)
+    func player(_ arguments: [String] = [], registry: String = PlayerStage.registry) throws -> PluginProgram {
+        let child = try program("sessiond-player", arguments, registry: registry)
         return try PluginProgram(
             child, "org.mpris.MediaPlayer2.sessiond_player.instance\(child.processID)", ObjectPath.player,
             BusName.player,

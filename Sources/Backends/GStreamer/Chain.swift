@@ -14,9 +14,10 @@ final class Chain {
 
     /// Adds it to the pipeline, not linked, in the state NULL.
     init(_ source: MediaSource, in pipeline: Pipeline) throws(PipelineError) {
+        let description = source.description + " ! identity name=end silent=true"
+        Runtime.provide(description)
         var error: UnsafeMutablePointer<GError>?
-        let made = gst_parse_bin_from_description_full(
-            source.description + " ! identity name=end silent=true", 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+        let made = gst_parse_bin_from_description_full(description, 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
         defer { if let error { g_error_free(error) } }
         guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
         (self.source, self.pipeline) = (source, pipeline)

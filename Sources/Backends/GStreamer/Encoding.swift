@@ -137,9 +137,7 @@ struct Encoding {
     private static func need(
         _ elements: [String], for format: RecordingFormat, package: String
     ) throws(SessionError) -> String {
-        if let found = elements.first(where: Runtime.has) { return found }
-        Runtime.rescan()
-        if let found = elements.first(where: Runtime.has) { return found }
+        if let found = Runtime.find(elements) { return found }
         throw SessionError(
             .cannotStartRecording,
             "\(format.rawValue) needs the GStreamer element \(elements.joined(separator: " or ")): install \(package)")

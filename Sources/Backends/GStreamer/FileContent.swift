@@ -62,7 +62,7 @@ struct FileContent {
             return nil
         }
         switch codec {
-        case .aac: return "qtdemux ! aacparse ! " + (Runtime.has("faad") ? "faad" : "avdec_aac")
+        case .aac: return "qtdemux ! aacparse ! " + (Runtime.find(["faad", "avdec_aac"]) ?? "avdec_aac")
         case .alac: return "qtdemux ! avdec_alac"
         case nil: break
         }

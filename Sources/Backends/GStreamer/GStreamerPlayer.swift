@@ -233,14 +233,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func open(_ source: MediaSource) {
         do throws(PipelineError) {
-            let made: Item
-            do throws(PipelineError) {
-                made = try Item(source, identity: identity, device: device, loop: loop)
-            } catch {
-                // Perhaps it was installed after the cache was written.
-                Runtime.rescan()
-                made = try Item(source, identity: identity, device: device, loop: loop)
-            }
+            let made = try Item(source, identity: identity, device: device, loop: loop)
             made.volume.set(isMuted ? 0 : volume)
             made.duck.set(GainRamp.gain(duckGain))
             made.apply(filters: filters, pan: pan)

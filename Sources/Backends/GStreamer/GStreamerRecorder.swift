@@ -32,9 +32,6 @@ public final class GStreamerRecorder: RecorderEngine {
         self.identity = identity
     }
 
-    /// For a program that does nothing else with GStreamer: recording starts sooner. Before anything else is asked.
-    public static func dedicateProcess() { PluginFiles.replaceList() }
-
     public var position: Double { take?.position ?? lastPosition }
 
     public func meters() -> [ChannelLevel] {

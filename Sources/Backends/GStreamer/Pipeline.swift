@@ -13,7 +13,7 @@ final class Pipeline {
 
     /// Builds what `description` says, in the words of gst-launch (`gst_parse_launch`), in state NULL.
     init(_ description: String, on loop: EventLoop) throws(PipelineError) {
-        _ = Runtime.ready
+        Runtime.provide(description)
         var error: UnsafeMutablePointer<GError>?
         // Whole or not at all: without the flag a missing element is left out.
         let made = gst_parse_launch_full(description, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)

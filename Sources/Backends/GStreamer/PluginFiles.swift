@@ -1,56 +1,58 @@
 import CGStreamer
 import Glibc
 
-/// GStreamer's plugins by their files, for a program that knows beforehand which few of them it needs.
+/// GStreamer's plugins by their files, for the elements that we name ourselves.
 ///
-/// To read the list of all plugins takes longer than anything else at a start; who needs no more than these does not
-/// read it.
+/// To read the list of all plugins takes longer than anything else at a start, and 3 MB for as long as the process is
+/// there; what is found here does not need it.
 enum PluginFiles {
-    /// Whether there is no list, and what is needed is loaded from here.
-    static var areLoadedByName: Bool { getenv(variable) != nil }
-
-    /// GStreamer's own, which it reads when it is initialised.
-    private static let variable = "GST_REGISTRY_DISABLE"
-
-    /// Takes the list away for the rest of the process, where the files lie where they are expected. To be called
-    /// before GStreamer is initialised.
-    static func replaceList() {
-        guard ["pulsesrc", "audioconvert", "filesink"].allSatisfy({ file(of: $0) != nil }) else { return }
-        setenv(variable, "yes", 0)
-    }
+    /// The elements of players, recorders and effects, by the file that has them.
+    private static let elements = [
+        "coreelements": ["filesrc", "filesink", "fdsink", "identity", "capsfilter"],
+        "pulseaudio": ["pulsesink", "pulsesrc"],
+        "audioconvert": ["audioconvert"], "audioresample": ["audioresample"], "volume": ["volume"],
+        "audiofx": ["scaletempo", "audiopanorama"], "level": ["level"],
+        "wavparse": ["wavparse"], "aiff": ["aiffparse"],
+        "audioparsers": ["flacparse", "aacparse", "mpegaudioparse"],
+        "flac": ["flacdec", "flacenc"],
+        "ogg": ["oggdemux", "oggmux"], "vorbis": ["vorbisdec", "vorbisenc"], "opus": ["opusdec", "opusenc"],
+        "id3demux": ["id3demux"], "mpg123": ["mpg123audiodec"], "lame": ["lamemp3enc"],
+        "isomp4": ["qtdemux", "mp4mux"], "faad": ["faad"], "fdkaac": ["fdkaacenc"], "voaacenc": ["voaacenc"],
+        "libav": ["avdec_aac", "avdec_alac", "avenc_aac", "avenc_alac"],
+    ]
+    /// What tells a picture's kind, and what follows a tag; for all that reads tags.
+    private static let types = "typefindfunctions"
+    private static let tagReaders = [
+        "wavparse", "aiffparse", "flacparse", "oggdemux", "qtdemux", "id3demux",
+    ]
 
     /// Loads the plugin that has the element; false where it is not installed, or not one of ours.
     static func load(for element: String) -> Bool {
-        guard let file = file(of: element), let plugin = gst_plugin_load_file(file, nil) else { return false }
-        gst_object_unref(UnsafeMutableRawPointer(plugin))
+        guard let (plugin, _) = elements.first(where: { $1.contains(element) }), load(plugin) else { return false }
+        return !tagReaders.contains(element) || load(types)
+    }
+
+    private static func load(_ plugin: String) -> Bool {
+        let files = folders.lazy.map { folder -> String in "\(folder)/libgst\(plugin).so" }
+        guard let file = files.first(where: { access($0, R_OK) == 0 }), let loaded = gst_plugin_load_file(file, nil)
+        else { return false }
+        gst_object_unref(UnsafeMutableRawPointer(loaded))
         return true
     }
 
-    /// What a recorder makes its pipelines of.
-    private static let plugins = [
-        "pulsesrc": "pulseaudio", "audioconvert": "audioconvert", "capsfilter": "coreelements",
-        "filesink": "coreelements", "level": "level", "flacenc": "flac", "vorbisenc": "vorbis", "oggmux": "ogg",
-        "opusenc": "opus", "lamemp3enc": "lame", "fdkaacenc": "fdkaac", "voaacenc": "voaacenc", "avenc_aac": "libav",
-        "avenc_alac": "libav", "aacparse": "audioparsers", "mp4mux": "isomp4",
-    ]
-
-    private static func file(of element: String) -> String? {
-        guard let plugin = plugins[element] else { return nil }
-        return folders.lazy.map { "\($0)/libgst\(plugin).so" }.first { access($0, R_OK) == 0 }
-    }
-
-    /// Those that GStreamer is told, in its order, and the one beside its library.
-    private static let folders: [String] = {
+    /// Those that GStreamer is told, or the person's own and the one beside its library; the first one wins.
+    static let folders: [String] = {
         func list(_ name: String) -> [String]? {
             (getenv(name + "_1_0") ?? getenv(name)).map { String(cString: $0).split(separator: ":").map(String.init) }
         }
-        return (list("GST_PLUGIN_PATH") ?? []) + (list("GST_PLUGIN_SYSTEM_PATH") ?? own)
+        return (list("GST_PLUGIN_PATH") ?? []) + (list("GST_PLUGIN_SYSTEM_PATH") ?? usual)
     }()
 
-    private static var own: [String] {
+    private static var usual: [String] {
+        let own = String(cString: g_get_user_data_dir()) + "/gstreamer-1.0/plugins"
         guard let file = shim_library_file().map({ String(cString: $0) }), let end = file.lastIndex(of: "/") else {
-            return []
+            return [own]
         }
-        return [file[..<end] + "/gstreamer-1.0"]
+        return [own, file[..<end] + "/gstreamer-1.0"]
     }
 }

@@ -5,31 +5,63 @@ import Glibc
 enum Runtime {
     /// Touch before any other call into GStreamer.
     static let ready: Void = {
-        // Looking at every plugin's file at each start costs more than all the rest; ``rescan()`` does it when
+        // Looking at every plugin's file at each start costs more than all the rest; ``find(_:)`` does it when
         // something is missing, and a first start without a cache scans anyway, here rather than in a forked child.
         setenv("GST_REGISTRY_UPDATE", "no", 0)
         gst_registry_fork_set_enabled(0)
+        if leavesList { listSwitch?.pointee = 1 }
         gst_init(nil, nil)
+        if !leavesList { _ = list }
+    }()
+
+    /// Not where somebody wants every file looked at, each time.
+    private static let leavesList =
+        listSwitch != nil && getenv("GST_REGISTRY_UPDATE").map { String(cString: $0) } == "no"
+
+    /// The list of all plugins, read at the first need.
+    private static let list: Void = {
+        if leavesList {
+            listSwitch?.pointee = 0
+            gst_update_registry()
+        }
         // libav's MP3 decoder needs four times the memory of mpg123.
         rank("mpg123audiodec", UInt32(GST_RANK_PRIMARY.rawValue) + 64)
     }()
 
-    /// Looks for plugins that came or went since the cache was written (`gst_update_registry`).
-    static func rescan() {
-        _ = ready
-        guard !PluginFiles.areLoadedByName else { return }
-        gst_update_registry()
-    }
+    /// What lets GStreamer leave the list unread, and read it later; nil where its library has no such thing.
+    private static var listSwitch: UnsafeMutablePointer<gboolean>? { shim_registry_switch() }
 
-    /// Whether an element of that name can be made.
-    static func has(_ element: String) -> Bool {
-        _ = ready
+    /// Whether an element of that name can be made, as far as that is known without the list.
+    private static func has(_ element: String) -> Bool {
         if let factory = gst_element_factory_find(element) {
             gst_object_unref(UnsafeMutableRawPointer(factory))
             return true
         }
         // Loaded, it is found from then on.
-        return PluginFiles.areLoadedByName && PluginFiles.load(for: element)
+        return PluginFiles.load(for: element)
+    }
+
+    /// The first of these elements that can be made: found by its file, else in the list, else among what was installed
+    /// since the list was written.
+    static func find(_ elements: [String]) -> String? {
+        _ = ready
+        for look in [{}, { _ = list }, lookAtFolders] {
+            look()
+            if let found = elements.first(where: has) { return found }
+        }
+        return nil
+    }
+
+    /// Sees that the elements of a description in the words of gst-launch can be made, as far as they are installed.
+    static func provide(_ description: String) {
+        for word in description.split(separator: "!").compactMap({ $0.split(separator: " ").first }) {
+            // Others are formats.
+            if !word.contains("/") { _ = find([String(word)]) }
+        }
+    }
+
+    private static func lookAtFolders() {
+        for folder in PluginFiles.folders { gst_registry_scan_path(gst_registry_get(), folder) }
     }
 
     private static func rank(_ name: String, _ rank: UInt32) {

@@ -52,6 +52,7 @@ final class Splice {
     func want(_ filters: Set<Filter>, flowing: Bool) {
         wanted = filters
         for filter in filters where present[filter] == nil && made[filter] == nil {
+            Runtime.provide(filter.description)
             // Without the plugin the sound goes on unfiltered.
             guard let bin = gst_parse_bin_from_description(filter.description, 1, nil) else { continue }
             made[filter] = UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstElement.self)

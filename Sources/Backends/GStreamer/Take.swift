@@ -69,7 +69,6 @@ final class Take {
             + (isWave ? "" : encoding.encoder + " ! ")
             + "filesink name=file sync=false async=false buffer-mode=unbuffered append=\(isWave)"
         do throws(PipelineError) {
-            Take.load(description)
             pipeline = try Pipeline(description, on: loop)
         } catch {
             Glibc.close(descriptor)
@@ -164,7 +163,7 @@ final class Take {
     }
 
     func meters(_ enabled: Bool) {
-        if enabled { Take.load("level") } else { meter.clear() }
+        if !enabled { meter.clear() }
         splice.want(enabled ? [.level] : [], flowing: pipeline.isStarted)
     }
 
@@ -174,13 +173,6 @@ final class Take {
     }
 
     var position: Double { Double(shim_tally_bytes(tally)) / Double(encoding.bytesPerSecond) }
-
-    /// Sees that the elements of a pipeline can be made, each the first word of its part.
-    private static func load(_ description: String) {
-        for word in description.split(separator: "!").compactMap({ $0.split(separator: " ").first }) {
-            _ = Runtime.has(String(word))
-        }
-    }
 
     static func remove(_ path: String) throws(SessionError) {
         guard unlink(path) == 0 || errno == ENOENT else {
