@@ -45,7 +45,8 @@ public struct PluginProgram {
             exit(64)
         case .run(let arguments):
             do throws(Failure) {
-                exit(try serve(arguments, make))
+                // Without the destructors of a hundred libraries: what they would touch once more was never needed.
+                _exit(try serve(arguments, make))
             } catch {
                 complain("\(error.name): \(error.message)")
                 exit(1)
