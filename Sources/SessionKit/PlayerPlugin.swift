@@ -331,8 +331,8 @@ public final class PlayerPlugin: Plugin {
             if engine.state == .playing || start != nil { servicesLost("the sound server went away") }
             interruption?.resumes = false
         case .servicesReset: isServerAway = false
-        // Nobody arbitrates, and nobody would end the interruption.
-        case .daemonLost: interruption = nil
+        // Nobody arbitrates, and nobody would end the interruption or say that the sound server is back.
+        case .daemonLost: (interruption, isServerAway) = (nil, false)
         // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
         case .refused:
             guard session.path != nil else { break }

@@ -257,6 +257,21 @@ private let loud = -25.0
         #expect(ear.waitUntil(440, above: loud))
     }
 
+    @Test func serverBackWithADaemonThatKnowsNothing_playWorksAgain() throws {
+        let stage = try PlayerStage()
+        let music = try playing(stage)
+        stage.pulse.kill()
+        #expect(eventually { music.call("Play") == "org.sessiond1.Error.MediaServicesFailed" })
+        stage.daemon.daemon.kill()
+        try FileManager.default.removeItem(atPath: stage.daemon.stateFolder)
+        try stage.pulse.restart()
+        try stage.daemon.restart()
+        #expect(stage.daemon.waitForServer())
+        let ear = try Ear(stage.pulse, sink: "speaker")
+        #expect(eventually { music.call("Play") == nil })
+        #expect(ear.waitUntil(440, above: loud))
+    }
+
     @Test func daemonKilledAndRestarted_playsOnAndIsThereAgain() throws {
         let stage = try PlayerStage()
         let music = try playing(stage, arguments: ["--id", "org.sessiond1.player"])
