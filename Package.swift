@@ -9,8 +9,10 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Ours on the bus; each is data/dbus/org.sessiond1.<name>.xml.
-let interfaces = ["Manager", "Session", "Plugins", "Player", "Recorder", "SoundEffects"]
+/// What we serve on the bus, ours and those of MPRIS; each is data/dbus/<name>.xml.
+let interfaces =
+    ["Manager", "Session", "Plugins", "Player", "Recorder", "SoundEffects"].map { "org.sessiond1.\($0)" }
+    + ["", ".Player", ".TrackList"].map { "mpris/org.mpris.MediaPlayer2\($0)" }
 
 func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = [])
     -> Target
@@ -67,7 +69,7 @@ let package = Package(
         room(
             "SessionBus", ["DBus", "EventLoop", "PluginAPI"],
             // The contract's source, embedded: Interfaces is a link to data/dbus.
-            resources: interfaces.map { .embedInCode("Interfaces/org.sessiond1.\($0).xml") }),
+            resources: interfaces.map { .embedInCode("Interfaces/\($0).xml") }),
 
         // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
         room("MediaControl", []),

@@ -43,8 +43,11 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
     public let name: String
     let table: InterfaceTable
 
-    /// - Parameter introspection: the `<interface>…</interface>` element, served verbatim.
-    public init(name: String, introspection: String, methods: [Method] = [], properties: [Property] = []) {
+    /// - Parameter introspection: the `<interface>…</interface>` element, served verbatim; made when somebody asks.
+    public init(
+        name: String, introspection: @autoclosure @escaping () -> String, methods: [Method] = [],
+        properties: [Property] = []
+    ) {
         precondition(Syntax.isInterface(name), "not an interface name: \(name)")
         self.name = name
         table = InterfaceTable(
@@ -72,13 +75,13 @@ final class InterfaceTable {
     }
 
     let name: String
-    let introspection: String
+    let introspection: () -> String
     let methods: [String: Method]
     /// In the order they were declared, which GetAll keeps.
     let properties: [Property]
     private let propertyIndex: [String: Int]
 
-    init(name: String, introspection: String, methods: [Method], properties: [Property]) {
+    init(name: String, introspection: @escaping () -> String, methods: [Method], properties: [Property]) {
         self.name = name
         self.introspection = introspection
         self.methods = Dictionary(methods.map { ($0.name, $0) }, uniquingKeysWith: { $1 })

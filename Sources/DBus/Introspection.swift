@@ -63,7 +63,7 @@ enum Introspection {
         // Paths hold letters, digits, underscores and slashes: nothing here needs escaping.
         var text = documentType + "<node>\n" + standard
         if objects.managers.contains(path) { text += objectManager }
-        for binding in node.bindings { text += "  " + binding.table.introspection + "\n" }
+        for binding in node.bindings { text += "  " + binding.table.introspection() + "\n" }
         let names = (objects.children[path] ?? [:]).keys.sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
         for name in names { text += "  <node name=\"\(name)\"/>\n" }
         return text + "</node>\n"

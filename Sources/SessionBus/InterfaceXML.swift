@@ -6,6 +6,9 @@ public enum InterfaceXML {
     public static let player = fragment(PackageResources.org_sessiond1_Player_xml)
     public static let recorder = fragment(PackageResources.org_sessiond1_Recorder_xml)
     public static let soundEffects = fragment(PackageResources.org_sessiond1_SoundEffects_xml)
+    public static let mpris = fragment(PackageResources.org_mpris_MediaPlayer2_xml)
+    public static let mprisPlayer = fragment(PackageResources.org_mpris_MediaPlayer2_Player_xml)
+    public static let mprisTrackList = fragment(PackageResources.org_mpris_MediaPlayer2_TrackList_xml)
 
     /// The `<interface>` element alone, without the comments: they are for readers of the file.
     private static func fragment(_ bytes: [UInt8]) -> String {

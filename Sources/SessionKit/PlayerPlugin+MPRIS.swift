@@ -175,7 +175,7 @@ extension PlayerPlugin {
 
     private static var playerInterface: Interface<PlayerPlugin> {
         Interface(
-            name: playerName, introspection: MPRISInterfaceXML.player,
+            name: playerName, introspection: InterfaceXML.mprisPlayer,
             methods: [
                 // Without one, they do nothing.
                 .init("Next", "") { player, call in
@@ -234,7 +234,7 @@ extension PlayerPlugin {
                 }),
         ]
         return Interface(
-            name: rootName, introspection: MPRISInterfaceXML.root,
+            name: rootName, introspection: InterfaceXML.mpris,
             methods: [
                 .init("Raise", "") { _, call in call.reply() },
                 .init("Quit", "") { player, call in

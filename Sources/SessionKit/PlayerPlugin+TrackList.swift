@@ -65,7 +65,7 @@ extension PlayerPlugin {
 
     static var trackListInterface: Interface<PlayerPlugin> {
         Interface(
-            name: name, introspection: MPRISInterfaceXML.trackList,
+            name: name, introspection: InterfaceXML.mprisTrackList,
             methods: [
                 .init("GetTracksMetadata", "ao") { player, call in
                     let items = (call.arguments[0].objectPathsValue ?? []).prefix(PlayQueue.limit)
