@@ -22,49 +22,6 @@ public final class AudioSessionClient {
         case refused(Failure)
     }
 
-    /// What the session is created with.
-    public struct Description: Sendable {
-        public var name: String
-        public var category: Category
-        public var mode: Mode
-        public var options: Options
-        public var sessionClass: SessionClass
-        public var desktopEntry: String
-        /// A process that acts for this one; nil: this one.
-        public var processID: UInt32?
-        public var notifiesOnExit: Bool
-        /// Whether the program lowers its own sound at `duckingChanged`; of any other the daemon lowers the streams.
-        public var lowersItself: Bool
-
-        public init(
-            name: String, category: Category = .soloAmbient, mode: Mode = .default, options: Options = [],
-            sessionClass: SessionClass = .app, desktopEntry: String = "", processID: UInt32? = nil,
-            notifiesOnExit: Bool = false, lowersItself: Bool = false
-        ) {
-            self.name = name
-            self.category = category
-            self.mode = mode
-            self.options = options
-            self.sessionClass = sessionClass
-            self.desktopEntry = desktopEntry
-            self.processID = processID
-            self.notifiesOnExit = notifiesOnExit
-            self.lowersItself = lowersItself
-        }
-
-        var wireOptions: [(String, Value)] {
-            var values: [(String, Value)] = [
-                ("category", .string(category.rawValue)), ("mode", .string(mode.rawValue)),
-                ("options", .strings(options.names.filter { category != .ambient || $0 != "mix-with-others" })),
-                ("class", .string(sessionClass.rawValue)), ("notify-on-exit", .bool(notifiesOnExit)),
-            ]
-            if !desktopEntry.isEmpty { values.append(("desktop-entry", .string(desktopEntry))) }
-            if let processID { values.append(("pid", .uint32(processID))) }
-            if lowersItself { values.append(("lowers-itself", .bool(true))) }
-            return values
-        }
-    }
-
     public typealias Reply = (Result<Void, Failure>) -> Void
 
     public private(set) var description: Description
