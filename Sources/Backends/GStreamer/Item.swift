@@ -25,49 +25,37 @@ final class Item {
     private(set) var isReady = false
     private(set) var channels = 0
 
-    private let pipeline: Pipeline
+    let pipeline: Pipeline
     private let splice: Splice
-    private let succession: Succession
-    private var chain: Chain
-    private var meter = Meter()
-    private var missing: String?
-    private var knownDuration: Int?
+    let succession: Succession
+    var chain: Chain
+    var meter = Meter()
+    var missing: String?
+    var knownDuration: Int?
 
-    private var wantsPlaying = false
+    var wantsPlaying = false
     private lazy var buffering = Buffering(on: loop) { [unowned self] in networkTakesTooLong() }
     /// What followed, or nothing, flows already, and is not yet heard.
-    private var crossing: Crossing?
-    private lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
+    var crossing: Crossing?
+    lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
     /// It cannot follow without a gap.
-    private var isAlone = false
-    private lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
+    var isAlone = false
+    lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
     private let loop: EventLoop
     /// The seek under way; the pipeline answers with ASYNC_DONE.
-    private var seeking: Target?
+    var seeking: Target?
     /// The newest seek asked for while another is under way.
-    private var next: Target?
+    var next: Target?
     /// How often it is still to begin again.
     var loopsLeft = 0
     /// The last seek asked for a SEGMENT_DONE instead of an end, so that the beginning follows without a gap.
     private var isSegmented = false
     private var seekRate = 1.0
 
-    private struct Target {
+    struct Target {
         let time: GstClockTime
         let told: Bool
     }
-
-    private struct Crossing {
-        /// When the last sample of what sounds still will be heard, in running time.
-        let end: GstClockTime
-        /// What that is in the item's time, in seconds.
-        let place: Double
-        /// Nothing follows.
-        let isEnd: Bool
-    }
-
-    /// How long before its end what follows is made ready, in seconds: more than a disk needs to wake up.
-    private static let lead = 6.0
 
     /// What a loaded two-core machine needs to lose nothing (measured: 80 ms drops out, FLAC's blocks alone are 93 ms).
     /// A pause does not wait for it, a lowered gain is heard that much later.
@@ -346,64 +334,6 @@ final class Item {
         var count: gint = 0
         gst_structure_get_int(gst_caps_get_structure(caps, 0), "channels", &count)
         return Int(count)
-    }
-}
-
-// What follows without a gap.
-extension Item {
-    /// What flows already counts as heard: before it is asked for something that concerns the item.
-    func finishCrossing() {
-        guard let done = crossing else { return }
-        crossing = nil
-        crossed.disarm()
-        if done.isEnd { return onEvent?(.ended) ?? () }
-        onEvent?(.advanced)
-        onEvent?(.tags(chain.tags))
-        lookAhead()
-    }
-
-    /// Makes ready what follows, once the end is near and nothing stands against it.
-    private func lookAhead() {
-        ahead.disarm()
-        guard let following, source.isLocal, loopsLeft == 0, rate == 1 else { return succession.forget() }
-        guard !isAlone, wantsPlaying, isReady, crossing == nil, seeking == nil, next == nil, succession.waiting == nil,
-            let duration
-        else { return }
-        let rest = duration - position - Item.lead
-        guard rest <= 0 else { return ahead.arm(after: rest + 0.05) }
-        guard let source = try? MediaSource(uri: following), source.isLocal, source.list == nil,
-            (try? succession.prepare(source)) != nil
-        else {
-            isAlone = true
-            return
-        }
-    }
-
-    private func sourceHasEnded() {
-        // An end from before the seek under way is not the end.
-        guard seeking == nil, next == nil, crossing == nil else { return }
-        let end = volume.runningHead ?? pipeline.runningTime ?? 0
-        let place = volume.head.map { Double($0) / 1e9 } ?? duration ?? 0
-        if let next = succession.replace(chain, at: end) {
-            chain = next
-            following = nil
-            loopsLeft = loops
-            (knownDuration, missing) = (pipeline.duration, nil)
-            volume.carryOver()
-            duck.carryOver()
-            meter.clear()
-            crossing = Crossing(end: end, place: place, isEnd: false)
-        } else {
-            crossing = Crossing(end: end, place: place, isEnd: true)
-        }
-        lookAtCrossing()
-    }
-
-    private func lookAtCrossing() {
-        crossed.disarm()
-        guard let crossing, wantsPlaying else { return }
-        let now = pipeline.runningTime ?? 0
-        if now >= crossing.end { finishCrossing() } else { crossed.arm(after: Double(crossing.end - now) / 1e9) }
     }
 }
 
