@@ -55,15 +55,16 @@ static int sample_at(double time) {
     return count;
 }
 
-static int is_silent(int sample) { return abs(left[sample]) <= 2 && abs(right[sample]) <= 2; }
-
-static int has_silence(int from, int to) {
-    for (int run = 0; from < to; from++) {
-        run = is_silent(from) ? run + 1 : 0;
-        if (run >= shortest) return 1;
+/// Whether the sine is away there for long, alone or with the ramp: PipeWire may leave out one channel of a cycle.
+static int is_without_sine(int from, int to) {
+    for (int run = 0; from < to && from < count; from++) {
+        run = abs(left[from]) <= 2 ? run + 1 : 0;
+        if (run >= shortest / 2) return 1;
     }
     return 0;
 }
+
+static int is_silent(int sample) { return abs(left[sample]) <= 2 && abs(right[sample]) <= 2; }
 
 /// The sine's amplitude over so many of its periods from there on.
 static double amplitude(int sample, int periods) {
@@ -194,8 +195,9 @@ static void report(double begin, double leave) {
     for (double at = first; at + rate / 50.0 < count; at += period) {
         double here = amplitude((int)at, 1), later = amplitude((int)(at + rate / 100.0), 1);
         if (falls < 0 && here < before * 0.9) falls = time_of((int)at) - begin;
-        // Where it ends or begins, or its program ran dry, there is no ramp.
-        if (fmin(here, later) > before / 1000 && !has_silence((int)at, (int)(at + rate / 100.0 + period)))
+        // Where it ends or begins, or its program or the server ran dry, there is no ramp.
+        int around = (int)at - shortest, beyond = (int)(at + rate / 100.0 + period) + shortest;
+        if (fmin(here, later) > before / 1000 && !is_without_sine(around, beyond))
             step = fmax(step, fabs(decibels(here / later)));
     }
     printf("%.1f %.1f %.1f %.1f %.2f %.2f %.2f\n", falls / 1e3, silent / 1e3, gap * 1e3 / rate, lost, step,
