@@ -179,7 +179,6 @@ public struct Enforcement: Sendable {
         var outcome = Outcome()
         outcome.deadline = stepDeadline
         let owners = owners(facts)
-        let pace = StreamControl.Pace(settings.ducking)
         let present = Set(facts.streams.map(\.stream.id))
         controls = controls.filter { present.contains($0.key) }
         treatments = treatments.filter { present.contains($0.key) }
@@ -196,6 +195,7 @@ public struct Enforcement: Sendable {
                     stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName,
                     isNew: !known.contains(stream.id))
             control.observe(stream)
+            let pace = StreamControl.Pace(settings.ducking, interval: stream.volumeInterval)
             outcome.commands += control.advance(
                 to: target, stream, at: now, pace, canHold: facts.canHold, mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled

@@ -9,15 +9,17 @@ struct StreamControl {
         let release: UInt64
         let hold: UInt64
 
-        init(_ settings: Settings.Ducking) {
-            attack = Pace.step(settings.attack, of: settings.gain)
-            release = Pace.step(settings.release, of: settings.gain)
+        /// `interval`: the stream's ``AudioStream/volumeInterval``.
+        init(_ settings: Settings.Ducking, interval: Double) {
+            attack = Pace.step(settings.attack, of: settings.gain, interval)
+            release = Pace.step(settings.release, of: settings.gain, interval)
             hold = UInt64(settings.hold * 1_000_000)
         }
 
-        /// For one decibel: never faster than two in 10 ms.
-        private static func step(_ seconds: Double, of gain: Double) -> UInt64 {
-            max(5_500, UInt64(seconds * 1_000_000 / max(1, -gain)))
+        /// For one decibel: never faster than two in 10 ms, nor than two in one of the server's intervals, which come a
+        /// little early or late themselves.
+        private static func step(_ seconds: Double, of gain: Double, _ interval: Double) -> UInt64 {
+            max(5_500, UInt64(max(seconds / max(1, -gain), interval * 0.625) * 1_000_000))
         }
     }
 

@@ -155,6 +155,8 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var volume: [UInt32]
     /// Stopped where it is (``AudioBackend/hold(_:completion:)``).
     public var isHeld: Bool
+    /// Seconds between the moments at which the server lets a volume that was changed be heard; 0: it does so at once.
+    public var volumeInterval: Double
 
     /// PA_VOLUME_NORM.
     public static let fullVolume: UInt32 = 65_536
@@ -162,7 +164,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public init(
         id: ID, processID: UInt32? = nil, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, properties: [String: String] = [:],
-        volume: [UInt32] = [], isHeld: Bool = false
+        volume: [UInt32] = [], isHeld: Bool = false, volumeInterval: Double = 0
     ) {
         self.id = id
         self.processID = processID
@@ -175,6 +177,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.properties = properties
         self.volume = volume
         self.isHeld = isHeld
+        self.volumeInterval = volumeInterval
     }
 
     public var direction: Direction { id.direction }

@@ -17,12 +17,13 @@ import Testing
         let ear: Ear
 
         init(
-            _ kind: ServerKind = .pulseAudio, modules: [String] = [], settings: String? = nil, crash: String? = nil
+            _ kind: ServerKind = .pulseAudio, modules: [String] = [], settings: String? = nil, crash: String? = nil,
+            fragment: Double = 0.002
         ) throws {
             pulse = try kind.server(
                 modules: (kind == .pulseAudio ? ForeignProgramTests.modules : []) + modules)
             stage = try DaemonStage(pulse: pulse, settings: settings, crash: crash)
-            ear = try Ear(pulse, sink: "speaker")
+            ear = try Ear(pulse, sink: "speaker", fragment: fragment)
             if crash == nil { #expect(stage.waitForServer()) }
         }
 
@@ -94,6 +95,40 @@ import Testing
         // Two, and what windows that are not in step with the ramp's add.
         #expect((steps.max() ?? .infinity) <= 2.5)
         #expect(try eventually { try scene.volume() == 65_536 })
+        withExtendedLifetime(music) {}
+    }
+
+    /// PipeWire lets a volume be heard from one cycle to the next, as long as the most impatient has it, who is the ear
+    /// here, and all of a cycle with one. On a busy machine it leaves out cycles, or is late with one: then the next
+    /// prompt is listened to.
+    @Test(arguments: [1_024.0, 2_048.0]) func promptInPipeWiresCycles_lowersByTwoDecibelsEach(cycle: Double) throws {
+        let scene = try Scene(.pipeWire, fragment: cycle / Ear.rate)
+        let music = try Self.music(scene.pulse, nil)
+        #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
+        #expect(try scene.awaits("Music", "active"))
+        let voice = try scene.stage.foreigner()
+        let prompt = voice.create("Prompt", option: "duck-others")
+        /// From now until it is that loud at the server, and was heard to be for a while.
+        func heard(until decibels: Double) throws -> [Double] {
+            let begun = monotonicNow()
+            #expect(voice.ask("\(decibels < 0 ? "" : "de")activate \(prompt)") == "ok")
+            let volume = 65_536 * pow(10, decibels / 60)
+            #expect(try eventually { abs(Double(try scene.volume()) - volume) < 3 })
+            let there = scene.ear.duration
+            #expect(eventually { scene.ear.duration > there + 0.2 })
+            // Four whole periods.
+            return scene.ear.trace(440, window: 4.0 / 440, since: begun).map(\.level)
+        }
+        var most: [Double] = []
+        while most.count < 40, most.allSatisfy({ $0 > 2.5 }) {
+            let fall = try heard(until: -12)
+            let rise = try heard(until: 0)
+            let changes = zip(fall, fall.dropFirst()).map { $0 - $1 } + zip(rise, rise.dropFirst()).map { $1 - $0 }
+            // What goes back on the way was left out meanwhile.
+            most.append(changes.contains { $0 < -0.3 } ? .infinity : changes.max() ?? .infinity)
+        }
+        print("a cycle of \(Int(cycle)): at most \(most) dB at once")
+        #expect(most.contains { $0 <= 2.5 })
         withExtendedLifetime(music) {}
     }
 

@@ -161,6 +161,29 @@ import Testing
         #expect(stage.streams[0].volume == [65_536] && stage.enforcement.kept.isEmpty)
     }
 
+    /// A server that lets volumes be heard at certain moments only: at whichever of its moments it begins, no more than
+    /// two decibels come at once, also where each is a little early or late.
+    @Test(arguments: [0.0213, 0.0427]) func loweringAtACycle_changesByNoMoreThanTwoDecibelsEach(cycle: Double) throws {
+        var stage = Stage { $0.ducking.attack = 0 }
+        var stream = Self.stream(1, of: 70)
+        stream.volumeInterval = cycle
+        stage.streams = [stream]
+        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        var times: [UInt64] = []
+        let end = stage.now + 1_000_000
+        while stage.now < end {
+            let count = stage.done.count
+            _ = stage.run(until: stage.now)
+            times += Array(repeating: stage.now, count: stage.done.count - count)
+            stage.now += 500
+        }
+        #expect(times.count == 12)
+        let length = UInt64(cycle * 1_000_000)
+        for begin in times { #expect(times.filter { (begin...begin + length * 6 / 5).contains($0) }.count <= 2) }
+    }
+
     @Test func aSlowServer_isNeverOwedTwoSteps() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]

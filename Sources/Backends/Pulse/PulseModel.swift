@@ -56,6 +56,19 @@ struct PulseModel {
         return result
     }
 
+    /// How long PipeWire's cycle is at least, by default on a virtual machine, and at most, by default on any, in seconds.
+    private static let cycle = (shortest: 1_024.0 / 48_000, longest: 2_048.0 / 48_000)
+
+    /// PipeWire computes a cycle at a time, and all of it with one volume; PulseAudio computes again what was not heard
+    /// yet. The cycle is as short as the most impatient wants it of those who play or record on that device, which a
+    /// sink shares with its monitor.
+    private func volumeInterval(on device: UInt32) -> Double {
+        guard isPipeWire else { return 0 }
+        let wanted = [playing, recording].flatMap(\.values).filter { $0.device == device && !$0.isCorked }
+            .compactMap(\.wantedCycle).min()
+        return min(max(wanted ?? 0, PulseModel.cycle.shortest), PulseModel.cycle.longest)
+    }
+
     /// Where the route's output goes; while the guard is in its place, where it will go.
     var output: PulseDevice? {
         isOnGuard ? fallback?.device : sinks.values.first { $0.name == defaultSink }
@@ -113,9 +126,9 @@ struct PulseModel {
             inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
         result.streams =
             playing.values.sorted { $0.index < $1.index }
-            .map { $0.stream(.playback, on: sinks[$0.device], isPipeWire) }
+            .map { $0.stream(.playback, on: sinks[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
             + recording.values.sorted { $0.index < $1.index }
-            .map { $0.stream(.record, on: sources[$0.device], isPipeWire) }
+            .map { $0.stream(.record, on: sources[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
         result.outputLatency = output?.latency ?? 0
@@ -133,6 +146,8 @@ struct PulseStream {
     let isMuted: Bool
     let volume: [UInt32]
     let properties: [String: String]
+    /// PipeWire's `node.latency`, in seconds.
+    let wantedCycle: Double?
 
     init(_ info: pa_sink_input_info) {
         index = info.index
@@ -141,6 +156,7 @@ struct PulseStream {
         isMuted = info.mute != 0
         volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
+        wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
     }
 
     init(_ info: pa_source_output_info) {
@@ -150,6 +166,13 @@ struct PulseStream {
         isMuted = info.mute != 0
         volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
+        wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
+    }
+
+    /// Of a fraction: "1024/48000".
+    static func seconds(_ fraction: UnsafePointer<CChar>?) -> Double? {
+        let parts = String(orEmpty: fraction).split(separator: "/").compactMap { UInt32($0) }
+        return parts.count == 2 && parts[1] > 0 ? Double(parts[0]) / Double(parts[1]) : nil
     }
 
     static func read(_ volume: pa_cvolume) -> [UInt32] {
@@ -159,7 +182,7 @@ struct PulseStream {
     }
 
     func stream(
-        _ direction: AudioStream.Direction, on device: PulseDevice?, _ isPipeWire: Bool
+        _ direction: AudioStream.Direction, on device: PulseDevice?, _ isPipeWire: Bool, _ volumeInterval: Double
     ) -> AudioStream {
         let isHeld = device?.isHold == true
         return AudioStream(
@@ -169,7 +192,8 @@ struct PulseStream {
             role: properties["media.role"],
             // PipeWire calls paused what is not asked for anything; whether its program paused it is not known then.
             isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
-            portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: isHeld)
+            portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: isHeld,
+            volumeInterval: volumeInterval)
     }
 
     private static let prefixes = ["application.", "media.", "pipewire.", "module-stream-restore."]
