@@ -45,6 +45,8 @@ struct StreamControl {
     private var escapes = 0
     private var nextStep: UInt64?
     private var raiseAt: UInt64?
+    /// When the fade under way goes on; nil: none is.
+    private var nextFade: UInt64?
     /// How long after the answer to this step of a ramp the next may come; nil: answered, or no ramp.
     private var stepPace: UInt64?
 
@@ -154,6 +156,7 @@ struct StreamControl {
         }
         switch target {
         case .free(let goal):
+            nextFade = nil
             if goal == 0, level == 0, !isHeld, !isMuted {
                 base.isVolumeTheirs = false
                 base.isMuteTheirs = false
@@ -244,19 +247,17 @@ struct StreamControl {
     private mutating func fadeOut(
         _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
     ) -> Bool {
+        var due = nextFade ?? now
+        nextFade = nil
         guard stream.isSounding, !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
-        if let nextStep, now < nextStep {
-            deadline = min(deadline ?? nextStep, nextStep)
-            return false
+        if due <= now {
+            guard let lower = StreamControl.fade.first(where: { $0 > level }) else { return true }
+            setLevel(lower, stream, &commands)
+            // From when it was due: who comes late to each step is not later with each.
+            due += StreamControl.fadeStep
         }
-        guard let lower = StreamControl.fade.first(where: { $0 > level }) else {
-            nextStep = nil
-            return true
-        }
-        setLevel(lower, stream, &commands)
-        let next = now + StreamControl.fadeStep
-        nextStep = next
-        deadline = min(deadline ?? next, next)
+        nextFade = due
+        deadline = min(deadline ?? due, due)
         return false
     }
 

@@ -184,6 +184,30 @@ import Testing
         for begin in times { #expect(times.filter { (begin...begin + length * 6 / 5).contains($0) }.count <= 2) }
     }
 
+    /// Each step of a fade is due from when the last was, not from when we came to it; and none waits for a ramp's.
+    @Test func aFade_takesItsTimeHoweverLateItsStepsCome() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active, lowered: 12)]
+        _ = stage.run(until: stage.now)
+        #expect(stage.done.count == 1)
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
+        for (late, level) in [(0, 8), (3_900, 18), (0, 30)] as [(UInt64, Int)] {
+            stage.now += late
+            let outcome = stage.enforcement.commands(stage.facts, at: stage.now)
+            let volume = Level.volume([65_536], lowered: level)
+            #expect(outcome.commands == [.setVolume(stage.streams[0].id, volume)])
+            stage.streams[0].volume = volume
+            for command in outcome.commands { stage.enforcement.answered(command, succeeded: true, at: stage.now) }
+            stage.now = try #require(outcome.deadline)
+        }
+        // 3.9 ms late in the middle, and yet over 12 ms after it began.
+        #expect(stage.now == 1_000_000 + 12_000)
+        #expect(stage.enforcement.commands(stage.facts, at: stage.now).commands == [.hold(stage.streams[0].id)])
+    }
+
     @Test func aSlowServer_isNeverOwedTwoSteps() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
