@@ -219,11 +219,15 @@ import Testing
         try expectTone(path, seconds: recorder.position, within: ending == "wav" ? 0.01 : 0.1)
     }
 
-    @Test func noServer_isToldByPrepare() throws {
+    @Test(arguments: ["wav", "flac"]) func noServer_isToldByPrepare_andNoFileIsTouched(ending: String) throws {
         stage.pulse.kill()
-        #expect(throws: SessionError.self) {
-            try recorder.prepare(path: folder.path + "/take.wav", settings: RecordingSettings())
+        let old = try folder.file("old.\(ending)", "the last take")
+        let new = folder.path + "/new.\(ending)"
+        for path in [old, new] {
+            #expect(throws: SessionError.self) { try recorder.prepare(path: path, settings: RecordingSettings()) }
         }
+        #expect(try String(contentsOfFile: old, encoding: .utf8) == "the last take")
+        #expect(!FileManager.default.fileExists(atPath: new))
     }
 
     @Test(arguments: ["wav", "flac", "ogg", "opus", "mp3", "m4a"]) func aKilledProcess_leavesWhatItRecorded(

@@ -47,14 +47,15 @@ final class Take {
     /// What a machine without power may lose, in seconds; left to itself the kernel would wait for half a minute.
     private static let diskInterval = 1.0
 
-    /// Creates or empties the file.
+    /// Creates or empties the file, once the sound server can be reached.
     init(
         path: String, encoding: Encoding, identity: StreamIdentity, device: String?, loop: EventLoop
     ) throws(SessionError) {
         self.path = path
         self.encoding = encoding
         self.loop = loop
-        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
+        let isNew = access(path, F_OK) != 0
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o644)
         guard descriptor >= 0 else { throw Take.refused(path) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
@@ -94,6 +95,15 @@ final class Take {
         disk = shim_disk_new(fcntl(descriptor, F_DUPFD_CLOEXEC, 0))
         let title = path.split(separator: "/").last.map(String.init) ?? path
         identity.apply(to: source, mediaName: title, role: "production")
+        // What is there stays for a take that never begins. The sink empties the file as soon as it is ready.
+        gst_element_set_locked_state(file, 1)
+        guard gst_element_set_state(pipeline.element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE else {
+            Glibc.close(descriptor)
+            if isNew { unlink(path) }
+            throw refusal
+        }
+        gst_element_set_locked_state(file, 0)
+        _ = ftruncate(descriptor, 0)
         if isWave { wave = WaveFile(taking: descriptor, encoding) } else { Glibc.close(descriptor) }
         pipeline.onMessage = { [weak self] in self?.received($0) }
     }
@@ -118,9 +128,12 @@ final class Take {
 
     /// Connects to the source, which does not run yet.
     func prepare() throws(SessionError) {
-        if pipeline.setState(GST_STATE_PAUSED) { return }
-        let reason = pipeline.popError(item: path) ?? "the source cannot be opened"
-        throw SessionError(.cannotStartRecording, reason)
+        if !pipeline.setState(GST_STATE_PAUSED) { throw refusal }
+    }
+
+    /// Why the source just refused.
+    private var refusal: SessionError {
+        SessionError(.cannotStartRecording, pipeline.popError(item: path) ?? "the source cannot be opened")
     }
 
     func record() {
