@@ -121,6 +121,14 @@ enum Repository {
         #expect(PluginManifest.choose(from: manifests, kind: "recorder", uri: uri) == nil)
     }
 
+    @Test(arguments: ["wav", "wave", "flac", "ogg", "oga", "opus", "mp3", "aac", "m4a", "mp4"])
+    func ourRecorder_isChosenForWhatItRecords(ending: String) throws {
+        let recorder = try PluginManifest(bytes: try Repository.bytes("data/plugins/recorder.plugin"), file: "x.plugin")
+        #expect(RecordingFormat(path: "take." + ending) != nil)
+        let uri = "file:///take." + ending
+        #expect(PluginManifest.choose(from: [recorder], kind: "recorder", uri: uri)?.id == recorder.id)
+    }
+
     @Test func otherVersionAlone_isChosenToBeNamed() throws {
         let newer = try manifest("newer", "Interface=2\nIdleTimeout=0")
         #expect(PluginManifest.choose(from: [newer], kind: "player", uri: "file:///x")?.interface == 2)
