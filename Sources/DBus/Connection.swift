@@ -95,7 +95,15 @@ public final class Connection {
             case .custom(let address): dbus_connection_open_private(address, error)
             }
         }
-        guard let raw = opened.result else { throw opened.failure ?? .failed("No connection to the bus") }
+        guard let raw = opened.result else {
+            if address == .session, (getenv("DBUS_SESSION_BUS_ADDRESS").map { $0.pointee == 0 } ?? true) {
+                // libdbus speaks of X11 then, which has nothing to do with it.
+                throw .failed(
+                    "DBUS_SESSION_BUS_ADDRESS is not set, and there is no $XDG_RUNTIME_DIR/bus; log in, or use "
+                        + "dbus-run-session")
+            }
+            throw opened.failure ?? .failed("No connection to the bus")
+        }
         // dbus_bus_get_private would let the process exit with the bus.
         dbus_connection_set_exit_on_disconnect(raw, 0)
         guard case .custom = address else { return raw }

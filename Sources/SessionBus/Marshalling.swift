@@ -46,6 +46,9 @@ extension Failure {
         self.init(name: BusName.errorPrefix + error.code.rawValue, message: error.message)
     }
 
+    /// Whether nobody has the daemon's name, and the bus knows of nobody to start.
+    public var isDaemonMissing: Bool { name == Name.serviceUnknown || name == Name.nameHasNoOwner }
+
     /// The refusal a bus error carries; nil for any other error.
     public var refusal: SessionError.Code? {
         name.hasPrefix(BusName.errorPrefix)
@@ -56,6 +59,10 @@ extension Failure {
 extension SessionError {
     /// A bus error as the refusal it carries; any other is `MediaServicesFailed`: nobody is there to decide.
     public init(_ failure: Failure) {
+        if failure.isDaemonMissing {
+            self.init(.mediaServicesFailed, "sessiond is not running, and the bus cannot start it: install or start it")
+            return
+        }
         let code = failure.refusal ?? .mediaServicesFailed
         // The daemon has put the platform's number behind its message.
         let number = " (\(code.platformCode))"

@@ -71,7 +71,10 @@ public final class PluginHost {
     public func complain(_ text: String) { PluginHost.complain(text, name: name) }
 
     /// The same of what was refused, with the error's name.
-    public func complain(_ failure: Failure) { complain("\(failure.name): \(failure.message)") }
+    public func complain(_ failure: Failure) {
+        let isMissing = failure.isDaemonMissing
+        complain(isMissing ? "sessiond is not running: start it first" : "\(failure.name): \(failure.message)")
+    }
 
     static func complain(_ text: String, name: String) {
         let bytes = Array("\(name): \(text)\n".utf8)

@@ -18,8 +18,13 @@ struct Complaint: Error {
     /// A bus error: 69 where the daemon did not answer, 1 where it refused.
     init(_ failure: Failure, system: Bool = false) {
         switch failure.name {
-        case Failure.Name.serviceUnknown, Failure.Name.nameHasNoOwner:
+        case _ where failure.isDaemonMissing:
             self = .unreachable("sessiond is not running: start it with \(Complaint.howToStart(system: system))")
+        case Failure.Name.accessDenied:
+            self = .refused(
+                system
+                    ? "AccessDenied: the policy of the system bus leaves that to root and the group audio"
+                    : "AccessDenied: the bus does not allow it: \(failure.message.escaped)")
         case Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
             self = .unreachable("sessiond does not answer; it may be stopped: \(failure.message.escaped)")
         case Failure.Name.disconnected: self = .unreachable("the bus is gone")
