@@ -137,7 +137,11 @@ struct HeardSignal {
             let server = value.stringValue ?? ""
             return server.isEmpty ? nil : line("connected to \(server.escaped)")
         // Signals of their own tell these, with reasons.
-        case "InterruptionReason", "Ducked", "DuckGain", "CurrentRoute", "ServerConnected", "SampleRate": return nil
+        case "InterruptionReason", "Ducked", "DuckGain", "CurrentRoute", "ServerConnected", "SampleRate",
+            "SecondaryAudioShouldBeSilencedHint":
+            return nil
+        // Whether others are heard is seen from their own lines.
+        case "OtherAudioPlaying": return nil
         default: return line("\(name) \(JSON.text(value))", .dim)
         }
     }
