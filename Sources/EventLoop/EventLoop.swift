@@ -4,7 +4,7 @@ import Glibc
 /// One thread's loop: libpulse's `pa_mainloop`, carrying file descriptors, timers, signals and deferred work.
 ///
 /// Everything in a process that waits (libdbus, libpulse, the GStreamer bus, children) waits here, on one thread.
-/// Not thread-safe except ``wakeUp()``. Watches and timers are owned by their caller: dropping one cancels it.
+/// Not thread-safe. Watches and timers are owned by their caller: dropping one cancels it.
 public final class EventLoop {
     private let loop: OpaquePointer
     /// The C vtable, for a library that joins the loop by itself (`pa_context_new`). Valid while the loop lives.
@@ -56,9 +56,6 @@ public final class EventLoop {
         hasQuit = true
         pa_mainloop_quit(loop, code)
     }
-
-    /// Makes a waiting loop look again. The one call that is safe from other threads (`pa_mainloop_wakeup`).
-    public func wakeUp() { pa_mainloop_wakeup(loop) }
 
     /// Calls `handler` once, from the loop, as soon as it is idle.
     public func later(_ handler: @escaping () -> Void) {

@@ -14,7 +14,7 @@ final class LoopExecutor: SerialExecutor, @unchecked Sendable {
     /// To be touched on the thread alone, by what runs there.
     let loop = EventLoop()
     private let jobs = Mutex<[UnownedJob]>([])
-    /// An eventfd and not ``EventLoop/wakeUp()``, which is lost where the loop is not waiting yet.
+    /// An eventfd and not `pa_mainloop_wakeup`, which is lost where the loop is not waiting yet.
     private let descriptor: Int32
     private var watch: IOWatch?
     private let isRunning = Atomic<Bool>(false)

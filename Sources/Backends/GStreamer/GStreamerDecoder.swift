@@ -53,7 +53,6 @@ public final class GStreamerDecoder: SoundDecoder {
         /// One of Apple's files as a WAV, in memory; −1 for other files.
         private let input: Int32
         private let tally: UnsafeMutablePointer<shim_tally>
-        private var isTooLong = false
 
         init(path: String, limit: Double, loop: EventLoop) throws(SessionError) {
             self.path = path
