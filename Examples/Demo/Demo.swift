@@ -11,7 +11,10 @@ enum Demo {
             let scene = Scene(stage)
             try scene.play()
             say("\n\(scene.summary)")
-            if ProcessInfo.processInfo.environment["KEEP"]?.isEmpty == false { keep(stage) }
+            if ProcessInfo.processInfo.environment["KEEP"]?.isEmpty == false {
+                try stage.plugHeadphonesIn()
+                keep(stage, scene)
+            }
             stage.strike()
             exit(scene.succeeded ? 0 : 1)
         } catch {
@@ -21,7 +24,7 @@ enum Demo {
     }
 
     /// Stays up until control-C, and says how to talk to it.
-    private static func keep(_ stage: Stage) {
+    private static func keep(_ stage: Stage, _ scene: Scene) {
         let shown = ["DBUS_SESSION_BUS_ADDRESS", "PULSE_SERVER", "XDG_RUNTIME_DIR"]
         say("\nEverything stays up until control-C. In another terminal:\n")
         for name in shown { if let value = stage.environment[name] { say("  export \(name)='\(value)'") } }
@@ -32,9 +35,10 @@ enum Demo {
         say(
             """
 
-              sessionctl status --watch
+              sessionctl play --name Music \(scene.musicFile) &
+              sessionctl run --name Phone --category play-and-record --class call -- sleep 20 &
+              sessionctl status
               sessionctl monitor
-              sessionctl play some.flac
               busctl --user introspect org.sessiond1 /org/sessiond1
               dbus-send --session --print-reply --dest=org.sessiond1 /org/sessiond1 org.sessiond1.Manager.ListSessions
 

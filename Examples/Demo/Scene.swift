@@ -14,6 +14,8 @@ final class Scene {
     private let stage: Stage
     private var failures: [String] = []
     private var number = 0
+    /// A minute of tone, there for as long as the scene is.
+    private(set) var musicFile = ""
 
     init(_ stage: Stage) { self.stage = stage }
 
@@ -21,7 +23,7 @@ final class Scene {
     var succeeded: Bool { failures.isEmpty }
 
     func play() throws {
-        let musicFile = try writeTone("music", Scene.music, seconds: 60)
+        musicFile = try writeTone("music", Scene.music, seconds: 60)
         let messageFile = try writeTone("message", Scene.voice, seconds: 2)
         let callFile = try writeTone("call", Scene.voice, seconds: 2.5)
 

@@ -13,7 +13,7 @@ final class Stage {
     private(set) var environment = ProcessInfo.processInfo.environment
     private(set) var connection: Connection
     let speaker: Sink
-    let headphones: Sink
+    private(set) var headphones: Sink
     /// The outputs somebody can hear: an unplugged one has no monitor to listen at.
     private(set) var audible: [Sink]
     /// What was brought up here, for a person to read.
@@ -80,6 +80,12 @@ final class Stage {
     func unplugHeadphones() throws {
         audible = [speaker]
         try Child.run("pactl", ["unload-module", headphones.module], environment: environment)
+    }
+
+    /// And back again, for a person to look around.
+    func plugHeadphonesIn() throws {
+        headphones = try Stage.addSink("demo_headphones", "Headphones", formFactor: "headphone", environment)
+        try Child.run("pactl", ["set-default-sink", headphones.name], environment: environment)
     }
 
     /// Takes down what was brought up on somebody else's server; private servers go with this object.
