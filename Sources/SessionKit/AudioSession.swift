@@ -104,22 +104,22 @@ public actor AudioSession {
 
     /// Hertz, 1,000…768,000. A wish: ``sampleRate`` says what is.
     public func setPreferredSampleRate(_ rate: Double) async throws(SessionError) {
-        try await prefer { $0.sampleRate = rate }
+        try await prefer(\.sampleRate, rate)
     }
 
     /// Seconds, above 0 and up to 10. A wish: ``ioBufferDuration`` says what is.
     public func setPreferredIOBufferDuration(_ duration: Double) async throws(SessionError) {
-        try await prefer { $0.ioBufferDuration = duration }
+        try await prefer(\.ioBufferDuration, duration)
     }
 
     /// Whether losing the output in use, as by unplugging headphones, is an interruption; it is unless set to false.
     public func setPrefersInterruptionOnRouteDisconnect(_ value: Bool) async throws(SessionError) {
-        try await prefer { $0.interruptsOnRouteDisconnect = value }
+        try await prefer(\.interruptsOnRouteDisconnect, value)
     }
 
     /// Whether alerts leave it playing.
     public func setPrefersNoInterruptionsFromSystemAlerts(_ value: Bool) async throws(SessionError) {
-        try await prefer { $0.noInterruptionsFromAlerts = value }
+        try await prefer(\.noInterruptionsFromAlerts, value)
     }
 
     /// Gives everything back and ends every sequence; what is asked for later throws. Dropping the object does the same.
@@ -188,14 +188,15 @@ public actor AudioSession {
         if case .failure(let failure) = answer { throw SessionError(failure) }
     }
 
-    private func prefer(_ change: (inout Preferences) -> Void) async throws(SessionError) {
-        let before = preferences
-        change(&preferences)
+    /// What is refused is forgotten: it shall not be asked for again with the next wish.
+    private func prefer<Wish>(_ wish: WritableKeyPath<Preferences, Wish>, _ value: Wish) async throws(SessionError) {
+        let before = preferences[keyPath: wish]
+        preferences[keyPath: wish] = value
         let wanted = preferences
         do throws(SessionError) {
             try await ask { $0.setPreferences(wanted, $1) }
         } catch {
-            if preferences == wanted { preferences = before }
+            preferences[keyPath: wish] = before
             throw error
         }
     }

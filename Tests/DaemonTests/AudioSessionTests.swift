@@ -136,6 +136,17 @@ import Testing
         #expect(await next(lowered) { $0.gain == -12 } != nil)
     }
 
+    @Test func refusedWish_isNotAskedForAgain() async throws {
+        let stage = try DaemonStage()
+        let session = try await session(stage)
+        for rate in [12, Double.nan] {
+            await #expect(throws: SessionError.self) { try await session.setPreferredSampleRate(rate) }
+        }
+        try await session.setPreferredIOBufferDuration(0.01)
+        try await session.setPrefersNoInterruptionsFromSystemAlerts(true)
+        #expect(try listed(stage, "app")?["IOBufferDuration"]?.doubleValue == 0.01)
+    }
+
     @Test func daemonLosesItsMemory_sessionIsThereAgainAsItWas() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage, "app", .soloAmbient)
