@@ -21,6 +21,7 @@ extension AudioSession {
         }
     }
 
+    /// Whether there is anything to record from.
     public var isInputAvailable: Bool { get async throws(SessionError) { try await !availableInputs.isEmpty } }
 
     /// Whether others are heard now; a game starts its own music only where not.

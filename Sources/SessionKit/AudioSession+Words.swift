@@ -27,10 +27,12 @@ extension AudioSession {
         case ended(options: InterruptionOptions)
     }
 
+    /// What is recommended at the end of an interruption.
     public struct InterruptionOptions: OptionSet, Sendable, Hashable {
         public let rawValue: UInt
         public init(rawValue: UInt) { self.rawValue = rawValue }
 
+        /// The one who was interrupted may go on by itself.
         public static let shouldResume = InterruptionOptions(rawValue: 1)
     }
 
@@ -41,6 +43,7 @@ extension AudioSession {
         public let currentRoute: RouteDescription
     }
 
+    /// Whether secondary sound should be silent from now on (`begin`), or need not be any more (`end`).
     public enum SilenceSecondaryAudioHintType: Sendable, Hashable {
         case begin, end
     }
@@ -57,6 +60,7 @@ extension AudioSession {
     public struct Loudness: Sendable, Hashable {
         /// Decibels, 0 where it is not lowered, else below.
         public let gain: Double
+        /// Under the silent switch or the screen lock, in a category that heeds them.
         public let isMuted: Bool
     }
 }

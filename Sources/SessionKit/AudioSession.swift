@@ -15,8 +15,9 @@ import SessionBus
 ///     }
 ///
 /// The session is there for as long as this object is. It registers again by itself when the daemon was restarted:
-/// one that remembers goes on where it was, one that does not is told category, preferences and, where the session
-/// was active, to activate it again; ``mediaServicesEvents`` tells both.
+/// one that is back within three seconds and remembers goes on where it was, and nothing is told; one that does not
+/// remember is told category, preferences and, where the session was active, to activate it again, which
+/// ``mediaServicesEvents`` tells.
 ///
 /// Safe to use from any task. What comes from the daemon is handled on a thread of its own, in the order in which it
 /// came, together with the calls made here.
@@ -73,6 +74,7 @@ public actor AudioSession {
     // MARK: Configuring
 
     /// Sets all three, or none and throws.
+    /// - Throws: `BadParameter` where mode or options do not go with the category.
     public func setCategory(
         _ category: Category, mode: Mode = .default, options: CategoryOptions = []
     ) async throws(SessionError) {
@@ -93,6 +95,7 @@ public actor AudioSession {
     }
 
     /// `.speaker` plays through the loudspeaker whatever else is plugged in, until the route changes; `.none` ends that.
+    /// - Throws: `IncompatibleCategory` in any category but `.playAndRecord`.
     public func overrideOutputAudioPort(_ portOverride: PortOverride) async throws(SessionError) {
         try await ask { $0.overrideOutput(portOverride, $1) }
     }
@@ -143,7 +146,7 @@ public actor AudioSession {
         hintBroadcast.stream()
     }
 
-    /// The sound server or the daemon going and coming back.
+    /// The sound server going and coming back; the daemon too, where it stayed away for three seconds or forgot.
     public nonisolated var mediaServicesEvents: AsyncStream<MediaServicesEvent> { servicesBroadcast.stream() }
 
     /// How loud the session may be: lowered while somebody speaks over it, muted under the silent switch.
@@ -156,10 +159,13 @@ public actor AudioSession {
 
     /// What the session is set to; as last set here, without asking the daemon.
     public var category: Category { client?.description.category ?? .soloAmbient }
+    /// As last set here, like ``category``.
     public var mode: Mode { client?.description.mode ?? .default }
+    /// As last set here, like ``category``.
     public var categoryOptions: CategoryOptions { client?.description.options ?? [] }
     /// As the daemon last said; `.inactive` while there is none.
     public var state: SessionState { client?.state ?? .inactive }
+    /// As the daemon last said: full and not muted while there is none.
     public var loudness: Loudness { Loudness(gain: client?.duckGain ?? 0, isMuted: client?.isMuted ?? false) }
 
     /// The properties of `org.sessiond1.Session`, by name, as they are now.

@@ -12,6 +12,7 @@ extension AudioSessionClient {
         public var desktopEntry: String
         /// A process that acts for this one; nil: this one.
         public var processID: UInt32?
+        /// Whether others are recommended to resume where the process ends without a word.
         public var notifiesOnExit: Bool
         /// Whether the program lowers its own sound at `duckingChanged`; of any other the daemon lowers the streams.
         public var lowersItself: Bool

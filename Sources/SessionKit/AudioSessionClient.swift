@@ -22,8 +22,10 @@ public final class AudioSessionClient {
         case refused(Failure)
     }
 
+    /// Called once, from the loop.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
+    /// As it was made, with what was set since and not refused.
     public private(set) var description: Description
     /// As the daemon last said, or as it follows from what it answered.
     public private(set) var state = SessionState.inactive
@@ -57,6 +59,7 @@ public final class AudioSessionClient {
     private var isLost = false
     private var subscriptions: [Subscription] = []
 
+    /// Asks for the session at once, and again whenever a daemon comes; `onEvent` hears of it, from the loop.
     public init(_ description: Description, on connection: Connection, _ onEvent: @escaping (Event) -> Void) {
         self.description = description
         self.connection = connection
@@ -105,6 +108,7 @@ public final class AudioSessionClient {
         }
     }
 
+    /// Sets all of them; what is nil stays as it was.
     public func setPreferences(_ preferences: Preferences, _ reply: @escaping Reply) {
         ask({ $0.setPreferences(preferences, $1) }) { [weak self] result in
             if case .success = result { self?.preferences = preferences }
@@ -120,6 +124,7 @@ public final class AudioSessionClient {
         }
     }
 
+    /// Until the next change of the route; in `.playAndRecord` alone.
     public func overrideOutput(_ override: OutputOverride, _ reply: @escaping Reply) {
         ask({ $0.overrideOutput(override, $1) }, reply)
     }
