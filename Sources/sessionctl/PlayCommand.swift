@@ -43,6 +43,8 @@ final class Playback: FrontEnd {
 
     private let items: [String]
     private var hasFailed = false
+    /// What was said of items that were passed over.
+    private var complaints: Set<String> = []
     /// The item and title that were said to play.
     private var announced: (item: String, title: String)?
     private var item = ""
@@ -65,7 +67,8 @@ final class Playback: FrontEnd {
         }
         plugin.onItemFailed = { [unowned self] message in
             hasFailed = true
-            complain(message.escaped)
+            // Once: at the end of the queue it goes back to the beginning, and finds the same again.
+            if complaints.insert(message).inserted { complain(message.escaped) }
         }
         plugin.watch(Self.mpris.path) { [unowned self] in if $0["Metadata"] != nil { look() } }
     }
