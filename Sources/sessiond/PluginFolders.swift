@@ -4,7 +4,11 @@ import PluginAPI
 
 /// The manifests that are installed, the user's before the system's; the first of an id counts.
 struct PluginFolders {
-    let log: Logger
+    private let log: Logger
+    /// What was logged of bad manifests that are still there.
+    private var complaints: Set<String> = []
+
+    init(log: Logger) { self.log = log }
 
     private var folders: [String] {
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { $0 + "/.local/share" }
@@ -14,16 +18,19 @@ struct PluginFolders {
         }
     }
 
-    /// Read anew each time: installing one needs no restart. A bad one is passed over, with a line in the log.
-    func manifests() -> [PluginManifest] {
+    /// Read anew each time: installing one needs no restart. A bad one is passed over, with one line in the log.
+    mutating func manifests() -> [PluginManifest] {
         var found: [PluginManifest] = []
+        let known = complaints
+        complaints = []
         for file in folders.flatMap({ filesIn($0, suffix: ".plugin") }) {
             guard let bytes = readFile(file, limit: KeyFile.maximumBytes + 1) else { continue }
             do throws(KeyFileError) {
                 let manifest = try PluginManifest(bytes: bytes, file: file)
                 if !found.contains(where: { $0.id == manifest.id }) { found.append(manifest) }
             } catch {
-                log.warning("plugin passed over: \(error.description)")
+                complaints.insert(error.description)
+                if !known.contains(error.description) { log.warning("plugin passed over: \(error.description)") }
             }
         }
         return found

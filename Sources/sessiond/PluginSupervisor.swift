@@ -46,7 +46,7 @@ final class PluginSupervisor: PluginService {
     private let loop: EventLoop
     private let connection: Connection
     private let log: Logger
-    private let folders: PluginFolders
+    private var folders: PluginFolders
     private var instances: [String: Instance] = [:]
     private var children: SignalWatch?
     /// Whether the client of that unique name has a session that sounds or waits.
