@@ -7,6 +7,8 @@ extension Category: ExpressibleByArgument {}
 extension Mode: ExpressibleByArgument {}
 extension SessionClass: ExpressibleByArgument {}
 extension OutputOverride: ExpressibleByArgument {}
+extension RecordingFormat: ExpressibleByArgument {}
+extension RecordingQuality: ExpressibleByArgument {}
 
 extension Options: ExpressibleByArgument {
     public init?(argument: String) { self.init(name: argument) }

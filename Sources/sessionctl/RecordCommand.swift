@@ -1,6 +1,7 @@
 import ArgumentParser
 import DBus
 import EventLoop
+import PluginAPI
 import SessionKit
 
 /// `sessionctl record`.
@@ -14,17 +15,17 @@ struct RecordCommand: ParsableCommand {
     @Option(help: "Stop after that many seconds.")
     var duration: Double?
     @Option(help: "The format, instead of the one of the file's ending.")
-    var format: String?
-    @Option(help: "Frames per second.")
+    var format: RecordingFormat?
+    @Option(help: "Frames per second, 1000 to 384000; 44100 (Opus 48000) where not given.")
     var rate: Double?
-    @Option(help: "Channels.")
+    @Option(help: "Channels, 1 to 8 as the format takes them; 2 where not given.")
     var channels: UInt32?
-    @Option(help: "Bits of a sample.")
+    @Option(help: "Bits of a sample: 8, 16, 24 or 32 for WAV, 8, 16 or 24 for FLAC, 16, 24 or 32 for ALAC.")
     var bitDepth: UInt32?
-    @Flag(help: "Samples as floating-point numbers.")
+    @Flag(help: "Samples as floating-point numbers of 32 bits; WAV only.")
     var float = false
-    @Option(help: "How well to encode.")
-    var quality: String?
+    @Option(help: "How much care and space the encoder spends; medium where not given.")
+    var quality: RecordingQuality?
     @Option(help: "The uid of the input to record from, as 'route list' shows it.")
     var device: String?
     @OptionGroup var session: SessionOptions
@@ -47,12 +48,12 @@ struct RecordCommand: ParsableCommand {
 
     private var settings: Value {
         var values: [(String, Value)] = []
-        if let format { values.append(("format", .string(format))) }
+        if let format { values.append(("format", .string(format.rawValue))) }
         if let rate { values.append(("sample-rate", .double(rate))) }
         if let channels { values.append(("channels", .uint32(channels))) }
         if let bitDepth { values.append(("bit-depth", .uint32(bitDepth))) }
         if float { values.append(("float", .bool(true))) }
-        if let quality { values.append(("quality", .string(quality))) }
+        if let quality { values.append(("quality", .string(quality.rawValue))) }
         return .properties(values)
     }
 }
