@@ -7,6 +7,8 @@ import SessionBus
 final class Service {
     /// How long the daemon may take, in seconds.
     static let timeout = 5.0
+    /// How long one that was just started may take to find the sound server, in seconds.
+    private static let startUpTime = 0.5
 
     let loop = EventLoop()
     let connection: Connection
@@ -58,6 +60,26 @@ final class Service {
             if let outcome { return try outcome.mapError(complaint).get() }
             guard loop.iterate() else { throw Complaint.unreachable("the bus is gone") }
         }
+    }
+
+    /// A daemon that is started by being asked does not know the sound server yet: it is given a moment to.
+    func awaitSoundServer() throws {
+        let driver = "org.freedesktop.DBus"
+        let answer = try? connection.callAndWait(
+            driver, "/org/freedesktop/DBus", driver, "NameHasOwner", [.string(BusName.service)], timeout: Self.timeout)
+        guard answer?.first?.boolValue == false else { return }
+        var isConnected = false
+        let watch = connection.subscribe(
+            path: ObjectPath.root, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            sender: BusName.service, arg0: BusName.manager
+        ) { message in
+            let values = try? message.arguments()
+            isConnected = isConnected || values?[1].asProperties?["ServerConnected"]?.boolValue == true
+        }
+        let now = try ask(
+            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: "org.freedesktop.DBus.Properties")
+        isConnected = isConnected || now.first?.unwrapped.boolValue == true
+        _ = withExtendedLifetime(watch) { loop.iterate(timeout: Self.startUpTime) { isConnected } }
     }
 
     /// Hears the daemon come (its unique name) and go (empty).

@@ -33,7 +33,9 @@ struct RouteList: ParsableCommand {
     @OptionGroup var bus: BusOptions
 
     func run() throws {
-        let answer = try Service(bus).ask(
+        let service = try Service(bus)
+        try service.awaitSoundServer()
+        let answer = try service.ask(
             "GetAll", [.string(BusName.manager)], interface: "org.freedesktop.DBus.Properties")
         let properties = answer.first?.asProperties ?? [:]
         if output.json {

@@ -16,6 +16,7 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
+        try service.awaitSoundServer()
         let snapshot = try service.wait { Snapshot.read(service, $0) }
         guard watch else {
             if output.json { return Output.line(snapshot.json) }

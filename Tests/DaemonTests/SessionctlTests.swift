@@ -50,6 +50,18 @@ import Testing
         #expect(past.last?["event"] as? String == "activate")
     }
 
+    @Test func daemonIsStartedByBeingAsked_statusKnowsTheSoundServer() throws {
+        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let services = try PrivateFolder()
+        let program = try builtProduct(named: "sessiond")
+        _ = try services.file("org.sessiond1.service", "[D-BUS Service]\nName=org.sessiond1\nExec=\(program)\n")
+        let bus = try PrivateBus(services: [services.path], environment: pulse.environment)
+        let status = try Child.run(
+            try builtProduct(named: "sessionctl"), ["status"],
+            environment: try SessionctlStage.environment(on: bus, pulse))
+        #expect(status.contains("pulseaudio"), "\(status)")
+    }
+
     @Test func navigationLowersMusic_statusSaysByHowMuchAndByWhom() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
