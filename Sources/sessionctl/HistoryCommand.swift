@@ -33,7 +33,7 @@ struct HistoryCommand: ParsableCommand {
         let decisions = try service.ask("History", [.uint32(max)]).first?.arrayValue ?? []
         let names = Names(snapshot)
         var table = Table()
-        if decisions.isEmpty { table.add([Table.Cell("Nothing has happened yet.", .dim)]) }
+        if decisions.isEmpty, max > 0 { table.add([Table.Cell("Nothing has happened yet.", .dim)]) }
         for decision in decisions.compactMap(PastDecision.init) {
             let consequences = Wording.consequences(decision, names)
             let isAboutSession = decision.session != ObjectPath.none

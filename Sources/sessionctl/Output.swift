@@ -6,9 +6,12 @@ enum Output {
 
     static func write(_ text: String) {
         guard put(text, on: STDOUT_FILENO) else {
-            // Nobody reads any more, as after `| head`: nothing to complain about, and nobody to complain to.
+            let reason = errno
             RawMode.restore()
-            exit(0)
+            // Nobody reads any more, as after `| head`: nothing to complain about, and nobody to complain to.
+            if reason == EPIPE { exit(0) }
+            complain("the standard output cannot be written to: \(String(cString: strerror(reason)))")
+            exit(1)
         }
     }
 

@@ -53,6 +53,8 @@ extension [SessionInfo] {
             if let session = first(where: { $0.number == number }) { return session }
             if let session = try only(filter { UInt64($0.processID) == number }, text) { return session }
         }
+        // Empty, as a variable that was not set, would be a part of every name.
+        guard !text.isEmpty else { throw Complaint.refused("which session? see 'sessionctl list'") }
         let wanted = text.lowercased()
         let same = filter { $0.name.lowercased() == wanted }
         if let session = try only(same.isEmpty ? filter { $0.name.lowercased().contains(wanted) } : same, text) {

@@ -33,6 +33,12 @@ final class SessionctlStage {
         .merging(pulse?.environment ?? [:]) { $1 }.merging(bus.environment) { $1 }
     }
 
+    /// For a shell that finds our programs in its PATH.
+    func programs() throws -> [String: String] {
+        let folder = URL(fileURLWithPath: try builtProduct(named: "sessionctl")).deletingLastPathComponent().path
+        return environment.merging(["PATH": folder + ":" + (environment["PATH"] ?? "")]) { $1 }
+    }
+
     func start(_ arguments: [String], more: [String: String] = [:]) throws -> Child {
         try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment.merging(more) { $1 })
     }

@@ -50,6 +50,18 @@ import Testing
         #expect(past.last?["event"] as? String == "activate")
     }
 
+    @Test func nothingIsAskedFor_isSaidSo() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        _ = try client.session("Music")
+        let empty = try stage.run(["show", ""])
+        #expect(empty.code == 1 && empty.complaint.contains("which session?"), "\(empty)")
+        #expect(try stage.run(["history", "--max", "0"]).output == [])
+        let full = try Child("sh", ["-c", "sessionctl status >/dev/full"], environment: stage.programs())
+        #expect(full.wait(timeout: 20) == .code(1))
+        #expect(full.errors.joined().contains("No space left"), "\(full.errors)")
+    }
+
     @Test func daemonIsStartedByBeingAsked_statusKnowsTheSoundServer() throws {
         let pulse = try PrivatePulse(sinks: ["speaker"])
         let services = try PrivateFolder()
