@@ -124,17 +124,21 @@ public final class ObjectTable {
     }
 
     /// Emits PropertiesChanged, without the properties that were declared not to tell.
-    public func propertiesChanged(path: String, interface: String, _ properties: [(String, Value)]) {
+    ///
+    /// - Parameter invalidated: what reads differently, too, but is not worth sending to everybody who listens.
+    public func propertiesChanged(
+        path: String, interface: String, _ properties: [(String, Value)], invalidated: [String] = []
+    ) {
         guard let connection, connection.isOpen else { return }
         let table = nodes[path]?.binding(interface)?.table
         let told = properties.filter { table?.property($0.0)?.emitsChanged ?? true }
-        guard !told.isEmpty else { return }
+        guard !told.isEmpty || !invalidated.isEmpty else { return }
         if let setting, setting.path == path, setting.interface == interface,
             told.contains(where: { $0.0 == setting.property })
         {
             self.setting?.told = true
         }
-        let arguments: [Value] = [.string(interface), .properties(told), .strings([])]
+        let arguments: [Value] = [.string(interface), .properties(told), .strings(invalidated)]
         guard table != nil else {
             return emit(path: path, interface: Names.properties, member: "PropertiesChanged", arguments)
         }

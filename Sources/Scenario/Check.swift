@@ -127,7 +127,7 @@ extension Effect {
             .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
             id
         case .routeChanged(let id, _, _, _): id
-        case .servicesLost, .servicesReset, .managerPropertiesChanged: nil
+        case .servicesLost, .servicesReset, .waitsChanged, .managerPropertiesChanged: nil
         }
     }
 }

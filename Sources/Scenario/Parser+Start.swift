@@ -96,7 +96,12 @@ extension Parser {
         case "override": member.override = try chosen(token, token.required(), "output override")
         case "preferred-input": member.preferredInput = try token.required()
         case "claim": member.claimExpires = try token.instant()
-        case "waits": member.waitingFor = try numbers(token, token.required())
+        case "waits":
+            let owners = try numbers(token, token.required())
+            member.waitingFor = SessionSet(owners)
+            guard member.waitingFor.elementsEqual(owners) else {
+                throw LineError(token, "write each session once, in the order of their numbers")
+            }
         case "told-others": member.toldOtherAudioPlaying = true
         case "told-hint": member.toldSilenceHint = true
         default: member.preferences.apply(try preference(token))

@@ -67,7 +67,7 @@ public enum Story {
         case .servicesReset: return "the sound server is there\(rule)"
         case .selectOutput(_, let uid): return "\(who) plays on \(uid.map(written) ?? "the route's output")\(rule)"
         case .selectInput(_, let uid): return "\(who) records from \(uid.map(written) ?? "the route's input")\(rule)"
-        case .propertiesChanged, .managerPropertiesChanged: return nil
+        case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: return nil
         }
     }
 
@@ -76,7 +76,7 @@ public enum Story {
         switch effect {
         case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .selectOutput,
             .selectInput,
-            .propertiesChanged, .managerPropertiesChanged:
+            .propertiesChanged, .waitsChanged, .managerPropertiesChanged:
             nil
         case .interruptionBegan, .interruptionEnded, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint,
             .routeChanged, .servicesLost, .servicesReset:

@@ -93,7 +93,7 @@ public struct Transcript: Sendable {
     }
 
     private func name(_ id: SessionID) -> String { "s\(id.number)" }
-    private func names(_ ids: [SessionID]) -> String { ids.map(name).joined(separator: ",") }
+    private func names(_ ids: some Sequence<SessionID>) -> String { ids.map(name).joined(separator: ",") }
 
     private func describe(_ new: NewSession) -> String {
         var text = "\(written(new.name)) \(describe(new.configuration))"
@@ -191,6 +191,9 @@ public struct Transcript: Sendable {
         case .selectInput(let id, let uid): "\(name(id)) input \(uid.map(written) ?? "any") \(rule.rawValue)"
         case .propertiesChanged(let id, let properties):
             "\(name(id)) changed \(properties.words.joined(separator: ","))"
+        case .waitsChanged(let change):
+            "\(names(change.waiters)) \(change.isOver ? "no longer wait" : "wait") for \(name(change.owner))"
+                + "\(change.spoiler == nil ? "" : " spoiled") \(rule.rawValue)"
         case .managerPropertiesChanged(let properties): "changed \(properties.words.joined(separator: ","))"
         }
     }

@@ -7,6 +7,12 @@ public final class SessionObject {
     private let path: String
     private let service: any SessionService
     private let objects: ObjectTable
+    /// Whether it was told that ``waits`` reads differently, without its value, and nobody has read it since.
+    private var isInvalidated = false
+
+    private static let waits = "WaitingFor"
+    /// Sessions in a list whose value is told as it changes.
+    private static let longestTold = 16
 
     public init(_ id: SessionID, _ service: any SessionService, on objects: ObjectTable) {
         self.id = id
@@ -20,13 +26,33 @@ public final class SessionObject {
 
     public func remove() { objects.remove(path: path) }
 
-    /// The properties as they are now, by name.
+    /// The properties as they are now, by name; of a long ``waits``, only that it reads differently.
     public func propertiesChanged(_ names: [String]) {
+        let wasInvalidated = isInvalidated
         guard let description = service.describe(id) else { return }
-        objects.propertiesChanged(
-            path: path, interface: BusName.session,
-            names.compactMap { name in SessionObject.readings[name].map { (name, $0(description)) } })
+        var values: [(String, Value)] = []
+        values.reserveCapacity(names.count)
+        var invalidated: [String] = []
+        for name in names {
+            if name == SessionObject.waits, description.waitingFor.count > SessionObject.longestTold {
+                if !wasInvalidated { invalidated = [name] }
+                isInvalidated = true
+            } else if let reading = SessionObject.readings[name] {
+                values.append((name, reading(description)))
+            }
+        }
+        objects.propertiesChanged(path: path, interface: BusName.session, values, invalidated: invalidated)
     }
+
+    /// Whom it waits for reads differently. While there are many, that is told once, until somebody reads it: in a crowd in
+    /// which everybody waits for everybody, each who comes would else be a message to each.
+    public func waitsChanged() {
+        guard !isInvalidated || service.waitCount(of: id) <= SessionObject.longestTold else { return }
+        propertiesChanged([SessionObject.waits])
+    }
+
+    /// What was told to be invalid was read, or may have been.
+    public func wasRead() { isInvalidated = false }
 
     public func interruptionBegan(_ reason: InterruptionReason, by: SessionID?, byName: String, sequence: UInt64) {
         let details: [(String, Value)] = [
@@ -79,7 +105,7 @@ public final class SessionObject {
         Reading(name: "ProcessId", signature: "u") { .uint32($0.processID) },
         Reading(name: "DesktopEntry", signature: "s") { .string($0.desktopEntry) },
         Reading(name: "InterruptionReason", signature: "s") { .string($0.interruptionReason?.rawValue ?? "") },
-        Reading(name: "WaitingFor", signature: "ao") { .objectPaths($0.waitingFor.map(ObjectPath.session)) },
+        Reading(name: waits, signature: "ao") { .objectPaths($0.waitingFor.map(ObjectPath.session)) },
         Reading(name: "Ducked", signature: "b") { .bool($0.isDucked) },
         Reading(name: "DuckGain", signature: "d") { .double($0.duckGain) },
         Reading(name: "Muted", signature: "b") { .bool($0.isMuted) },

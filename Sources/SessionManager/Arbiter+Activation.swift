@@ -68,7 +68,7 @@ extension Arbiter {
             effects.append(.routeChanged(nil, .categoryChange, previous: route, current: route))
             if !lacked { tellLack([x], &effects) }
         }
-        dissolveWaits(at: now, &effects)
+        dissolveWaits(of: x, at: now, &effects)
     }
 
     /// Gives up the sound or the claim to it, and releases who waited for it.
@@ -177,14 +177,16 @@ extension Arbiter {
         sessions[x].standing.activation = clock
         let id = sessions[x].id
         let place = sessions[x].standing.place
+        var waiters: SessionSet = []
         for other in sessions.indices where other != x && sessions[other].standing.state == .interrupted {
-            guard sessions[other].standing.conflicts(with: place), !sessions[other].waitingFor.contains(id) else {
+            guard sessions[other].standing.conflicts(with: place), sessions[other].waitingFor.insert(id) else {
                 continue
             }
-            sessions[other].waitingFor.append(id)
-            sessions[other].waitingFor.sort()
+            // Of who is interrupted just now everything is told.
+            if !sessions[other].standing.changes.contains(.state) { waiters.insert(sessions[other].id) }
             sessions[other].standing.changes.insert(.waitingFor)
         }
+        if !waiters.isEmpty { waitChanges.append(WaitChange(owner: id, waiters: waiters, isOver: false)) }
     }
 
     private mutating func interrupt(

@@ -36,36 +36,37 @@ extension Arbiter {
         guard !gone.isEmpty else { return }
         var released: [Int] = []
         // Only who is interrupted waits.
-        for x in sessions.indices where sessions[x].standing.state == .interrupted {
-            var hasLeft = false
-            for leaver in gone where sessions[x].waitingFor.contains(leaver.id) {
-                hasLeft = true
-                stopWaiting(
-                    x, for: leaver.id,
-                    leaver.recommends ? nil : Cause(kind, rule, at: now, by: leaver.id, leaver.name))
-            }
-            if hasLeft, isOver(x) { released.append(x) }
+        for leaver in gone {
+            let spoiler = leaver.recommends ? nil : Cause(kind, rule, at: now, by: leaver.id, leaver.name)
+            stopWaiting(for: leaver.id, spoiler) { released.append($0) }
         }
         // Who waited for several that went together was released by any of them; the last is as true as the first.
         end(released, by: gone.last, at: now, rule: rule, &effects)
     }
 
     /// A wait between two that no longer conflict is over, and recommends nothing (§1).
-    mutating func dissolveWaits(at now: Instant, rule: Rule = .category, _ effects: inout Effects) {
+    mutating func dissolveWaits(
+        of x: Int, at now: Instant, rule: Rule = .category, _ effects: inout Effects
+    ) {
         var released: [Int] = []
-        for x in sessions.indices where sessions[x].standing.state == .interrupted {
+        let place = sessions[x].standing.place
+        let spoiler = Cause(.dissolved, rule, at: now, by: sessions[x].id, sessions[x].name)
+        stopWaiting(
+            for: sessions[x].id, spoiler, where: { !$0.standing.conflicts(with: place) }, { released.append($0) })
+        if sessions[x].standing.state == .interrupted {
             let isFreed = sessions[x].interruption?.microphoneMuted == true && !obeysMutedMicrophone(x)
-            let dissolved = sessions[x].waitingFor.filter { id in
-                guard let other = index(of: id) else { return true }
-                return !sessions[x].standing.conflicts(with: sessions[other].standing.place)
-            }
-            guard isFreed || !dissolved.isEmpty else { continue }
             if isFreed { sessions[x].interruption?.microphoneMuted = false }
-            for id in dissolved {
-                stopWaiting(x, for: id, Cause(.dissolved, rule, at: now, by: id, session(id)?.name ?? ""))
+            var isDissolved = false
+            for id in sessions[x].waitingFor {
+                guard let other = index(of: id), !sessions[x].standing.conflicts(with: sessions[other].standing.place)
+                else { continue }
+                isDissolved = true
+                sessions[x].waitingFor.remove(id)
+                sessions[x].standing.changes.insert(.waitingFor)
+                spoil(x, Cause(.dissolved, rule, at: now, by: id, sessions[other].name))
             }
-            if dissolved.isEmpty { spoil(x, Cause(.dissolved, rule, at: now)) }
-            if isOver(x) { released.append(x) }
+            if isFreed, !isDissolved { spoil(x, Cause(.dissolved, rule, at: now)) }
+            if isFreed || isDissolved, isOver(x) { released.append(x) }
         }
         end(released, by: nil, at: now, rule: rule, &effects)
     }
@@ -92,7 +93,7 @@ extension Arbiter {
         sessions[x].interruption = nil
         sessions[x].ended = nil
         // Who waited once may wait again: its next interruption allocates nothing for that.
-        sessions[x].waitingFor.removeAll(keepingCapacity: true)
+        sessions[x].waitingFor.empty()
         sessions[x].mayResume = false
         sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
@@ -160,11 +161,25 @@ extension Arbiter {
         return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
     }
 
+    /// Those who wait for it, and of whom `matches` holds, no longer do; `over`: who waits for nobody any more.
+    ///
     /// R8: the AND over everyone it waited for; who spoils it says why.
-    private mutating func stopWaiting(_ x: Int, for gone: SessionID, _ spoiler: Cause?) {
-        sessions[x].waitingFor.removeAll { $0 == gone }
-        sessions[x].standing.changes.insert(.waitingFor)
-        if let spoiler { spoil(x, spoiler) }
+    private mutating func stopWaiting(
+        for gone: SessionID, _ spoiler: Cause?, where matches: (Session) -> Bool = { _ in true },
+        _ over: (Int) -> Void
+    ) {
+        var waiters: SessionSet = []
+        // Only who is interrupted waits.
+        for x in sessions.indices where sessions[x].standing.state == .interrupted {
+            guard sessions[x].waitingFor.contains(gone), matches(sessions[x]) else { continue }
+            sessions[x].waitingFor.remove(gone)
+            sessions[x].standing.changes.insert(.waitingFor)
+            if let spoiler { spoil(x, spoiler) }
+            if isOver(x) { over(x) } else { waiters.insert(sessions[x].id) }
+        }
+        if !waiters.isEmpty {
+            waitChanges.append(WaitChange(owner: gone, waiters: waiters, isOver: true, spoiler: spoiler))
+        }
     }
 
     private mutating func spoil(_ x: Int, _ spoiler: Cause) {

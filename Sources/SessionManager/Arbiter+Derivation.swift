@@ -103,8 +103,16 @@ extension Arbiter {
 
     private mutating func tellProperties(_ effects: inout Effects) {
         for x in sessions.indices where !sessions[x].standing.changes.isEmpty {
-            effects.append(.propertiesChanged(sessions[x].id, sessions[x].standing.changes))
+            let changed = sessions[x].standing.changes
             sessions[x].standing.changes = []
+            // With a thousand that wait, one that comes or goes must not be a thousand effects.
+            if changed == .waitingFor { continue }
+            effects.append(.propertiesChanged(sessions[x].id, changed))
+            for place in waitChanges.indices { waitChanges[place].waiters.remove(sessions[x].id) }
+        }
+        if !waitChanges.isEmpty {
+            for change in waitChanges where !change.waiters.isEmpty { effects.append(.waitsChanged(change)) }
+            waitChanges.removeAll(keepingCapacity: true)
         }
         if !changes.isEmpty {
             effects.append(.managerPropertiesChanged(changes))

@@ -144,7 +144,7 @@ extension Arbiter {
         guard sessions[x].standing.preferences != preferences else { return }
         sessions[x].standing.preferences = preferences
         sessions[x].standing.changes.insert(.preferences)
-        dissolveWaits(at: now, rule: .classes, &effects)
+        dissolveWaits(of: x, at: now, rule: .classes, &effects)
     }
 
     /// A preferred input reads empty again once its port is gone, or its category has no input.

@@ -64,6 +64,8 @@ public struct Arbiter: Sendable {
     /// Whether the event at hand changed something that nobody is told of and a restart must not lose.
     var remembersMore = false
     var changes: ManagerProperties = []
+    /// What the event at hand changed of waiting, for those who were interrupted before it.
+    var waitChanges: [WaitChange] = []
 
     public init(settings: Settings = Settings()) { self.settings = settings }
 
@@ -104,6 +106,9 @@ public struct Arbiter: Sendable {
 
     /// The session, or nil where it is closed or never was.
     public func session(_ id: SessionID) -> Session? { index(of: id).map { sessions[$0] } }
+
+    /// How many sessions that one waits for.
+    public func waitCount(of id: SessionID) -> Int { index(of: id).map { sessions[$0].waitingFor.count } ?? 0 }
 
     /// Whether a session of that number once was and is no more.
     public func isExpired(_ id: SessionID) -> Bool { id.number > 0 && id.number <= lastID && index(of: id) == nil }

@@ -129,6 +129,7 @@ extension Decision {
         case .routeChanged(_, let reason, _, _): reason == .categoryChange ? .category : .route
         case .selectOutput, .selectInput: .route
         case .servicesLost, .servicesReset: .services
+        case .waitsChanged(let change): change.isOver ? rule : .waitsToo
         case .activated, .deactivated, .closed, .propertiesChanged, .managerPropertiesChanged: rule
         }
     }

@@ -26,6 +26,8 @@ public enum Effect: Sendable, Hashable {
     case selectInput(SessionID, uid: String?)
     /// Which properties read differently now. After everything above.
     case propertiesChanged(SessionID, SessionProperties)
+    /// Who waits for whom reads differently, and nothing else of those who wait. Like the one before.
+    case waitsChanged(WaitChange)
     case managerPropertiesChanged(ManagerProperties)
 }
 
@@ -40,7 +42,7 @@ extension Effect {
             .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
             id
         case .routeChanged(let id, _, _, _): id
-        case .servicesLost, .servicesReset, .managerPropertiesChanged: nil
+        case .servicesLost, .servicesReset, .waitsChanged, .managerPropertiesChanged: nil
         }
     }
 }

@@ -15,7 +15,7 @@ public struct Memory: Sendable {
         /// In the order of activations; 0: never.
         public var activation: UInt64 = 0
         public var claimExpires: Instant?
-        public var waitingFor: [SessionID] = []
+        public var waitingFor: SessionSet = []
         /// Present exactly while it is interrupted.
         public var interruption: Interruption?
         /// Within the grace time: the interruption that ended.
@@ -115,6 +115,7 @@ extension Arbiter {
         }
         // Far from where counting on would overflow.
         try require(max(sequence, lastID, clock) <= Memory.highestCount, "it counts too far")
+        let claims = SessionSet(sessions.lazy.filter(\.holdsClaim).map(\.id))
         var exclusive = 0
         for (x, session) in sessions.enumerated() {
             let id = session.id
@@ -135,12 +136,8 @@ extension Arbiter {
             try require(
                 session.client.number <= Memory.highestCount, "session \(id) belongs to a client that counts too far")
             try require(
-                session.waitingFor == Set(session.waitingFor).sorted(), "session \(id) waits twice, or out of order")
-            for other in session.waitingFor {
-                try require(
-                    other != id && self.session(other)?.holdsClaim == true,
-                    "session \(id) waits for \(other), which holds no claim")
-            }
+                session.waitingFor.isSubset(of: claims) && !session.waitingFor.contains(id),
+                "session \(id) waits for one that holds no claim")
             if session.state == .active, session.sessionClass == .app, !session.configuration.isMixable {
                 exclusive += 1
             }

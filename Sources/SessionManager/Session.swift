@@ -37,8 +37,8 @@ public struct Session: Sendable {
     public internal(set) var preferredInput = ""
     /// Present exactly while the state is `interrupted`.
     public internal(set) var interruption: Interruption?
-    /// Who must leave before it may resume; ascending.
-    public internal(set) var waitingFor: [SessionID] = []
+    /// Who must leave before it may resume.
+    public internal(set) var waitingFor: SessionSet = []
     /// The last request that was refused, until such a request succeeds.
     public internal(set) var refused: RefusedRequest?
     /// Why the state is as it is.

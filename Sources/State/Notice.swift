@@ -22,7 +22,8 @@ public enum Notice: Hashable, Sendable {
         case .servicesLost: self = .servicesLost
         case .servicesReset: self = .servicesReset
         case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .mutedChanged,
-            .routeChanged, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
+            .routeChanged, .selectOutput, .selectInput, .propertiesChanged, .waitsChanged,
+            .managerPropertiesChanged:
             return nil
         }
     }

@@ -16,7 +16,7 @@ public struct StateLog: Sendable {
     }
 
     /// What a file begins with; the number is that of the format, and of what a record means.
-    public static let magic: [UInt8] = Array("sessiond state 9\n".utf8)
+    public static let magic: [UInt8] = Array("sessiond state 10\n".utf8)
 
     /// Reads a file's bytes; nil where they do not begin as a state of this version does.
     public init?(_ bytes: [UInt8]) {
@@ -105,6 +105,11 @@ extension StateLog {
         guard let last = records.last else { return nil }
         var entries: [SessionID: StateRecord.Entry] = [:]
         for (record, _) in records {
+            for change in record.waits {
+                for id in Array(entries.keys) where change.waiters.contains(id) {
+                    entries[id]?.session.apply(change)
+                }
+            }
             for entry in record.changed { entries[entry.session.id] = entry }
             for id in record.closed { entries[id] = nil }
         }

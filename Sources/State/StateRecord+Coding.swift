@@ -22,6 +22,7 @@ extension StateRecord {
         }
         writer.array(changed) { $0.entry($1) }
         writer.array(closed) { $0.id($1) }
+        writer.array(waits) { $0.wait($1) }
         writer.array(told) { $0.notice($1) }
         writer.array(paused) { writer, player in
             writer.string(player.name)
@@ -50,6 +51,7 @@ extension StateRecord {
         }
         changed = try reader.array { reader throws(ByteError) in try reader.entry() }
         closed = try reader.array { reader throws(ByteError) in try reader.id() }
+        waits = try reader.array { reader throws(ByteError) in try reader.wait() }
         told = try reader.array { reader throws(ByteError) in try reader.notice() }
         paused = try reader.array { reader throws(ByteError) in
             PausedPlayer(
@@ -62,6 +64,20 @@ extension StateRecord {
 
 extension ByteWriter {
     fileprivate mutating func id(_ id: SessionID) { integer(id.number) }
+
+    private mutating func set(_ ids: SessionSet) {
+        array(ids.runs) { writer, run in
+            writer.integer(run.first)
+            writer.integer(run.last)
+        }
+    }
+
+    fileprivate mutating func wait(_ change: WaitChange) {
+        id(change.owner)
+        set(change.waiters)
+        bool(change.isOver)
+        optional(change.spoiler) { $0.cause($1) }
+    }
 
     fileprivate mutating func entry(_ entry: StateRecord.Entry) {
         let session = entry.session
@@ -93,7 +109,7 @@ extension ByteWriter {
             writer.string(refused.error.message)
             writer.cause(refused.cause)
         }
-        array(session.waitingFor) { $0.id($1) }
+        set(session.waitingFor)
         optional(session.claimExpires) { $0.integer($1.microseconds) }
         integer(session.since.microseconds)
         integer(session.activation)
@@ -119,7 +135,7 @@ extension ByteWriter {
         optional(interruption.spoiler) { $0.cause($1) }
     }
 
-    private mutating func cause(_ cause: Cause) {
+    fileprivate mutating func cause(_ cause: Cause) {
         string(cause.kind.rawValue)
         string(cause.rule.rawValue)
         integer(cause.since.microseconds)
@@ -158,6 +174,20 @@ extension ByteWriter {
 
 extension ByteReader {
     fileprivate mutating func id() throws(ByteError) -> SessionID { SessionID(try integer()) }
+
+    private mutating func set() throws(ByteError) -> SessionSet {
+        let runs = try array { reader throws(ByteError) in
+            SessionSet.Run(first: try reader.integer(), last: try reader.integer())
+        }
+        guard let set = SessionSet(runs: runs) else { throw ByteError() }
+        return set
+    }
+
+    fileprivate mutating func wait() throws(ByteError) -> WaitChange {
+        WaitChange(
+            owner: try id(), waiters: try set(), isOver: try bool(),
+            spoiler: try optional { reader throws(ByteError) in try reader.cause() })
+    }
     fileprivate mutating func instant() throws(ByteError) -> Instant { Instant(microseconds: try integer()) }
 
     fileprivate mutating func configuration() throws(ByteError) -> Configuration {
@@ -198,7 +228,7 @@ extension ByteReader {
         session.duckCause = try optional { reader throws(ByteError) in try reader.cause() }
         session.muteCause = try optional { reader throws(ByteError) in try reader.cause() }
         session.refused = try optional { reader throws(ByteError) in try reader.refusedRequest() }
-        session.waitingFor = try array { reader throws(ByteError) in try reader.id() }
+        session.waitingFor = try set()
         session.claimExpires = try optional { reader throws(ByteError) in try reader.instant() }
         session.since = try instant()
         session.activation = try integer()
@@ -216,7 +246,7 @@ extension ByteReader {
             spoiler: try optional { reader throws(ByteError) in try reader.cause() })
     }
 
-    private mutating func cause() throws(ByteError) -> Cause {
+    fileprivate mutating func cause() throws(ByteError) -> Cause {
         Cause(
             try word(), try word(), at: try instant(), by: try optional { reader throws(ByteError) in try reader.id() },
             try string())

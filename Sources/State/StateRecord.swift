@@ -63,17 +63,21 @@ public struct StateRecord: Sendable {
     /// The sessions that changed, whole.
     public var changed: [Entry]
     public var closed: [SessionID]
+    /// What else changed of waiting, before ``changed``, and in order.
+    public var waits: [WaitChange]
     /// What clients are told of this event, in order.
     public var told: [Notice]
     /// All there are.
     public var paused: [PausedPlayer]
 
     public init(
-        core: Memory, changed: [Entry], closed: [SessionID], told: [Notice], paused: [PausedPlayer] = []
+        core: Memory, changed: [Entry], closed: [SessionID], waits: [WaitChange] = [], told: [Notice],
+        paused: [PausedPlayer] = []
     ) {
         self.core = core
         self.changed = changed
         self.closed = closed
+        self.waits = waits
         self.told = told
         self.paused = paused
     }

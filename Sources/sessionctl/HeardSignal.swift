@@ -55,9 +55,11 @@ struct HeardSignal {
         case ("InterfacesRemoved", 2):
             return [Line(subject: names[arguments[0].objectPathValue ?? ""], text: "closed", style: .dim)]
         case ("PropertiesChanged", 3):
-            return (arguments[1].dictionaryValue ?? []).compactMap { entry in
+            let values = (arguments[1].dictionaryValue ?? []).compactMap { entry in
                 propertyLine(entry.key.stringValue ?? "", entry.value.unwrapped, subject, names)
             }
+            let isLong = arguments[2].stringsValue?.contains("WaitingFor") == true
+            return values + (isLong ? [Line(subject: subject, text: "waits for many", style: .dim)] : [])
         default:
             guard let line = eventLine(subject) else { return [] }
             return [line]

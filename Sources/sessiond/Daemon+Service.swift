@@ -164,13 +164,14 @@ extension Daemon: SessionService {
 
     func describe(_ id: SessionID) -> SessionDescription? {
         guard let session = arbiter.session(id), let record = records[id] else { return nil }
+        record.object.wasRead()
         let route = arbiter.route(of: session)
         return SessionDescription(
             name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
             state: session.state, isForeground: session.isForeground,
             owner: record.adopted == nil ? record.client.name : connection.uniqueName,
             processID: record.processID, desktopEntry: record.desktopEntry,
-            interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
+            interruptionReason: session.interruption?.reason, waitingFor: Array(session.waitingFor),
             isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,
             isMuted: session.isMuted, ignoredInterruption: session.ignoredSince != nil,
             isAdopted: record.adopted != nil, otherAudioPlaying: session.otherAudioPlaying,
@@ -181,6 +182,8 @@ extension Daemon: SessionService {
             inputLatency: route.inputs.isEmpty ? 0 : audio?.snapshot.inputLatency ?? 0,
             outputVolume: audio?.snapshot.outputVolume ?? 0)
     }
+
+    func waitCount(of id: SessionID) -> Int { arbiter.waitCount(of: id) }
 
     private func record(of id: SessionID) throws(SessionError) -> Record {
         if let record = records[id] { return record }

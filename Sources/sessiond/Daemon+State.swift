@@ -21,10 +21,14 @@ extension Daemon {
             if let entry = savedEntry(id) { changed.append(entry) }
         }
         var closed: [SessionID] = []
-        for case .closed(let id) in decision.effects { closed.append(id) }
+        var waits: [WaitChange] = []
+        for effect in decision.effects {
+            if case .closed(let id) = effect { closed.append(id) }
+            if case .waitsChanged(let change) = effect { waits.append(change) }
+        }
         state.append(
             StateRecord(
-                core: arbiter.memoryOfNobody, changed: changed, closed: closed,
+                core: arbiter.memoryOfNobody, changed: changed, closed: closed, waits: waits,
                 told: decision.effects.compactMap(Notice.init), paused: pausedPlayers))
         CrashPoint.pass("state-written")
         if state.isLong { state.replace(with: snapshot) }

@@ -226,11 +226,20 @@ final class Daemon {
             // What else changed for it, and the answer, come after that.
             if told == 1 { connection.giveWay() }
         }
+        tellWaits(decision)
+    }
+
+    /// Each who waits for more or fewer is told once, however many came or went.
+    private func tellWaits(_ decision: Decision) {
+        var waiters: SessionSet = []
+        for case .waitsChanged(let change) in decision.effects { waiters.formUnion(change.waiters) }
+        for id in waiters { records[id]?.object.waitsChanged() }
     }
 
     private func carryOut(_ effect: Effect, of decision: Decision) {
         switch effect {
-        case .created, .activated, .deactivated, .claimDropped, .interruptionIgnored, .mutedChanged: break
+        case .created, .activated, .deactivated, .claimDropped, .interruptionIgnored, .mutedChanged, .waitsChanged:
+            break
         case .closed(let id): forget(id)
         case .interruptionBegan(let id, let interruption):
             records[id]?.object.interruptionBegan(

@@ -73,7 +73,7 @@ extension Value {
         case .servicesReset: self = fields("services-reset", nil)
         case .selectOutput(let id, let uid): self = fields("select-output", id, [("uid", .string(uid ?? ""))])
         case .selectInput(let id, let uid): self = fields("select-input", id, [("uid", .string(uid ?? ""))])
-        case .propertiesChanged, .managerPropertiesChanged: return nil
+        case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: return nil
         }
     }
 }

@@ -296,7 +296,7 @@ extension Effect {
             true
         case .propertiesChanged(_, let properties): properties.contains(.configuration)
         case .created, .interruptionIgnored, .silenceSecondaryAudioHint, .routeChanged, .servicesLost, .servicesReset,
-            .selectOutput, .selectInput, .managerPropertiesChanged:
+            .selectOutput, .selectInput, .waitsChanged, .managerPropertiesChanged:
             false
         }
     }

@@ -197,7 +197,8 @@ import Testing
         case "garbage":
             try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }).write(to: URL(fileURLWithPath: file))
         case "version":
-            try (Data("sessiond state 0\n".utf8) + bytes.dropFirst(17)).write(to: URL(fileURLWithPath: file))
+            let other = Data("sessiond state 0\n".utf8) + bytes.dropFirst(StateLog.magic.count)
+            try other.write(to: URL(fileURLWithPath: file))
         case "huge":
             let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: file))
             try handle.truncate(atOffset: 1 << 30)

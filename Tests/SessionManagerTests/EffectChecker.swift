@@ -101,6 +101,10 @@ struct EffectChecker {
                 if properties.isEmpty { fault("\(id): an empty list of properties") }
                 if !listed.insert(id).inserted { fault("\(id): two lists of properties") }
                 continue
+            case .waitsChanged(let change):
+                hasListed = true
+                if change.waiters.isEmpty { fault("nobody waits, or no longer waits, for \(change.owner)") }
+                continue
             case .managerPropertiesChanged:
                 hasListed = true
                 continue
@@ -193,7 +197,8 @@ struct EffectChecker {
                 if before.session(id)?.shouldSilenceSecondaryAudio == begin { fault("\(id): the hint did not change") }
             case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .routeChanged,
                 .servicesLost,
-                .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .managerPropertiesChanged:
+                .servicesReset, .selectOutput, .selectInput, .propertiesChanged, .waitsChanged,
+                .managerPropertiesChanged:
                 break
             }
         }
@@ -218,6 +223,10 @@ struct EffectChecker {
             guard let old = before.session(new.id) else { continue }
             var announced: SessionProperties = []
             for case .propertiesChanged(new.id, let properties) in decision.effects { announced.formUnion(properties) }
+            if checkWaits(old, new) {
+                if !announced.isEmpty { fault("\(new.id): its waits are told beside a list of properties") }
+                announced.insert(.waitingFor)
+            }
             var changed = EffectChecker.differences(old, in: before, new, in: after)
             if new.state != .active { changed.subtract(always) }
             var missing = changed.subtracting(announced)
@@ -231,6 +240,21 @@ struct EffectChecker {
             if !missing.isEmpty { fault("\(new.id): changed, not announced: \(missing)") }
             if !excess.isEmpty { fault("\(new.id): announced, not changed: \(excess)") }
         }
+    }
+
+    /// Whether its waits are told of by themselves; then they say everything that a restart must know of it.
+    private mutating func checkWaits(_ old: Session, _ new: Session) -> Bool {
+        var isConcerned = false
+        guard var member = before.member(old.id) else { return false }
+        for case .waitsChanged(let change) in decision.effects where change.waiters.contains(new.id) {
+            isConcerned = true
+            if member.waitingFor.contains(change.owner) != change.isOver { fault("\(new.id): waits told wrongly") }
+            member.apply(change)
+        }
+        if isConcerned, new.id != decision.session, member != after.member(new.id) {
+            fault("\(new.id): more than its waits changed")
+        }
+        return isConcerned
     }
 
     private mutating func checkManagerProperties() {
@@ -275,7 +299,9 @@ struct EffectChecker {
             if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty {
                 faults.append("\(id): interrupted, yet waits for nobody")
             }
-            if session.waitingFor != session.waitingFor.sorted() { faults.append("\(id): waits out of order") }
+            if SessionSet(runs: session.waitingFor.runs) != session.waitingFor {
+                faults.append("\(id): waits out of order")
+            }
             for owner in session.waitingFor where arbiter.session(owner)?.holdsClaim != true || owner == id {
                 faults.append("\(id): waits for \(owner), who has no claim")
             }

@@ -93,7 +93,7 @@ struct World {
             check("\(id) claim", core: session.claimExpires, model: person.deadline)
             check("\(id) configuration", core: session.configuration, model: person.configuration)
             check("\(id) foreground", core: session.isForeground, model: person.isForeground)
-            check("\(id) waits", core: session.waitingFor, model: model.waits(of: id))
+            check("\(id) waits", core: Array(session.waitingFor), model: model.waits(of: id))
             check("\(id) ducked", core: session.isDucked, model: model.isDucked(person))
             check("\(id) muted", core: session.isMuted, model: model.isMuted(person))
             check("\(id) others", core: session.otherAudioPlaying, model: model.hearsOthers(person))
@@ -186,7 +186,7 @@ struct World {
     }
 
     func state(_ id: SessionID) -> SessionState? { arbiter.session(id)?.state }
-    func waits(_ id: SessionID) -> [SessionID] { arbiter.session(id)?.waitingFor ?? [] }
+    func waits(_ id: SessionID) -> [SessionID] { Array(arbiter.session(id)?.waitingFor ?? []) }
     func isDucked(_ id: SessionID) -> Bool { arbiter.session(id)?.isDucked ?? false }
     func isMuted(_ id: SessionID) -> Bool { arbiter.session(id)?.isMuted ?? false }
 }

@@ -67,16 +67,20 @@ import Testing
         }
 
         /// As the daemon keeps it.
-        private mutating func handle(_ event: Event) {
+        mutating func handle(_ event: Event) {
             let decision = core.handle(event, at: now)
             guard decision.isMemorable else { return }
             var ids = Set(decision.effects.compactMap(\.session))
-            if let id = decision.session { ids.insert(id) }
+            if let id = decision.session ?? decision.created { ids.insert(id) }
             if case .microphoneMuted = event { ids.formUnion(core.sessions.map(\.id)) }
             var closed: [SessionID] = []
-            for case .closed(let id) in decision.effects { closed.append(id) }
+            var waits: [WaitChange] = []
+            for effect in decision.effects {
+                if case .closed(let id) = effect { closed.append(id) }
+                if case .waitsChanged(let change) = effect { waits.append(change) }
+            }
             let record = StateRecord(
-                core: core.memoryOfNobody, changed: ids.sorted().compactMap(entry), closed: closed,
+                core: core.memoryOfNobody, changed: ids.sorted().compactMap(entry), closed: closed, waits: waits,
                 told: decision.effects.compactMap(Notice.init))
             file += StateLog.bytes(of: record)
         }
@@ -165,6 +169,27 @@ import Testing
             bad[keyPath: path] = .max
             #expect(throws: MemoryError.self) { _ = try Arbiter(bad) }
         }
+    }
+
+    /// Everybody waits for all who came after; who comes, and who goes, is written down in a few bytes.
+    @Test func crowdThatWaitsForEachOther_costsARecordNoMoreThanAFew() throws {
+        var story = Story(seed: 6)
+        var largest = 0
+        func handle(_ event: Event) {
+            let size = story.file.count
+            story.handle(event)
+            largest = max(largest, story.file.count - size)
+        }
+        let playback = try Configuration(category: .playback, mode: .default, options: [])
+        for client in 1...200 as ClosedRange<UInt64> {
+            handle(.create(NewSession(name: "N", client: ClientID(client), configuration: playback)))
+            handle(.activate(SessionID(client)))
+        }
+        #expect(story.core.sessions[0].waitingFor.count == 199)
+        for client in 50...150 as ClosedRange<UInt64> { handle(.clientVanished(ClientID(client))) }
+        #expect(story.core.sessions[0].waitingFor.count == 98)
+        #expect(largest < 1_024, "\(largest) bytes")
+        #expect(try story.restarted().memory.members == story.core.memory.members)
     }
 
     /// A record tells of one session: among a thousand as alone, and within what one write of a page holds.

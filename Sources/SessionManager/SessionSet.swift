@@ -1,0 +1,150 @@
+public import PluginAPI
+
+/// Numbers of sessions, as runs of consecutive ones.
+///
+/// In a crowd in which everybody waits for all who came after, a thousand sets of up to a thousand would be half a
+/// million numbers, in the core, in every copy that the history keeps of it, and in the state file.
+public struct SessionSet: Sendable, Hashable {
+    /// All numbers from the first to the last.
+    public struct Run: Sendable, Hashable {
+        public let first: UInt64
+        public let last: UInt64
+
+        public init(first: UInt64, last: UInt64) {
+            self.first = first
+            self.last = last
+        }
+    }
+
+    /// Ascending; none touches the next.
+    public private(set) var runs: [Run] = []
+    public private(set) var count = 0
+
+    public init() {}
+
+    public init(_ ids: some Sequence<SessionID>) {
+        for id in ids { insert(id) }
+    }
+
+    /// Nil where those are not the runs of a set: out of order, touching, or too high to be counted.
+    public init?(runs: [Run]) {
+        var end: UInt64?
+        for run in runs {
+            guard run.first <= run.last, run.last <= Memory.highestCount else { return nil }
+            if let end, run.first <= end + 1 { return nil }
+            count += Int(run.last - run.first) + 1
+            end = run.last
+        }
+        self.runs = runs
+    }
+
+    public var isEmpty: Bool { runs.isEmpty }
+
+    public func contains(_ id: SessionID) -> Bool {
+        let place = place(of: id.number)
+        return place < runs.count && runs[place].first <= id.number
+    }
+
+    public func isSubset(of other: SessionSet) -> Bool {
+        runs.allSatisfy { run in
+            let place = other.place(of: run.first)
+            return place < other.runs.count && other.runs[place].first <= run.first
+                && run.last <= other.runs[place].last
+        }
+    }
+
+    /// False where it is there already.
+    @discardableResult
+    public mutating func insert(_ id: SessionID) -> Bool {
+        let number = id.number
+        let place = place(of: number)
+        if place < runs.count, runs[place].first <= number { return false }
+        count += 1
+        let follows = place > 0 && runs[place - 1].last + 1 == number
+        let precedes = place < runs.count && number + 1 == runs[place].first
+        switch (follows, precedes) {
+        case (true, true):
+            runs[place - 1] = Run(first: runs[place - 1].first, last: runs[place].last)
+            runs.remove(at: place)
+        case (true, false): runs[place - 1] = Run(first: runs[place - 1].first, last: number)
+        case (false, true): runs[place] = Run(first: number, last: runs[place].last)
+        case (false, false): runs.insert(Run(first: number, last: number), at: place)
+        }
+        return true
+    }
+
+    /// False where it was not there.
+    @discardableResult
+    public mutating func remove(_ id: SessionID) -> Bool {
+        let number = id.number
+        let place = place(of: number)
+        guard place < runs.count, runs[place].first <= number else { return false }
+        count -= 1
+        let run = runs[place]
+        switch (run.first == number, run.last == number) {
+        case (true, true): runs.remove(at: place)
+        case (true, false): runs[place] = Run(first: number + 1, last: run.last)
+        case (false, true): runs[place] = Run(first: run.first, last: number - 1)
+        case (false, false):
+            runs[place] = Run(first: run.first, last: number - 1)
+            runs.insert(Run(first: number + 1, last: run.last), at: place + 1)
+        }
+        return true
+    }
+
+    public mutating func formUnion(_ other: SessionSet) {
+        if isEmpty {
+            self = other
+        } else {
+            for id in other { insert(id) }
+        }
+    }
+
+    /// Keeps the memory it has.
+    mutating func empty() {
+        runs.removeAll(keepingCapacity: true)
+        count = 0
+    }
+
+    /// Of the first run that does not end before that number.
+    private func place(of number: UInt64) -> Int {
+        var low = 0
+        var high = runs.count
+        while low < high {
+            let middle = (low + high) / 2
+            if runs[middle].last < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
+
+extension SessionSet: Sequence {
+    /// Ascending.
+    public struct Iterator: IteratorProtocol {
+        private let runs: [Run]
+        private var place = 0
+        /// How far it is within the run.
+        private var offset: UInt64 = 0
+
+        fileprivate init(_ runs: [Run]) { self.runs = runs }
+
+        public mutating func next() -> SessionID? {
+            guard place < runs.count else { return nil }
+            let number = runs[place].first + offset
+            if number < runs[place].last {
+                offset += 1
+            } else {
+                place += 1
+                offset = 0
+            }
+            return SessionID(number)
+        }
+    }
+
+    public func makeIterator() -> Iterator { Iterator(runs) }
+    public var underestimatedCount: Int { count }
+}
+
+extension SessionSet: ExpressibleByArrayLiteral {
+    public init(arrayLiteral ids: SessionID...) { self.init(ids) }
+}
