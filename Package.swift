@@ -130,7 +130,7 @@ let package = Package(
         .executableTarget(
             name: "sessiond-benchmark", dependencies: ["SessionManager", "PluginAPI", "AllocationCount"],
             path: "Benchmarks/Core", swiftSettings: strict),
-        tests("PluginAPITests", ["PluginAPI"]),
+        tests("PluginAPITests", ["PluginAPI", "ReferenceModel"]),
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
         tests("EnforcementTests", ["Enforcement", "InMemoryBackend", "PluginAPI"]),

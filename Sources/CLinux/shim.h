@@ -46,6 +46,8 @@ static inline int shim_unmap_segments(void *each, size_t size, void *context) {
     return 0;
 }
 
+static inline void shim_release_heap(void) { malloc_trim(0); }
+
 static inline void shim_release_start_up_memory(void) {
     malloc_trim(0);
     dl_iterate_phdr(shim_unmap_segments, NULL);

@@ -1,9 +1,11 @@
+import EventLoop
 import Glibc
 
 /// Messages on their way to the bus, in the order they were sent.
 struct Outbox {
     /// A buffer that grew larger is given back when it has been written.
     private static let keptBytes = 64 << 10
+    private static let largeBytes = 1 << 20
     /// Away from those that libdbus counts up from 1 for its own blocking calls.
     private var lastSerial: UInt32 = 1 << 30
     private var bytes: [UInt8] = []
@@ -44,7 +46,10 @@ struct Outbox {
             }
         }
         written = 0
-        if bytes.capacity > Self.keptBytes { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+        let capacity = bytes.capacity
+        if capacity > Self.keptBytes { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+        // What it was made of is as large, in pieces.
+        if capacity > Self.largeBytes { Footprint.releaseHeap() }
     }
 
     /// What was written goes when it is the larger part, so that each byte is moved once at the most.

@@ -8,4 +8,7 @@ public enum Footprint {
     /// What runs again is mapped again at its first use, from the cache of files. To be called when a service is up and
     /// has nothing to do.
     public static func releaseStartUp() { shim_release_start_up_memory() }
+
+    /// Gives back what is free of the heap (`malloc_trim`): after something of unusual size, not after each little thing.
+    public static func releaseHeap() { shim_release_heap() }
 }

@@ -140,7 +140,7 @@ public struct SessionDescription {
     public var processID: UInt32
     public var desktopEntry: String
     public var interruptionReason: InterruptionReason?
-    public var waitingFor: [SessionID]
+    public var waitingFor: SessionSet
     public var isDucked: Bool
     public var duckGain: Double
     public var isMuted: Bool
@@ -161,7 +161,7 @@ public struct SessionDescription {
     public init(
         name: String, configuration: Configuration, sessionClass: SessionClass, state: SessionState,
         isForeground: Bool, owner: String, processID: UInt32, desktopEntry: String,
-        interruptionReason: InterruptionReason?, waitingFor: [SessionID], isDucked: Bool, duckGain: Double,
+        interruptionReason: InterruptionReason?, waitingFor: SessionSet, isDucked: Bool, duckGain: Double,
         isMuted: Bool, ignoredInterruption: Bool, isAdopted: Bool, otherAudioPlaying: Bool, silenceHint: Bool,
         route: Route, availableInputs: [Port],
         preferredInput: String, preferences: Preferences, outputLatency: Double, inputLatency: Double,

@@ -171,7 +171,7 @@ extension Daemon: SessionService {
             state: session.state, isForeground: session.isForeground,
             owner: record.adopted == nil ? record.client.name : connection.uniqueName,
             processID: record.processID, desktopEntry: record.desktopEntry,
-            interruptionReason: session.interruption?.reason, waitingFor: Array(session.waitingFor),
+            interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
             isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,
             isMuted: session.isMuted, ignoredInterruption: session.ignoredSince != nil,
             isAdopted: record.adopted != nil, otherAudioPlaying: session.otherAudioPlaying,

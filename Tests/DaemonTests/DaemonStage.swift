@@ -57,8 +57,9 @@ final class DaemonStage {
     func client() throws -> Client { try Client(self) }
 
     @discardableResult
-    func manager(_ member: String, _ arguments: [Value] = []) throws -> [Value] {
-        try observer.callAndWait(BusName.service, ObjectPath.root, BusName.manager, member, arguments, timeout: 5)
+    func manager(_ member: String, _ arguments: [Value] = [], timeout: Double = 5) throws -> [Value] {
+        try observer.callAndWait(
+            BusName.service, ObjectPath.root, BusName.manager, member, arguments, timeout: timeout)
     }
 
     /// A property of the manager, or of the session at `path`.

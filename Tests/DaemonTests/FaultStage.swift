@@ -36,9 +36,9 @@ let isSanitized = ProcessInfo.processInfo.environment["SESSIOND_SANITIZER"] != n
 extension DaemonStage {
     var footprint: Footprint { get throws { try Footprint(of: daemon.processID) } }
 
-    /// Every session as `ListSessions` has it.
+    /// Every session as `ListSessions` has it: of a crowd half a million names.
     func listedSessions() throws -> [[String: Value]] {
-        try manager("ListSessions")[0].arrayValue?.compactMap(\.asProperties) ?? []
+        try manager("ListSessions", timeout: 60)[0].arrayValue?.compactMap(\.asProperties) ?? []
     }
 
     /// What holds after anything: at most one non-mixable app is active, and nobody is lowered without a ducker.

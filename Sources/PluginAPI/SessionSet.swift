@@ -1,5 +1,3 @@
-public import PluginAPI
-
 /// Numbers of sessions, as runs of consecutive ones.
 ///
 /// In a crowd in which everybody waits for all who came after, a thousand sets of up to a thousand would be half a
@@ -20,6 +18,9 @@ public struct SessionSet: Sendable, Hashable {
     public private(set) var runs: [Run] = []
     public private(set) var count = 0
 
+    /// No number above that can be in a set of runs.
+    private static let highest: UInt64 = 1 << 62
+
     public init() {}
 
     public init(_ ids: some Sequence<SessionID>) {
@@ -30,7 +31,7 @@ public struct SessionSet: Sendable, Hashable {
     public init?(runs: [Run]) {
         var end: UInt64?
         for run in runs {
-            guard run.first <= run.last, run.last <= Memory.highestCount else { return nil }
+            guard run.first <= run.last, run.last <= SessionSet.highest else { return nil }
             if let end, run.first <= end + 1 { return nil }
             count += Int(run.last - run.first) + 1
             end = run.last
@@ -101,7 +102,7 @@ public struct SessionSet: Sendable, Hashable {
     }
 
     /// Keeps the memory it has.
-    mutating func empty() {
+    public mutating func empty() {
         runs.removeAll(keepingCapacity: true)
         count = 0
     }
@@ -121,20 +122,23 @@ public struct SessionSet: Sendable, Hashable {
 extension SessionSet: Sequence {
     /// Ascending.
     public struct Iterator: IteratorProtocol {
-        private let runs: [Run]
-        private var place = 0
+        private var runs: IndexingIterator<[Run]>
+        private var run: Run?
         /// How far it is within the run.
         private var offset: UInt64 = 0
 
-        fileprivate init(_ runs: [Run]) { self.runs = runs }
+        fileprivate init(_ runs: [Run]) {
+            self.runs = runs.makeIterator()
+            run = self.runs.next()
+        }
 
         public mutating func next() -> SessionID? {
-            guard place < runs.count else { return nil }
-            let number = runs[place].first + offset
-            if number < runs[place].last {
+            guard let run else { return nil }
+            let number = run.first + offset
+            if number < run.last {
                 offset += 1
             } else {
-                place += 1
+                self.run = runs.next()
                 offset = 0
             }
             return SessionID(number)

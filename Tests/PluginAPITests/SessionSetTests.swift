@@ -1,5 +1,4 @@
 import PluginAPI
-import SessionManager
 import Testing
 
 @testable import ReferenceModel
