@@ -221,24 +221,25 @@ extension Arbiter {
     /// Who is paused when its output goes (§7), most recently active first: the now-playing session, and players that
     /// cannot choose to be it.
     private var pausedByUnplug: [Int] {
-        guard settings.pausesOnUnplug else { return [] }
-        let playing = nowPlaying
-        return sessions.indices.filter { x in
-            let id = sessions[x].id
-            return (id == playing || sounding?.pausable.contains(id) == true) && sessions[x].standing.isActive
-                && sessions[x].standing.preferences.interruptsOnRouteDisconnect
-        }
-        .sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
+        sessions.indices.filter(isPausedByUnplug)
+            .sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
+    }
+
+    private func isPausedByUnplug(_ x: Int) -> Bool {
+        guard settings.pausesOnUnplug, sessions[x].standing.isActive else { return false }
+        let id = sessions[x].id
+        return (id == nowPlaying || sounding?.pausable.contains(id) == true)
+            && sessions[x].standing.preferences.interruptsOnRouteDisconnect
     }
 
     /// Whether what plays must not go on elsewhere when the route's output goes. What is built in never does.
     public var guardsOutput: Bool {
-        guard !pausedByUnplug.isEmpty, let output = audio?.route.outputs.first else { return false }
+        guard let output = audio?.route.outputs.first else { return false }
         switch output.type {
         case .speaker, .receiver: return false
         case .lineIn, .microphoneBuiltIn, .microphoneWired, .lineOut, .headphones, .bluetoothA2DP, .hdmi, .airPlay,
             .displayPort, .bluetoothHFP, .usbAudio, .carAudio, .virtual, .pci:
-            return true
+            return sessions.indices.contains(where: isPausedByUnplug)
         }
     }
 

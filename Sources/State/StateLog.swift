@@ -30,12 +30,21 @@ public struct StateLog: Sendable {
     }
 
     /// A record as it stands in the file. The first of its notices counts as told.
-    public static func bytes(of record: StateRecord) -> [UInt8] { frame(.step) { record.write(to: &$0) } }
+    public static func bytes(of record: StateRecord) -> [UInt8] { withBytes(of: record) { Array($0) } }
+
+    /// The same, valid during `body`: what is written for each event need not be copied first.
+    public static func withBytes<Result>(
+        of record: StateRecord, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result { frame(.step, { record.write(to: &$0) }, body) }
 
     /// Notes that so many notices of the record before are told.
-    public static func bytes(ofTold count: Int) -> [UInt8] { frame(.told) { $0.integer(UInt32(clamping: count)) } }
+    public static func bytes(ofTold count: Int) -> [UInt8] {
+        frame(.told, { $0.integer(UInt32(clamping: count)) }, { Array($0) })
+    }
 
-    private static func frame(_ kind: Kind, _ payload: (inout ByteWriter) -> Void) -> [UInt8] {
+    private static func frame<Result>(
+        _ kind: Kind, _ payload: (inout ByteWriter) -> Void, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
         var writer = ByteWriter()
         writer.integer(kind.rawValue)
         let length = writer.count
@@ -46,7 +55,7 @@ public struct StateLog: Sendable {
         payload(&writer)
         writer.patch(UInt32(clamping: writer.count - start), at: length)
         writer.patch(writer.withBytes(from: start, checksum), at: sum)
-        return writer.bytes
+        return writer.withBytes(body)
     }
 
     private mutating func readRecord(_ reader: inout ByteReader) throws(ByteError) {

@@ -69,8 +69,12 @@ final class AudioServer {
     }
 
     /// Prepares the server for what the sessions need, after every event.
-    func follow(_ arbiter: Arbiter) {
-        outputGuard.follow(arbiter, sounding: enforcer.sounding?.sessions ?? [])
+    ///
+    /// - Parameter reason: why that session is interrupted; asked rarely.
+    func follow(guards: Bool, reason: (SessionID) -> InterruptionReason?) {
+        outputGuard.follow(guards: guards) {
+            !(enforcer.sounding?.sessions ?? []).contains { reason($0) == .routeDisconnected }
+        }
     }
 
     /// Takes back what was prepared, then does the rest.
@@ -82,8 +86,7 @@ final class AudioServer {
     }
 
     /// Carries out what the sessions want of the route, after that event.
-    func followRoute(of arbiter: Arbiter, after event: Event) {
-        let choice = arbiter.routeChoice
+    func follow(_ choice: RouteChoice, after event: Event) {
         keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: event.routeReason(choice))
     }
 

@@ -195,8 +195,8 @@ final class Daemon {
             log.debug("\(decision.sequence): \(decision.event.name)\(subject): \(outcome)")
         }
         connection.batch { carryOut(decision) }
-        if !decision.effects.isEmpty { audio?.followRoute(of: arbiter, after: decision.event) }
-        audio?.follow(arbiter)
+        if !decision.effects.isEmpty { audio?.follow(arbiter.routeChoice, after: decision.event) }
+        audio?.follow(guards: arbiter.guardsOutput) { arbiter.session($0)?.interruption?.reason }
         enforcer?.decided(decision)
         CrashPoint.pass("before-reply")
         if decision.isNoteworthy { players?.sessionsChanged() }

@@ -1,6 +1,5 @@
 import EventLoop
 import PluginAPI
-import SessionManager
 
 /// Has the server keep the now-playing session's sound from other outputs when its own goes (behaviour §7): prepared
 /// while there is something to keep, let go as soon as whoever was paused has fallen silent.
@@ -24,9 +23,9 @@ final class OutputGuard {
     /// Seconds that leaving may take.
     private static let farewell = 0.5
 
-    /// `sounding` are the sessions whose streams play.
-    func follow(_ arbiter: Arbiter, sounding: Set<SessionID>) {
-        backend.guardsOutput = arbiter.guardsOutput
+    /// `isSilent`: whether nobody who was paused sounds; asked while something is held.
+    func follow(guards: Bool, isSilent: () -> Bool) {
+        backend.guardsOutput = guards
         guard backend.snapshot.isOutputHeld else {
             if limit != nil { timer?.disarm() }
             limit = nil
@@ -36,10 +35,7 @@ final class OutputGuard {
         let now = MonotonicClock.now()
         let limit = limit ?? now &+ MonotonicClock.microseconds(OutputGuard.patience)
         self.limit = limit
-        let isSilent = !sounding.contains { id in
-            arbiter.session(id)?.interruption?.reason == .routeDisconnected
-        }
-        silence = isSilent ? silence ?? now : nil
+        silence = isSilent() ? silence ?? now : nil
         let due = silence.map { $0 &+ MonotonicClock.microseconds(backend.snapshot.pauseDelay) } ?? limit
         if due > now {
             timer?.arm(at: min(due, limit))

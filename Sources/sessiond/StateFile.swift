@@ -62,7 +62,7 @@ final class StateFile {
         let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
         guard file >= 0 else { return fail("cannot be written") }
         let bytes = StateLog.magic + StateLog.bytes(of: record)
-        guard writeAll(bytes, to: file) else {
+        guard bytes.withUnsafeBytes({ writeAll($0, to: file) }) else {
             close(file)
             unlink(temporary)
             return fail("cannot be written")
@@ -79,15 +79,15 @@ final class StateFile {
     }
 
     /// Adds what one event changed. The first of its notices counts as told from here on.
-    func append(_ record: StateRecord) { append(StateLog.bytes(of: record)) }
+    func append(_ record: StateRecord) { StateLog.withBytes(of: record) { append($0) } }
 
     /// Notes that so many notices of the last record are told: before each is sent, so that none is sent twice.
-    func noteTold(_ count: Int) { append(StateLog.bytes(ofTold: count)) }
+    func noteTold(_ count: Int) { StateLog.bytes(ofTold: count).withUnsafeBytes { append($0) } }
 
     /// Whether it has grown enough to be worth writing anew.
     var isLong: Bool { descriptor >= 0 && size > max(256 << 10, 8 * baseSize) }
 
-    private func append(_ bytes: [UInt8]) {
+    private func append(_ bytes: UnsafeRawBufferPointer) {
         guard descriptor >= 0 else { return }
         guard writeAll(bytes, to: descriptor) else {
             // Half a story is worse than none: what is there must not be believed later.
@@ -97,7 +97,9 @@ final class StateFile {
         size += bytes.count
     }
 
-    private func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool { write(file, bytes, bytes.count) == bytes.count }
+    private func writeAll(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
+        write(file, bytes.baseAddress, bytes.count) == bytes.count
+    }
 
     private func fail(_ what: String) {
         warn("\(what) (\(String(cString: strerror(errno)))): sessions will not survive a restart of this daemon")
