@@ -56,6 +56,8 @@ public final class PulseBackend: AudioBackend {
     var toldDevices: [PulseDevice] = []
     /// What we asked for, by uid, until it is the route or too old to be what a change is due to.
     var requested: [String: (reason: RouteChangeReason, until: UInt64)] = [:]
+    /// The output that was asked for last: the route is on its way there for as long as it is among ``requested``.
+    var requestedOutput: String?
     /// A port that is to be the route once it is there, as its card changes its profile.
     var awaited: (input: String?, output: String?) = (nil, nil)
     /// The profiles of cards before we made them hands-free, by card.

@@ -53,7 +53,7 @@ extension PulseBackend {
         if let awaitedGuard, awaitedGuard != (guardSink != nil) { return }
         awaitedGuard = nil
         if model.isOnGuard || flight != nil { return }
-        if guardsOutput, guardSink == nil, !isGuardRefused, let output = model.output, !output.isNoPort {
+        if guardsOutput, guardSink == nil, !isGuardRefused, let output = outputToBe, !output.isNoPort {
             awaitedGuard = true
             // Whoever is the default must be so by choice: the guard comes before all others.
             connection.command({ _ in }) { pa_context_set_default_sink($0, output.name, $1, $2) }
@@ -67,6 +67,15 @@ extension PulseBackend {
         } else if !guardsOutput, guardSink != nil {
             unloadGuard { [weak self] in { if !$0 { self?.awaitedGuard = nil } } }
         }
+    }
+
+    /// Where the output is going by what we asked for, which a default that is as yet seen would take back; else where it
+    /// is.
+    private var outputToBe: PulseDevice? {
+        guard let uid = requestedOutput, let request = requested[uid], MonotonicClock.now() < request.until,
+            let (device, _) = model.find(uid, isInput: false)
+        else { return model.output }
+        return device
     }
 
     /// Where a jack was pulled, its device would go on through another port: everything is sent to the guard instead.

@@ -16,7 +16,7 @@ extension PulseBackend {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         expect(uid, reason)
-        if isInput { awaited.input = nil } else { awaited.output = nil }
+        if isInput { awaited.input = nil } else { (awaited.output, requestedOutput) = (nil, uid) }
         if isInput, model.find(uid, isInput: true) == nil, card(of: uid) != nil {
             awaited.input = uid
             return batch.close()
@@ -132,8 +132,9 @@ extension PulseBackend {
     }
 
     private func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
-        // Also where it seems to be chosen: another choice may be under way.
-        guard !port.isEmpty else { return }
+        // Also where it seems to be chosen: another choice may be under way. But a headset, whose one port leaves nothing
+        // to choose, refuses.
+        guard device.ports.count > 1 else { return }
         connection.command(batch.add()) {
             device.isInput
                 ? pa_context_set_source_port_by_name($0, device.name, port, $1, $2)

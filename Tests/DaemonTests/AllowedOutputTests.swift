@@ -1,0 +1,78 @@
+import DBus
+import PluginAPI
+import TestSupport
+import Testing
+
+/// Outputs that talking needs an option for (behaviour §2): without it the sound leaves them, every time, and comes back.
+@Suite struct AllowedOutputTests {
+    enum Outlet: String, CaseIterable, Sendable {
+        case music = "headset"
+        case network = "raop_output.room"
+
+        var properties: [String: String] {
+            switch self {
+            case .music: ["device.bus": "bluetooth", "bluetooth.protocol": "a2dp_sink"]
+            case .network: [:]
+            }
+        }
+
+        var option: String {
+            switch self {
+            case .music: "allow-bluetooth-a2dp"
+            case .network: "allow-airplay"
+            }
+        }
+    }
+
+    @Test(arguments: ServerKind.allCases, Outlet.allCases) func talkingWithoutTheOption_leavesIt_everyTime(
+        _ kind: ServerKind, _ outlet: Outlet
+    ) throws {
+        let stage = try RouteStage(kind.server())
+        try stage.pulse.addSink(outlet.rawValue, properties: outlet.properties)
+        #expect(stage.goes(to: outlet.rawValue))
+        let client = try stage.daemon.client()
+        let call = try client.session("Call", category: "play-and-record")
+        // With nobody else, and then after somebody who plays and comes back between.
+        try talk(call, through: outlet.rawValue, client, stage) {}
+        let music = try client.session("Music")
+        try talk(call, through: outlet.rawValue, client, stage) { #expect(client.activate(music) == nil) }
+        stage.forget()
+        let allowed = try client.session("Allowed", category: "play-and-record", options: [outlet.option])
+        #expect(client.activate(allowed) == nil)
+        client.deactivate(allowed)
+        #expect(stage.defaultSink == outlet.rawValue)
+        #expect(stage.told.allSatisfy { $0.previous.outputs == $0.current.outputs })
+    }
+
+    @Test func talkingWithoutTheOption_leavesARealHeadset_everyTime() throws {
+        let radio = try FakeBluetooth()
+        let pulse = try PrivatePulse(environment: radio.environment)
+        try radio.attach(to: pulse)
+        let stage = try RouteStage(pulse)
+        try radio.connect(.hfp)
+        try radio.connect(.a2dp)
+        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let client = try stage.daemon.client()
+        let call = try client.session("Call", category: "play-and-record")
+        try talk(call, through: stage.output, client, stage) {}
+        #expect(!stage.daemon.daemon.errors.contains("stays"), "\(stage.daemon.daemon.errors)")
+    }
+
+    /// Ten times active and not, each of which is one change and no more.
+    private func talk(
+        _ call: String, through outlet: String, _ client: Client, _ stage: RouteStage, before: () -> Void
+    ) throws {
+        stage.forget()
+        let times = 10
+        for time in 0..<times {
+            before()
+            #expect(client.activate(call) == nil)
+            #expect(stage.goes(to: "speaker"), "time \(time)")
+            client.deactivate(call)
+            #expect(stage.goes(to: outlet), "time \(time)")
+        }
+        let reasons = stage.reasons
+        let moves = zip(reasons, stage.told).filter { $1.previous.outputs != $1.current.outputs }
+        #expect(moves.map(\.0) == Array(repeating: .categoryChange, count: 2 * times))
+    }
+}
