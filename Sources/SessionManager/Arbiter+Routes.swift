@@ -207,7 +207,9 @@ extension Arbiter {
     /// through its program or another session, ended or extended that interruption, so it is not offered then.
     private mutating func offerAfterReplug(_ before: [Port], at now: Instant, _ effects: inout Effects) {
         guard settings.replug > 0, let audio else { return }
-        let back = Set(audio.route.outputs.map(\.name)).subtracting(before.map(\.name))
+        // Its name says what it is, whichever profile a headset shows, and after a restart; but what it is again is judged
+        // by its uid: others may be called the same.
+        let back = Set(audio.route.outputs.filter { port in !before.contains { $0.uid == port.uid } }.map(\.name))
         let offered = sessions.indices.filter { x in
             guard let interruption = sessions[x].interruption, interruption.reason == .routeDisconnected else {
                 return false

@@ -343,7 +343,7 @@ struct ReferenceModel {
                 self.now.microseconds - stretch.since.microseconds <= UInt64(settings.replug * 1_000_000)
             else { continue }
             let isBack = now.contains { port in
-                stretch.gone.contains(port.name) && !before.contains { $0.name == port.name }
+                stretch.gone.contains(port.name) && !before.contains { $0.uid == port.uid }
             }
             guard isBack else { continue }
             stretch.isOffered = true

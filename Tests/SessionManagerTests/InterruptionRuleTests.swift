@@ -442,6 +442,18 @@ import Testing
         #expect(world.send(.routeChanged(.newDeviceAvailable, audio)).ended.isEmpty)
     }
 
+    @Test func replug_othersAreCalledTheSame_offersToResume() {
+        let outputs = ["desk", "phones"].map { Port(type: .headphones, name: "Analog Output", uid: $0, channels: 2) }
+        let plugged = Audio(route: Route(inputs: [], outputs: [outputs[1]]), inputs: [], outputs: outputs)
+        let unplugged = Audio(route: Route(inputs: [], outputs: [outputs[0]]), inputs: [], outputs: [outputs[0]])
+        var world = World()
+        world.send(.servicesReset(plugged))
+        let music = world.player("music")
+        world.send(.routeChanged(.oldDeviceUnavailable, unplugged))
+        #expect(world.state(music) == .interrupted)
+        #expect(world.send(.routeChanged(.newDeviceAvailable, plugged)).ended == [.resume(music)])
+    }
+
     @Test func unplug_switchedOff_playsOn() {
         var settings = Arbiter.Settings()
         settings.pausesOnUnplug = false
