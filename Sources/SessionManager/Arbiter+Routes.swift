@@ -133,8 +133,10 @@ extension Arbiter {
         let current = route(of: sessions[x])
         if current != previous {
             sessions[x].standing.changes.insert(.route)
-            effects.append(
-                .routeChanged(sessions[x].id, .routeConfigurationChange, previous: previous, current: current))
+            // A port put in the place of the one by the rules: that is an override, and the reason everybody is told.
+            effects.append(.routeChanged(sessions[x].id, .override, previous: previous, current: current))
+            // An override of the output lasts until the route changes.
+            forgetOverrides(&effects)
         }
     }
 

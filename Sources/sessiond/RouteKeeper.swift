@@ -80,8 +80,9 @@ extension Event {
     func routeReason(_ choice: RouteChoice) -> RouteChangeReason {
         switch self {
         case .routeChanged(let reason, _): reason
-        case .overrideOutput: .override
-        case .create, .setCategory, .activate, .deactivate, .setPreferredInput, .setPreferences, .close, .setForeground,
+        // Both put a port that a session chose in the place of the one by the rules.
+        case .overrideOutput, .setPreferredInput: .override
+        case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground,
             .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .portsChanged,
             .soundingChanged, .microphoneMuted, .settingsChanged, .interruptionIgnored, .timePassed:
             choice.isOverridden ? .override : .categoryChange

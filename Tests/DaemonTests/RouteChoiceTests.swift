@@ -5,6 +5,33 @@ import Testing
 
 /// What is told of ports that are chosen, and of those that come back (behaviour §7).
 @Suite struct RouteChoiceTests {
+    private static func microphone(_ name: String) -> String {
+        "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone master=speaker.monitor"
+    }
+
+    @Test func preferredInput_isOneReasonForAll() throws {
+        let pulse = try PrivatePulse(modules: ["desk", "lapel"].map(RouteChoiceTests.microphone))
+        try pulse.pactl(["set-default-source", "lapel"])
+        let stage = try RouteStage(pulse)
+        let client = try stage.daemon.client()
+        let memo = try client.session("Memo", category: "record")
+        let call = try client.session("Call", category: "play-and-record", options: ["mix-with-others"])
+        #expect(client.activate(call) == nil && client.activate(memo) == nil)
+        #expect(stage.records(from: "lapel"))
+        _ = try client.heard()
+        stage.forget()
+        #expect(client.call(memo, "SetPreferredInput", [.string("desk")]) == nil)
+        #expect(stage.records(from: "desk"))
+        var heard: [String] = []
+        #expect(
+            try eventually {
+                heard += try client.heard().filter { $0.contains(" route ") }
+                return heard.count >= 2
+            })
+        #expect(heard == ["Memo route 4", "Call route 4"])
+        #expect(stage.reasons == [.override])
+    }
+
     @Test(arguments: ServerKind.allCases) func replugged_amongDevicesOfOneName_mayResume(_ kind: ServerKind) throws {
         let pulse = try kind.server(sinks: [])
         let properties = ["device.form_factor": "headphone", "device.description": "Headphones"]

@@ -99,7 +99,8 @@ import Testing
         var world = RouteTests.world([Hardware.speaker], inputs)
         let memo = world.player("memo", .recording)
         #expect(world.arbiter.routeChoice.input == "microphone")
-        world.send(.setPreferredInput(memo, uid: "headset"))
+        let chosen = world.send(.setPreferredInput(memo, uid: "headset"))
+        #expect(reasons(chosen, memo) == [.override], "as everybody is told when the server has followed")
         #expect(world.arbiter.routeChoice.input == "headset")
         world.send(.portsChanged(RouteTests.audio([Hardware.speaker], [Hardware.microphone])))
         #expect(world.arbiter.session(memo)?.preferredInput == "")
@@ -123,6 +124,17 @@ import Testing
         world.send(.routeChanged(.newDeviceAvailable, RouteTests.audio(outputs + [Hardware.network])))
         #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
         #expect(world.arbiter.routeChoice.isOverridden == false)
+    }
+
+    @Test func override_endsWhereItsSessionChoosesAnotherInput() {
+        var world = RouteTests.world(
+            [Hardware.speaker, Hardware.headphones], [Hardware.headset, Hardware.microphone])
+        let voice = world.player("voice", RouteTests.talking)
+        world.send(.overrideOutput(voice, .speaker))
+        world.send(.setPreferredInput(voice, uid: "microphone"))
+        #expect(world.arbiter.session(voice)?.override == .speaker, "that is the input already")
+        world.send(.setPreferredInput(voice, uid: "headset"))
+        #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
     }
 
     // MARK: What is told
