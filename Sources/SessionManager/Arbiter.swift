@@ -88,10 +88,11 @@ public struct Arbiter: Sendable {
             remembersMore = false
         }
         if !effects.list.isEmpty || refusal != nil { sequence += 1 }
+        let name = if case .create(let new) = event { new.name } else { subject?.name ?? "" }
         return Decision(
             sequence: sequence, time: now, event: event, effects: effects.list, refusal: refusal,
             session: event.session,
-            name: subject?.name ?? "", rule: ruling ?? event.rule, remembersMore: remembersMore)
+            name: name, rule: ruling ?? event.rule, remembersMore: remembersMore)
     }
 
     /// When ``Event/timePassed`` is due next; nil: never.
