@@ -36,7 +36,7 @@ extension AudioSessionClient {
         var wireOptions: [(String, Value)] {
             var values: [(String, Value)] = [
                 ("category", .string(category.rawValue)), ("mode", .string(mode.rawValue)),
-                ("options", .strings(options.names.filter { category != .ambient || $0 != "mix-with-others" })),
+                ("options", .strings(options.names)),
                 ("class", .string(sessionClass.rawValue)), ("notify-on-exit", .bool(notifiesOnExit)),
             ]
             if !desktopEntry.isEmpty { values.append(("desktop-entry", .string(desktopEntry))) }
