@@ -89,6 +89,8 @@ import Testing
             #expect(options("category", .string(String(repeating: "x", count: 1 << 20))).hasPrefix("BadParameter"))
             #expect(options(String(repeating: "k", count: 1 << 20), .bool(true)).hasPrefix("BadParameter"))
             #expect(options("desktop-entry", .string(String(repeating: "x", count: 256))).hasPrefix("BadParameter"))
+            #expect(options("desktop-entry", .string("../x")).hasPrefix("BadParameter"))
+            #expect(options("desktop-entry", .string("x\nExec=y")).hasPrefix("BadParameter"))
             let many = (0..<10_000).map { ("key-\($0)", Value.uint32($0)) }
             #expect(create("A", .properties(many)).hasPrefix("BadParameter"))
             let same = (0..<10_000).map { _ in ("mode", Value.string("default")) }
