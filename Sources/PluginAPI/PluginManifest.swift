@@ -15,7 +15,8 @@ public struct PluginManifest: Sendable, Hashable {
     /// For people; by locale, the untranslated one under the empty string.
     public let names: [String: String]
     public let kind: Kind
-    /// The program and its arguments. A program without `/` is looked for beside the daemon's, then in `PATH`.
+    /// The program and its arguments. A program without `/` is looked for beside the daemon's, then in `PATH`. Empty for
+    /// one that is not installed, but runs and registered.
     public let exec: [String]
     public let version: String
     /// URI schemes it opens, in lower case.
@@ -54,17 +55,34 @@ public struct PluginManifest: Sendable, Hashable {
 
     /// The plugin for a URI: of those of that kind the one that fits best, of several the first. Nil: none opens it.
     ///
-    /// One whose interface this daemon does not speak is chosen only where there is no other, so that it can be named.
+    /// What somebody installed comes before what only registered. One whose interface this daemon does not speak is chosen
+    /// only where there is no other, so that it can be named.
     public static func choose(from manifests: [PluginManifest], kind: String, uri: String) -> PluginManifest? {
         let scheme = uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"
         let mimeType = MediaType.of(uri)
         var best: (manifest: PluginManifest, rank: Int)?
         for manifest in manifests where manifest.kind.rawValue == kind {
             guard let fitness = manifest.fitness(scheme: scheme, mimeType: mimeType) else { continue }
-            let rank = fitness + (manifest.interface == supportedInterface ? 10 : 0)
+            let rank =
+                fitness + (manifest.exec.isEmpty ? 0 : 5) + (manifest.interface == supportedInterface ? 10 : 0)
             if rank > best?.rank ?? -1 { best = (manifest, rank) }
         }
         return best?.manifest
+    }
+
+    /// What one says of itself that is not installed.
+    public init(
+        registered id: String, name: String?, kind: String?, version: String?, schemes: [String], mimeTypes: [String]
+    ) {
+        self.id = id
+        names = ["": name ?? id]
+        self.kind = Kind(rawValue: kind ?? "")
+        exec = []
+        self.version = version ?? ""
+        self.schemes = schemes.map { $0.lowercased() }
+        self.mimeTypes = mimeTypes.map { $0.lowercased() }
+        interface = PluginManifest.supportedInterface
+        idleTimeout = 0
     }
 
     /// Reads a manifest. Throws at a missing, unknown or illegal key, naming the position.

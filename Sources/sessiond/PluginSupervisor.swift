@@ -20,8 +20,8 @@ final class PluginSupervisor: PluginService {
         var process: pid_t?
         var busName = ""
         var path = ""
-        /// What it said of itself when it registered, for one without a manifest.
-        var info: [String: Value] = [:]
+        /// What it said of itself when it registered; counts where no manifest does.
+        var registered: PluginManifest?
         var watch: Subscription?
         var deadline: Timer?
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
@@ -71,26 +71,15 @@ final class PluginSupervisor: PluginService {
 
     // MARK: PluginService
 
-    var plugins: [Value] {
-        let manifests = folders.manifests()
-        let installed = manifests.map { manifest in
-            describe(
-                id: manifest.id, name: manifest.name, kind: manifest.kind.rawValue, version: manifest.version,
-                schemes: manifest.schemes, mimeTypes: manifest.mimeTypes, interface: manifest.interface)
-        }
+    var plugins: [Value] { known().map(describe) }
+
+    /// Installed ones, then those that only registered and are still there, by id.
+    private func known() -> [PluginManifest] {
+        let installed = folders.manifests()
         let others = instances.values.filter { instance in
-            instance.state == .running && !manifests.contains { $0.id == instance.id }
+            instance.state == .running && !installed.contains { $0.id == instance.id }
         }
-        return installed
-            + others.sorted { $0.id < $1.id }.map { instance in
-                describe(
-                    id: instance.id, name: instance.info["name"]?.stringValue ?? instance.id,
-                    kind: instance.info["kind"]?.stringValue ?? "",
-                    version: instance.info["version"]?.stringValue ?? "",
-                    schemes: instance.info["schemes"]?.stringsValue ?? [],
-                    mimeTypes: instance.info["mime-types"]?.stringsValue ?? [],
-                    interface: PluginManifest.supportedInterface)
-            }
+        return installed + others.compactMap(\.registered).sorted { $0.id < $1.id }
     }
 
     func open(
@@ -98,7 +87,7 @@ final class PluginSupervisor: PluginService {
         _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void
     ) {
         do throws(SessionError) {
-            guard let manifest = PluginManifest.choose(from: folders.manifests(), kind: kind, uri: uri) else {
+            guard let manifest = PluginManifest.choose(from: known(), kind: kind, uri: uri) else {
                 let what = MediaType.of(uri) ?? "\(uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"):"
                 throw SessionError(
                     .resourceNotAvailable,
@@ -149,7 +138,7 @@ final class PluginSupervisor: PluginService {
             }
             throw Failure(SessionError(.resourceNotAvailable, message))
         }
-        let info = try described(info)
+        let registered = try described(id, info)
         guard instances[id] != nil || instances.count < PluginSupervisor.limits.instances else {
             throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
         }
@@ -160,7 +149,7 @@ final class PluginSupervisor: PluginService {
         instances[id] = instance
         instance.busName = caller
         instance.path = path
-        instance.info = info
+        instance.registered = registered
         instance.deadline = nil
         set(instance, .running)
         instance.watch = connection.watchName(caller) { [weak self, weak instance] in
@@ -171,23 +160,27 @@ final class PluginSupervisor: PluginService {
         log.info("plugin \(quoted(id)) serves \(path) as \(caller)")
     }
 
-    /// What of a registration is kept: the texts that `List` shows, none of them long.
-    private func described(_ info: [String: Value]) throws(Failure) -> [String: Value] {
-        var result: [String: Value] = [:]
-        for key in ["name", "kind", "version", "schemes", "mime-types"] {
-            guard let value = info[key] else { continue }
-            let isList = key == "schemes" || key == "mime-types"
-            guard let texts = isList ? value.stringsValue : value.stringValue.map({ [$0] }) else {
-                throw .invalidArgs("'\(key)' must have type '\(isList ? "as" : "s")', not '\(value.signature)'")
+    /// What of a registration is kept: a few texts, none of them long.
+    private func described(_ id: String, _ info: [String: Value]) throws(Failure) -> PluginManifest {
+        func checked(_ key: String, _ type: String, _ read: (Value) -> [String]?) throws(Failure) -> [String] {
+            guard let value = info[key] else { return [] }
+            guard let texts = read(value) else {
+                throw .invalidArgs("'\(key)' must have type '\(type)', not '\(value.signature)'")
             }
             let limits = PluginSupervisor.limits
             guard texts.count <= limits.texts, texts.allSatisfy({ $0.utf8.count <= limits.bytes }) else {
                 throw Failure(
                     .badParameter("'\(key)' is longer than \(limits.texts) texts of \(limits.bytes) bytes"))
             }
-            result[key] = value
+            return texts
         }
-        return result
+        func text(_ key: String) throws(Failure) -> String? {
+            try checked(key, "s") { value in value.stringValue.map { [$0] } }.first
+        }
+        return PluginManifest(
+            registered: id, name: try text("name"), kind: try text("kind"), version: try text("version"),
+            schemes: try checked("schemes", "as", \.stringsValue),
+            mimeTypes: try checked("mime-types", "as", \.stringsValue))
     }
 
     // MARK: Processes
@@ -294,18 +287,17 @@ final class PluginSupervisor: PluginService {
         for reply in waiting { reply(result) }
     }
 
-    private func describe(
-        id: String, name: String, kind: String, version: String, schemes: [String], mimeTypes: [String],
-        interface: Int
-    ) -> Value {
-        let instance = instances[id]
-        let isSupported = interface == PluginManifest.supportedInterface
+    private func describe(_ manifest: PluginManifest) -> Value {
+        let instance = instances[manifest.id]
+        let isSupported = manifest.interface == PluginManifest.supportedInterface
         let state = isSupported ? (instance?.state ?? .stopped).rawValue : "unsupported"
-        let message = isSupported ? instance?.message ?? "" : PluginSupervisor.mismatch(id, interface)
+        let message =
+            isSupported ? instance?.message ?? "" : PluginSupervisor.mismatch(manifest.id, manifest.interface)
         return .properties([
-            ("id", .string(id)), ("name", .string(name)), ("kind", .string(kind)), ("version", .string(version)),
-            ("schemes", .strings(schemes)), ("mime-types", .strings(mimeTypes)),
-            ("interface", .uint32(UInt32(clamping: interface))), ("state", .string(state)),
+            ("id", .string(manifest.id)), ("name", .string(manifest.name)), ("kind", .string(manifest.kind.rawValue)),
+            ("version", .string(manifest.version)), ("schemes", .strings(manifest.schemes)),
+            ("mime-types", .strings(manifest.mimeTypes)),
+            ("interface", .uint32(UInt32(clamping: manifest.interface))), ("state", .string(state)),
             ("message", .string(message)), ("bus-name", .string(instance?.busName ?? "")),
         ])
     }

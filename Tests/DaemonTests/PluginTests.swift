@@ -234,4 +234,23 @@ import Testing
                 [.string("x"), .properties([("object", .objectPath("/x")), ("interface", .uint32(7))])])
         }
     }
+
+    /// A program that somebody started by hand, without a manifest.
+    @Test func aGuestThatRegisters_isFoundWhileItIsThere() throws {
+        let home = try Home([])
+        let guest = try home.daemon.client()
+        _ = try guest.connection.callAndWait(
+            BusName.service, ObjectPath.root, BusName.plugins, "Register",
+            [
+                .string("guest"),
+                .properties([
+                    ("object", .objectPath("/zap")), ("kind", .string("player")), ("schemes", .strings(["zap"])),
+                ]),
+            ])
+        let place = try home.open("player", "zap://a", on: home.daemon.observer)
+        #expect(place == (guest.connection.uniqueName, "/zap"))
+        #expect(home.refusal("recorder", "zap://a").contains("no plugin of kind"))
+        guest.connection.close()
+        #expect(eventually { home.refusal("player", "zap://a").contains("no plugin of kind") })
+    }
 }

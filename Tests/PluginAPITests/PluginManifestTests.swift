@@ -129,6 +129,18 @@ enum Repository {
         #expect(PluginManifest.choose(from: [recorder], kind: "recorder", uri: uri)?.id == recorder.id)
     }
 
+    @Test func whatOnlyRegistered_comesAfterWhatIsInstalled() throws {
+        let guest = PluginManifest(
+            registered: "guest", name: nil, kind: "player", version: nil, schemes: ["FILE", "zap"],
+            mimeTypes: ["audio/flac"])
+        let manifests = try [guest, manifest("any", "")]
+        #expect(PluginManifest.choose(from: manifests, kind: "player", uri: "file:///a.flac")?.id == "any")
+        #expect(PluginManifest.choose(from: manifests, kind: "player", uri: "zap://a.flac")?.id == "guest")
+        #expect(PluginManifest.choose(from: manifests, kind: "player", uri: "zap://a.mp3") == nil)
+        let newer = try manifest("newer", "Interface=2")
+        #expect(PluginManifest.choose(from: [newer, guest], kind: "player", uri: "file:///a.flac")?.id == "guest")
+    }
+
     @Test func otherVersionAlone_isChosenToBeNamed() throws {
         let newer = try manifest("newer", "Interface=2\nIdleTimeout=0")
         #expect(PluginManifest.choose(from: [newer], kind: "player", uri: "file:///x")?.interface == 2)
