@@ -70,6 +70,9 @@ public protocol AudioBackend: AnyObject {
     /// Whether what plays when the route's output goes is held rather than heard elsewhere, from the very first sample
     /// where the server can be prepared for it (``AudioSnapshot/isOutputHeld``), until ``releaseOutput()``.
     var guardsOutput: Bool { get set }
+    /// What the route's output is asked to run with, whichever it is; ``AudioSnapshot/outputLatency`` and the port's
+    /// rate say what really is.
+    var outputWish: OutputWish { get set }
     /// Takes away all that ``guardsOutput`` put into the server, and lets go what is held.
     func removeGuard(completion: @escaping Completion)
     /// Lets what is held go on where the route goes now; nothing where nothing is.

@@ -9,7 +9,27 @@ public struct Preferences: Sendable, Hashable {
     /// Whether alerts leave it playing (AVAudioSession.setPrefersNoInterruptionsFromSystemAlerts).
     public var noInterruptionsFromAlerts = false
 
+    /// What may be wished for.
+    public static let sampleRates = 1_000.0...768_000.0
+    /// The longest buffer that may be, in seconds; the shortest is above 0.
+    public static let longestBuffer = 10.0
+
     public init() {}
+}
+
+/// What sessions together would like of the device that plays.
+public struct OutputWish: Sendable, Hashable {
+    /// Hertz; nil: no wish.
+    public var sampleRate: Double?
+    /// Seconds of sound that the device is given at a time; nil: no wish.
+    public var bufferDuration: Double?
+
+    public init(sampleRate: Double? = nil, bufferDuration: Double? = nil) {
+        self.sampleRate = sampleRate
+        self.bufferDuration = bufferDuration
+    }
+
+    public var isEmpty: Bool { sampleRate == nil && bufferDuration == nil }
 }
 
 /// `OverrideOutput`'s argument (AVAudioSession.PortOverride). The raw value is the name on the wire.

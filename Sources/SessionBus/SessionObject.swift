@@ -220,10 +220,10 @@ public final class SessionObject {
         let interrupts = try reader.bool("interrupt-on-route-disconnect")
         let noAlerts = try reader.bool("no-interruptions-from-alerts")
         try refusing { () throws(SessionError) in
-            if let rate, !(1_000...768_000).contains(rate) {
+            if let rate, !Preferences.sampleRates.contains(rate) {
                 throw .badParameter("'sample-rate' must be 1000 to 768000 Hz")
             }
-            if let duration, !(duration > 0 && duration <= 10) {
+            if let duration, !(duration > 0 && duration <= Preferences.longestBuffer) {
                 throw .badParameter("'io-buffer-duration' must be above 0 and at most 10 s")
             }
             try service.setPreferences(

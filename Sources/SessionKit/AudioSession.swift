@@ -105,12 +105,12 @@ public actor AudioSession {
         try await ask { $0.setPreferredInput(uid: port?.uid ?? "", $1) }
     }
 
-    /// Hertz, 1,000…768,000. A wish: ``sampleRate`` says what is.
+    /// Hertz, 1,000…768,000. Asked of the output while this session decides it: ``sampleRate`` says what is.
     public func setPreferredSampleRate(_ rate: Double) async throws(SessionError) {
         try await prefer(\.sampleRate, rate)
     }
 
-    /// Seconds, above 0 and up to 10. A wish: ``ioBufferDuration`` says what is.
+    /// Seconds, above 0 and up to 10. Asked of the output while this session decides it: ``ioBufferDuration`` says what is.
     public func setPreferredIOBufferDuration(_ duration: Double) async throws(SessionError) {
         try await prefer(\.ioBufferDuration, duration)
     }

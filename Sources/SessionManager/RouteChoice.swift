@@ -1,4 +1,4 @@
-import PluginAPI
+public import PluginAPI
 
 /// Which ports the route should go through, as the deciding sessions demand (behaviour §7).
 ///
@@ -12,6 +12,8 @@ public struct RouteChoice: Sendable, Hashable {
     public var handsFree: String?
     /// Whether the output is as it is because a session overrides it.
     public var isOverridden = false
+    /// How the output is to run.
+    public var wish = OutputWish()
 
     public init(output: String? = nil, input: String? = nil, handsFree: String? = nil) {
         self.output = output
@@ -41,6 +43,8 @@ extension Arbiter {
         choice.input = (fitting.first { $0.uid == preferred } ?? fitting.last)?.uid
         choice.handsFree = fitting.first { $0.uid == choice.input && $0.type == .bluetoothHFP }?.uid
         let player = output.map { sessions[$0] }
+        choice.wish = OutputWish(
+            sampleRate: player?.preferences.sampleRate, bufferDuration: player?.preferences.ioBufferDuration)
         let overriding = player?.override == .speaker ? audio.outputs.last { $0.type == .speaker } : nil
         choice.isOverridden = overriding != nil
         choice.output =

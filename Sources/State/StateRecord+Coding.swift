@@ -213,6 +213,9 @@ extension ByteReader {
         var preferences = Preferences()
         preferences.sampleRate = try optional { reader throws(ByteError) in try reader.double() }
         preferences.ioBufferDuration = try optional { reader throws(ByteError) in try reader.double() }
+        guard preferences.sampleRate.map(Preferences.sampleRates.contains) != false,
+            preferences.ioBufferDuration.map({ $0 > 0 && $0 <= Preferences.longestBuffer }) != false
+        else { throw ByteError() }
         preferences.interruptsOnRouteDisconnect = try bool()
         preferences.noInterruptionsFromAlerts = try bool()
         var session = Memory.Member(id: id, new: new)

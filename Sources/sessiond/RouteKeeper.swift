@@ -19,6 +19,7 @@ final class RouteKeeper {
 
     /// `idle` is what is wanted with nobody active: where a server is found, its route counts as chosen so.
     func follow(_ choice: RouteChoice, idle: () -> RouteChoice, reason: RouteChangeReason) {
+        backend.outputWish = choice.wish
         guard backend.snapshot.isConnected else {
             wanted = nil
             asked = (nil, nil)

@@ -48,6 +48,12 @@ static int set_sink_port(pa_sink *sink, pa_device_port *port) {
     return 0;
 }
 
+/* As hardware that can run at any rate. */
+static void reconfigure_sink(pa_sink *sink, pa_sample_spec *spec, bool passthrough) {
+    (void) passthrough;
+    sink->sample_spec.rate = spec->rate;
+}
+
 static int set_source_port(pa_source *source, pa_device_port *port) {
     (void) source, (void) port;
     return 0;
@@ -146,6 +152,8 @@ int pa__init(pa_module *module) {
         give_ports(self, PA_DIRECTION_OUTPUT, self->sink->ports, &self->sink->active_port);
         self->sink->card = self->card;
         self->sink->set_port = set_sink_port;
+        self->sink->reconfigure = reconfigure_sink;
+        self->sink->alternate_sample_rate = self->sink->sample_spec.rate == 44100 ? 48000 : 44100;
         pa_idxset_put(self->card->sinks, self->sink, NULL);
         pa_subscription_post(self->core, PA_SUBSCRIPTION_EVENT_SINK | PA_SUBSCRIPTION_EVENT_CHANGE, self->sink->index);
     }

@@ -147,6 +147,8 @@ struct pa_sink {
     PULSE_CORE_DEVICE(pa_sink);
     void (*request_rewind)(void), (*update_requested_latency)(void);
     int (*set_port)(pa_sink *, pa_device_port *);
+    void (*get_formats)(void), (*set_formats)(void);
+    void (*reconfigure)(pa_sink *, pa_sample_spec *, bool passthrough);
 };
 
 struct pa_source {

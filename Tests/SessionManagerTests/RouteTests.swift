@@ -94,6 +94,22 @@ import Testing
         #expect(world.arbiter.routeChoice.output == "speaker")
     }
 
+    @Test func preferencesOfWhoDecidesTheOutput_areWhatIsWishedOfIt() {
+        var world = RouteTests.world([Hardware.speaker], [Hardware.microphone])
+        var preferences = Preferences()
+        (preferences.sampleRate, preferences.ioBufferDuration) = (44_100, 0.01)
+        let music = world.player("music")
+        #expect(world.arbiter.routeChoice.wish.isEmpty)
+        world.send(.setPreferences(music, preferences))
+        #expect(world.arbiter.routeChoice.wish == OutputWish(sampleRate: 44_100, bufferDuration: 0.01))
+        world.player("mixing", .mixing)
+        #expect(world.arbiter.routeChoice.wish.bufferDuration == 0.01, "newer, but it mixes")
+        world.leave(music)
+        #expect(world.arbiter.routeChoice.wish.isEmpty)
+        world.send(.setPreferences(world.player("memo", .recording), preferences))
+        #expect(world.arbiter.routeChoice.wish.isEmpty, "it has no output")
+    }
+
     @Test func preferredInputOfTheDecider_isTheInput_andEmptyOnceGone() {
         let inputs = [Hardware.headset, Hardware.microphone]
         var world = RouteTests.world([Hardware.speaker], inputs)

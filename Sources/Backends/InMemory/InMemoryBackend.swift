@@ -17,6 +17,7 @@ public final class InMemoryBackend: AudioBackend {
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
     public var guardsOutput = false
+    public var outputWish = OutputWish()
     public var onMemoryChanged: (() -> Void)?
     public var watchesMemory = false
 

@@ -21,6 +21,11 @@ extension PulseBackend {
         guard isReady else { return }
         if dirty.isEmpty { dirtySince = MonotonicClock.now() }
         dirty[Item(facility: facility, index: index)] = isRemoved
+        // Who comes or goes may have the device run otherwise, which is not told.
+        if facility == .playing, isRemoved || model.playing[index] == nil, let output = model.output {
+            let item = Item(facility: .sink, index: output.index)
+            if dirty[item] == nil { dirty[item] = false }
+        }
         guard outstanding == 0, !isScheduled else { return }
         isScheduled = true
         // What came in one go is asked for in one go.

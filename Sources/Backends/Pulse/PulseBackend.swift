@@ -20,6 +20,7 @@ public final class PulseBackend: AudioBackend {
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
     public var guardsOutput = false { didSet { if guardsOutput != oldValue { keepGuard() } } }
+    public var outputWish = OutputWish() { didSet { if outputWish != oldValue { keepTuning() } } }
     public var onMemoryChanged: (() -> Void)?
     public var watchesMemory = false {
         didSet { if watchesMemory != oldValue { connection?.watchMemory(watchesMemory) } }
@@ -70,6 +71,9 @@ public final class PulseBackend: AudioBackend {
     /// Until when the guard may take to become the default, because a port of a device that stays went; nil: it was not
     /// asked to.
     var flight: UInt64?
+
+    /// Asks of the output what ``outputWish`` says.
+    var tuning: PulseTuning? { didSet { oldValue?.close() } }
 
     // Whether the default is what the server shows here.
     /// Asks the server the same once more.
@@ -124,6 +128,7 @@ public final class PulseBackend: AudioBackend {
 
     /// From now on that one is the connection.
     func use(_ made: PulseConnection) {
+        tuning = nil
         connection = made
         made.onState = { [weak self] state in
             switch state {
@@ -154,6 +159,7 @@ public final class PulseBackend: AudioBackend {
     private func failed(_ refused: Bool) {
         // Kept until here, because this is called from its own callbacks.
         let old = connection
+        tuning = nil
         connection = nil
         isReady = false
         old?.close()
@@ -201,6 +207,7 @@ public final class PulseBackend: AudioBackend {
             // Answers are on their way: what they say is told when they are in.
             if outstanding > 0 { return }
         }
+        model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
         var current = model.snapshot(now: now)
         let previous = snapshot
         if !previous.isConnected {
@@ -266,12 +273,16 @@ public final class PulseBackend: AudioBackend {
         selectAwaited()
         if previous.policies != current.policies { onPoliciesChanged?() }
         keepGuard()
+        keepTuning()
     }
 
     private func tellFirst(_ current: AudioSnapshot) {
         snapshot = current
         snapshot.isOutputHeld = model.isOnGuard
-        defer { keepGuard() }
+        defer {
+            keepGuard()
+            keepTuning()
+        }
         toldDevices = [model.output, model.input].compactMap { $0 }
         if isLost {
             isLost = false

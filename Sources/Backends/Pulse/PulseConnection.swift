@@ -66,6 +66,11 @@ final class PulseConnection {
         pa_context_unref(context)
     }
 
+    /// A stream that has the output run as that asks; it is to go before the connection does. Nil where libpulse refuses.
+    func tune(_ output: PulseDevice, _ wish: OutputWish) -> PulseTuning? {
+        isOpen ? PulseTuning(wish, for: output, on: context) : nil
+    }
+
     /// Starts to connect; ``onState`` tells how it went, also where it failed at once. nil is libpulse's own choice.
     func connect(to server: String?) {
         let status = pa_context_connect(context, server, PA_CONTEXT_NOAUTOSPAWN, nil)

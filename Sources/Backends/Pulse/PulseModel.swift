@@ -20,6 +20,9 @@ struct PulseModel {
 
     private var order = PortOrder()
 
+    /// Our own stream that asks something of the output, and how long its buffer is by the server; nil: none is there.
+    var tuning: (index: UInt32, latency: Double)?
+
     /// This run of the server.
     var cookie: UInt32 = 0
 
@@ -125,13 +128,14 @@ struct PulseModel {
         result.route = Route(
             inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
         result.streams =
-            playing.values.sorted { $0.index < $1.index }
+            playing.values.filter { $0.index != tuning?.index }.sorted { $0.index < $1.index }
             .map { $0.stream(.playback, on: sinks[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
             + recording.values.sorted { $0.index < $1.index }
             .map { $0.stream(.record, on: sources[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
-        result.outputLatency = output?.latency ?? 0
+        // PipeWire says it of streams alone.
+        result.outputLatency = output.map { $0.latency > 0 ? $0.latency : tuning?.latency ?? 0 } ?? 0
         // A sink's monitor is no input.
         result.inputLatency = input?.active == nil ? 0 : input?.latency ?? 0
         return result

@@ -1,0 +1,121 @@
+import CPulse
+import EventLoop
+import PluginAPI
+
+/// Has the server run the output as ``PulseBackend/outputWish`` says, in the one way it has for that: a stream that asks
+/// for it (docs/adr/0013).
+extension PulseBackend {
+    /// Called after everything that may matter to it.
+    func keepTuning() {
+        // Where everything is on its way to the guard, or on it, the next output is not known yet.
+        guard isReady, let connection, !model.isOnGuard, flight == nil else { return }
+        guard !outputWish.isEmpty, let output = model.output, !output.isNoPort else {
+            tuning = nil
+            return
+        }
+        if tuning?.wish != outputWish || tuning?.device != output.index {
+            tuning = nil
+            tuning = connection.tune(output, outputWish)
+            // It may run the device otherwise from now on, and need not tell.
+            tuning?.onReady = { [weak self] in self?.mark(.sink, output.index, isRemoved: false) }
+        }
+        // PipeWire asks only streams that play what they would like; with nobody else it need not run at all.
+        let isHeard = model.playing.values.contains { !$0.isCorked && $0.index != tuning?.index }
+        tuning?.run(model.isPipeWire && isHeard)
+    }
+}
+
+/// A stream that never makes a sound, and is there for what it asks of its device; that ends with it.
+///
+/// Used from the loop only.
+final class PulseTuning {
+    let wish: OutputWish
+    /// The sink that it is meant for, which was the default when it was made.
+    let device: UInt32
+    /// The server has made it, and says how it runs its device.
+    var onReady: (() -> Void)?
+
+    private let stream: OpaquePointer
+    /// Asks how the device is run.
+    private var question: OpaquePointer?
+    private var isRunning = false
+    /// Itself, where it is to end as soon as the server has made it.
+    private var leaving: PulseTuning?
+
+    /// No sink's buffer is longer, in seconds.
+    private static let longest = 2.0
+    /// PA_RATE_MAX; the macro is a product, which Swift does not import.
+    private static let highestRate = 384_000.0
+
+    /// Nil where libpulse refuses. The sample rate counts on PulseAudio where the device is idle just then.
+    init?(_ wish: OutputWish, for output: PulseDevice, on context: OpaquePointer) {
+        let rate = min(wish.sampleRate ?? Double(output.rate), PulseTuning.highestRate)
+        var format = pa_sample_spec(format: PA_SAMPLE_S16LE, rate: UInt32(rate.rounded()), channels: 1)
+        guard let made = pa_stream_new(context, "preferences", &format, nil) else { return nil }
+        (self.wish, device, stream) = (wish, output.index, made)
+        pa_stream_set_state_callback(
+            stream,
+            { _, me in
+                guard let me else { return }
+                let tuning = Unmanaged<PulseTuning>.fromOpaque(me).takeUnretainedValue()
+                withExtendedLifetime(tuning) { tuning.stateChanged() }
+            }, Unmanaged.passUnretained(self).toOpaque())
+        // With early requests the device's buffer is to be as long as what it asks for at a time.
+        let period = min(wish.bufferDuration ?? PulseTuning.longest, PulseTuning.longest)
+        let bytes = max(1, UInt32(period * rate)) * 2
+        var buffer = pa_buffer_attr(maxlength: .max, tlength: bytes * 2, prebuf: 0, minreq: bytes, fragsize: .max)
+        let flags = PA_STREAM_START_CORKED.rawValue | PA_STREAM_EARLY_REQUESTS.rawValue
+        guard pa_stream_connect_playback(stream, nil, &buffer, pa_stream_flags_t(rawValue: flags), nil, nil) >= 0 else {
+            return nil
+        }
+    }
+
+    deinit {
+        pa_stream_set_state_callback(stream, nil, nil)
+        dropQuestion()
+        pa_stream_disconnect(stream)
+        pa_stream_unref(stream)
+    }
+
+    /// Tells nothing more, and ends. One that is still being made is waited for: libpulse would forget it, and the server
+    /// keep it.
+    func close() {
+        onReady = nil
+        if pa_stream_get_state(stream) == PA_STREAM_CREATING { leaving = self }
+    }
+
+    private func dropQuestion() {
+        guard let question else { return }
+        pa_operation_cancel(question)
+        pa_operation_unref(question)
+        self.question = nil
+    }
+
+    private func stateChanged() {
+        leaving = nil
+        guard onReady != nil, pa_stream_get_state(stream) == PA_STREAM_READY else { return }
+        question = pa_stream_update_timing_info(
+            stream,
+            { _, _, me in
+                guard let me else { return }
+                let tuning = Unmanaged<PulseTuning>.fromOpaque(me).takeUnretainedValue()
+                withExtendedLifetime(tuning) { tuning.onReady?() }
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// The server's number of it; nil until it is there, and where it was refused.
+    var index: UInt32? { pa_stream_get_state(stream) == PA_STREAM_READY ? pa_stream_get_index(stream) : nil }
+
+    /// Seconds of sound that the server says it gives the device at a time; 0 where it does not say.
+    var latency: Double {
+        guard index != nil, let timing = pa_stream_get_timing_info(stream) else { return 0 }
+        return Double(timing.pointee.configured_sink_usec) / 1e6
+    }
+
+    /// Has it play, which is silence, or not.
+    func run(_ runs: Bool) {
+        guard runs != isRunning, index != nil else { return }
+        isRunning = runs
+        if let operation = pa_stream_cork(stream, runs ? 0 : 1, nil, nil) { pa_operation_unref(operation) }
+    }
+}
