@@ -219,6 +219,7 @@ public final class PulseBackend: AudioBackend {
 
         // That the guard has taken over is no flicker: it does so only where an output went.
         flee(previous, current, now)
+        awaitMoves()
         doubtDefault(previous, current)
         if model.isPipeWire, !isSettled, !hasFallenBack(previous, current),
             differs(previous, current) || model.isOnGuard && !previous.isOutputHeld

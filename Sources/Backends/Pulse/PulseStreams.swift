@@ -77,8 +77,15 @@ extension PulseBackend {
     /// For a moment it may show the old place again.
     private func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
+        if awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
         awaitedMoves[number] = PulseBackend.looks
-        moveTimer?.arm(after: PulseBackend.moveInterval)
+    }
+
+    /// All of them are on their way while the guard is in an output's place, and a while after: none may be taken for
+    /// paused because nobody said that it plays again.
+    func awaitMoves() {
+        guard model.isOnGuard || flight != nil else { return }
+        for number in model.playing.keys { awaitMove(number) }
     }
 
     func lookAtMoves() {
