@@ -15,8 +15,8 @@ import Testing
         private(set) var completed: [String] = []
         private var subscription: Subscription?
 
-        init() throws {
-            stage = try PlayerStage()
+        init(_ kind: ServerKind = .pulseAudio) throws {
+            stage = try PlayerStage(kind)
             let child = try stage.program("sessiond-effects")
             self.child = child
             busName = "org.sessiond1.SoundEffects.instance\(child.processID)"
@@ -72,8 +72,8 @@ import Testing
         }
     }
 
-    @Test func loadedOnce_playsAsOftenAsAskedAndTellsTheEnd() throws {
-        let effects = try Effects()
+    @Test(arguments: ServerKind.allCases) func loadedOnce_playsAsOftenAsAskedAndTellsTheEnd(_ kind: ServerKind) throws {
+        let effects = try Effects(kind)
         let values = try effects.call("Load", .string(effects.sine(1_000, seconds: 0.5)))
         let effect = values[0].uint32Value ?? 0
         #expect(abs((values[1].doubleValue ?? 0) - 0.5) < 0.001)
@@ -129,8 +129,8 @@ import Testing
         #expect(throws: Failure.self) { try effects.call("PlayAlert", .uint32(99)) }
     }
 
-    @Test func thirtyTwoAtOnce_allAreMixedAndTold() throws {
-        let effects = try Effects()
+    @Test(arguments: ServerKind.allCases) func thirtyTwoAtOnce_allAreMixedAndTold(_ kind: ServerKind) throws {
+        let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 3))
         var numbers: Set<UInt32> = []
         for _ in 0..<32 { numbers.insert(try effects.play(effect)) }
@@ -217,8 +217,8 @@ import Testing
         #expect(effects.child.isRunning)
     }
 
-    @Test func callComes_effectEndsAndIsNotMadeUpFor() throws {
-        let effects = try Effects()
+    @Test(arguments: ServerKind.allCases) func callComes_effectEndsAndIsNotMadeUpFor(_ kind: ServerKind) throws {
+        let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 20))
         let number = try effects.play(effect)
         #expect(effects.stage.ear.waitUntil(1_000, above: -20))
@@ -231,8 +231,8 @@ import Testing
         client.deactivate(call)
     }
 
-    @Test func silentSwitch_nothingIsHeardAndItIsOver() throws {
-        let effects = try Effects()
+    @Test(arguments: ServerKind.allCases) func silentSwitch_nothingIsHeardAndItIsOver(_ kind: ServerKind) throws {
+        let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 0.3))
         try effects.stage.daemon.manager("SetSilentMode", [.bool(true)])
         #expect(
@@ -243,8 +243,8 @@ import Testing
             })
     }
 
-    @Test func serverIsStartedAgain_effectIsThereAgain() throws {
-        let effects = try Effects()
+    @Test(arguments: ServerKind.allCases) func serverIsStartedAgain_effectIsThereAgain(_ kind: ServerKind) throws {
+        let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 0.3))
         _ = try effects.play(effect)
         #expect(effects.hasCompleted(1))

@@ -194,8 +194,9 @@ import Testing
 
     /// A client that was told and plays on, because it will not hear or because it stands still (A7, A8): silenced at the
     /// server, named, and nobody waits for it.
-    @Test(arguments: [false, true]) func playsOnThroughACall_isSilencedAndNamed(standsStill: Bool) throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases, [false, true])
+    func playsOnThroughACall_isSilencedAndNamed(_ kind: ServerKind, standsStill: Bool) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse, settings: "[enforcement]\ndeadline = 0.05\n")
         #expect(stage.waitForServer())
         let music = try Child(

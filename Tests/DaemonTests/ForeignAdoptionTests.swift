@@ -10,8 +10,9 @@ import Testing
     typealias Scene = ForeignProgramTests.Scene
 
     /// `adoption = all`: of two players that never heard of each other the newest has the sound; the former has it back.
-    @Test func twoPlayers_theNewestWins_andTheFormerComesBack() throws {
-        let scene = try Scene(settings: "[adoption]\nstreams = all\n")
+    @Test(arguments: ServerKind.allCases)
+    func twoPlayers_theNewestWins_andTheFormerComesBack(_ kind: ServerKind) throws {
+        let scene = try Scene(kind, settings: "[adoption]\nstreams = all\n")
         let first = try Tone.program(scene.pulse, hertz: 440, name: "First")
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("First", "active"))
@@ -94,8 +95,9 @@ import Testing
     }
 
     /// A stream that nobody may move is muted instead; its player is told to pause like any other.
-    @Test func streamThatCannotBeHeld_isMutedAndItsPlayerPaused() throws {
-        let scene = try Scene()
+    @Test(arguments: ServerKind.allCases)
+    func streamThatCannotBeHeld_isMutedAndItsPlayerPaused(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         let music = try Tone(scene.pulse, hertz: 440, name: "Music", isFixed: true)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))

@@ -54,8 +54,9 @@ import Testing
             pulse, hertz: 440, name: "Music", properties: role.map { ["media.role": $0] } ?? [:])
     }
 
-    @Test(arguments: [nil, "music"]) func call_silencesAProgramThatNeverSpokeToUs(role: String?) throws {
-        let scene = try Scene()
+    @Test(arguments: ServerKind.allCases, [nil, "music"])
+    func call_silencesAProgramThatNeverSpokeToUs(_ kind: ServerKind, role: String?) throws {
+        let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, role)
         // The whole of the window that is measured next.
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
@@ -134,8 +135,9 @@ import Testing
 
     /// Who is lowered already is lowered as the settings say from now on: a program that is not ours at the server, and
     /// one that lowers itself because it is told.
-    @Test func settingsReadAnewWhileLowered_reachWhoIsLowered() throws {
-        let scene = try Scene(settings: "[ducking]\ngain = -12\n")
+    @Test(arguments: ServerKind.allCases)
+    func settingsReadAnewWhileLowered_reachWhoIsLowered(_ kind: ServerKind) throws {
+        let scene = try Scene(kind, settings: "[ducking]\ngain = -12\n")
         let music = try Self.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))
         // Of another process, or the music were its own: we have started it.

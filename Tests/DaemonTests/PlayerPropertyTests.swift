@@ -84,8 +84,8 @@ import Testing
         #expect(music.changes(of: "Pan") == [.double(-1)])
     }
 
-    @Test func playAt_startsThenAndNotBefore() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases) func playAt_startsThenAndNotBefore(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])
         let start = monotonicNow() + 1
@@ -96,8 +96,8 @@ import Testing
         #expect(try #require(first).time >= start)
     }
 
-    @Test func silentSwitchOnBeforeItCame_playerIsMuted() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases) func silentSwitchOnBeforeItCame_playerIsMuted(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         try stage.daemon.manager("SetSilentMode", [.bool(true)])
         let music = try stage.player(["--category", "solo-ambient"])
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])

@@ -21,8 +21,9 @@ private let loud = -25.0
         player.call("LoadList", [.strings(uris), .uint32(start)])
     }
 
-    @Test func itemsFollowEachOther_eachIsTold_andOthersAreNotWokenBetween() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func itemsFollowEachOther_eachIsTold_andOthersAreNotWokenBetween(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let client = try stage.daemon.client()
         let other = try client.session("other")
         client.activate(other)
@@ -47,6 +48,8 @@ private let loud = -25.0
                 return heard.contains("other ended resume")
             })
         #expect(heard.filter { $0.contains("ended") } == ["other ended resume"])
+        // PipeWire leaves out what comes late on a busy machine.
+        guard kind == .pulseAudio else { return }
         // 48 kHz and whole periods: not a window of silence between the first and the last.
         let traces = [440.0, 660, 880].map { stage.ear.trace($0, window: 0.01) }
         let sounds = traces[0].indices.map { place in
@@ -56,8 +59,9 @@ private let loud = -25.0
         #expect(sounds[first...last].filter { !$0 }.count <= 1)
     }
 
-    @Test func nextPreviousAndGoTo_soundWhereItSounds_andAreSilentWhereItIsSilent() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func nextPreviousAndGoTo_soundWhereItSounds_andAreSilentWhereItIsSilent(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try stage.player()
         let uris = [
             try stage.sine(440, seconds: 60), try stage.sine(660, seconds: 60), try stage.sine(880, seconds: 60),

@@ -64,8 +64,8 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(1_000, below: silence))
     }
 
-    @Test func pausedByHandDuringInterruption_staysPaused() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases) func pausedByHandDuringInterruption_staysPaused(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
         let other = try client.session("other")
@@ -97,8 +97,8 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(440, above: loud))
     }
 
-    @Test func callIsOn_playIsRefusedAndNothingSounds() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases) func callIsOn_playIsRefusedAndNothingSounds(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let client = try stage.daemon.client()
         let call = try client.session("call", category: "play-and-record", class: "call")
         client.activate(call)
@@ -111,8 +111,9 @@ private let loud = -25.0
         #expect(music.signals == [])
     }
 
-    @Test func playedByHandDuringInterruption_takesTheSoundBack() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func playedByHandDuringInterruption_takesTheSoundBack(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
         let other = try client.session("other")
@@ -125,8 +126,9 @@ private let loud = -25.0
         #expect(eventually { (try? client.heard())?.contains("other ended resume") == true })
     }
 
-    @Test func prompt_playerIsLoweredByARampAndComesBackExactly() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func prompt_playerIsLoweredByARampAndComesBackExactly(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
         let prompt = try client.session("prompt", options: ["duck-others"])
@@ -138,15 +140,19 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(440, above: before - 12.5, below: before - 11.5, window: 0.1))
         client.deactivate(prompt)
         #expect(stage.ear.waitUntil(440, above: before - 0.2, below: before + 0.2, window: 0.1))
-        let levels = stage.ear.trace(440, window: 0.01, since: start).map(\.level)
-        let steps = zip(levels, levels.dropFirst()).map { abs($0 - $1) }
-        #expect(steps.max() ?? 100 < 2.5, "no step")
+        // PipeWire leaves out what comes late on a busy machine, which is a step, too; the ramp is the player's own.
+        if kind == .pulseAudio {
+            let levels = stage.ear.trace(440, window: 0.01, since: start).map(\.level)
+            let steps = zip(levels, levels.dropFirst()).map { abs($0 - $1) }
+            #expect(steps.max() ?? 100 < 2.5, "no step")
+        }
         #expect(music.state == "playing")
         #expect(music.changes(of: "Volume") == [])
     }
 
-    @Test func itemEnds_finishedIsToldOnceAndTheSoundGivenBack() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func itemEnds_finishedIsToldOnceAndTheSoundGivenBack(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 0.5))])
         #expect(music.call("Play") == nil)
@@ -158,8 +164,9 @@ private let loud = -25.0
         #expect(music.signals == ["Finished true", "Finished true"])
     }
 
-    @Test func nextItemLoadedAndPlayed_othersAreNotWokenBetween() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func nextItemLoadedAndPlayed_othersAreNotWokenBetween(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let client = try stage.daemon.client()
         let other = try client.session("other")
         client.activate(other)
@@ -201,8 +208,8 @@ private let loud = -25.0
         #expect(processing.call("Play") == "org.sessiond1.Error.CannotStartPlaying")
     }
 
-    @Test func headphonesGo_playerPausesAndPlaysByHandOnly() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases) func headphonesGo_playerPausesAndPlaysByHandOnly(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(
             eventually {
@@ -220,8 +227,9 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(440, above: loud))
     }
 
-    @Test func soundServerGoes_playerPausesInPlaceAndPlaysOnWhenTold() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func soundServerGoes_playerPausesInPlaceAndPlaysOnWhenTold(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         #expect(eventually { music.position > 0.5 })
         stage.pulse.kill()
@@ -241,8 +249,9 @@ private let loud = -25.0
         #expect(music.signals == [])
     }
 
-    @Test func noSoundServerSinceBefore_playFailsAndWorksWhenOneComes() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func noSoundServerSinceBefore_playFailsAndWorksWhenOneComes(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         stage.pulse.kill()
         #expect(eventually { (try? stage.daemon.property("ServerConnected"))?.boolValue == false })
         // It has not heard that the server went.
@@ -272,8 +281,9 @@ private let loud = -25.0
         #expect(ear.waitUntil(440, above: loud))
     }
 
-    @Test func daemonKilledAndRestarted_playsOnAndIsThereAgain() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases)
+    func daemonKilledAndRestarted_playsOnAndIsThereAgain(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage, arguments: ["--id", "org.sessiond1.player"])
         stage.daemon.daemon.kill()
         let start = monotonicNow()
@@ -283,12 +293,15 @@ private let loud = -25.0
         #expect(eventually { registered(stage) == ["org.sessiond1.player running"] })
         #expect(music.state == "playing")
         #expect(stage.ear.waitUntil(440, above: loud))
-        #expect(stage.ear.trace(440, window: 0.02, since: start).allSatisfy { $0.level > loud })
+        // PipeWire leaves out what comes late on a busy machine.
+        if kind == .pulseAudio {
+            #expect(stage.ear.trace(440, window: 0.02, since: start).allSatisfy { $0.level > loud })
+        }
         daemon.kill()
     }
 
-    @Test func terminated_givesTheSoundBackAndEndsWell() throws {
-        let stage = try PlayerStage()
+    @Test(arguments: ServerKind.allCases) func terminated_givesTheSoundBackAndEndsWell(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let other = try playing(stage, hertz: 1_000)
         #expect(music.comes(to: "interrupted"))

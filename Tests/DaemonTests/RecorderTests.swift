@@ -50,8 +50,8 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: studio.file))
     }
 
-    @Test func recordForWithAnInterruption_isAsLongAsAsked() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases) func recordForWithAnInterruption_isAsLongAsAsked(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         let settings: [(String, Value)] = [("sample-rate", .double(48_000)), ("channels", .uint32(1))]
         #expect(recorder.call("Prepare", [.string(studio.file), .properties(settings)]) == nil)
@@ -66,8 +66,8 @@ import Testing
         #expect(abs(try seconds(studio.file, rate: 48_000, frame: 2) - 1) < 1e-4)
     }
 
-    @Test func pausedByHandDuringInterruption_staysPaused() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases) func pausedByHandDuringInterruption_staysPaused(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let recorder = try recording(studio)
         let client = try studio.stage.daemon.client()
         let other = try client.session("other")
@@ -109,8 +109,8 @@ import Testing
         #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
     }
 
-    @Test func terminatedWhileRecording_theFileIsWhole() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases) func terminatedWhileRecording_theFileIsWhole(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let recorder = try recording(studio)
         recorder.child.signal(SIGTERM)
         #expect(recorder.child.wait(timeout: 30) == .code(0))
@@ -161,8 +161,8 @@ import Testing
         #expect(recorder.state == "idle")
     }
 
-    @Test func recordAt_beginsThen() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases) func recordAt_beginsThen(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
         #expect(recorder.call("RecordAt", [.double(.nan)]) == "org.sessiond1.Error.BadParameter")
@@ -182,8 +182,8 @@ import Testing
         #expect(try studio.stage.sessionState(of: recorder) == "inactive")
     }
 
-    @Test func chosenInput_isRecordedFrom() throws {
-        let studio = try Studio()
+    @Test(arguments: ServerKind.allCases) func chosenInput_isRecordedFrom(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
         try studio.stage.pulse.addSink("cellar")
         try studio.stage.pulse.loadModule("module-remap-source source_name=deep master=cellar.monitor")
         let other = try Tone(studio.stage.pulse, hertz: 1_000, sink: "cellar")

@@ -254,8 +254,9 @@ import Testing
     }
 
     /// What changed while no daemon was there to see it is seen by the next one.
-    @Test func microphoneUnmutedMeanwhile_itsInterruptionEnds() throws {
-        let pulse = try PrivatePulse(modules: [
+    @Test(arguments: ServerKind.allCases)
+    func microphoneUnmutedMeanwhile_itsInterruptionEnds(_ kind: ServerKind) throws {
+        let pulse = try kind.server(modules: [
             "module-null-sink sink_name=room",
             "module-remap-source source_name=microphone master=room.monitor "
                 + "source_properties=device.form_factor=internal",
@@ -277,8 +278,9 @@ import Testing
     }
 
     /// What was heard by an earlier daemon is not believed once it is known that nobody can be asked.
-    @Test func soundServerGoneMeanwhile_whoSoundedIsForgotten() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases)
+    func soundServerGoneMeanwhile_whoSoundedIsForgotten(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse, settings: "[adoption]\nstreams = off\n")
         #expect(stage.waitForServer())
         let client = try stage.client()
@@ -299,8 +301,8 @@ import Testing
         withExtendedLifetime((tone, again)) {}
     }
 
-    @Test func soundServerBackMeanwhile_itsReturnIsTold() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases) func soundServerBackMeanwhile_itsReturnIsTold(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let told = ServerNews(stage)
@@ -322,8 +324,8 @@ import Testing
         #expect(told.events.count == 2, "\(told.events)")
     }
 
-    @Test func soundServerGoneMeanwhile_itsLossIsTold() throws {
-        let pulse = try PrivatePulse()
+    @Test(arguments: ServerKind.allCases) func soundServerGoneMeanwhile_itsLossIsTold(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let told = ServerNews(stage)

@@ -42,8 +42,9 @@ import Testing
         #expect(stage.reasons == [.newDeviceAvailable, .oldDeviceUnavailable])
     }
 
-    @Test func personsChoice_staysUntilTheNextDeviceComes_alsoOverARestart() throws {
-        let stage = try RouteStage(PrivatePulse(sinks: ["first", "second", "third"]))
+    @Test(arguments: ServerKind.allCases)
+    func personsChoice_staysUntilTheNextDeviceComes_alsoOverARestart(_ kind: ServerKind) throws {
+        let stage = try RouteStage(kind.server(sinks: ["first", "second", "third"]))
         #expect(stage.defaultSink == stage.output)
         try stage.pulse.pactl(["set-default-sink", "first"])
         #expect(stage.goes(to: "first"))
@@ -91,8 +92,8 @@ import Testing
         }
     }
 
-    @Test func filterOverADevice_doesNotWin() throws {
-        let stage = try RouteStage(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func filterOverADevice_doesNotWin(_ kind: ServerKind) throws {
+        let stage = try RouteStage(kind.server())
         try stage.pulse.loadModule("module-remap-sink sink_name=mono master=speaker")
         #expect(
             eventually {
@@ -146,8 +147,8 @@ import Testing
         #expect(stage.told.first?.previous.outputs.map(\.uid) == [card.headphones])
     }
 
-    @Test func nothingToRecordFrom_isToldWithReasonSeven() throws {
-        let stage = try RouteStage(PrivatePulse())
+    @Test(arguments: ServerKind.allCases) func nothingToRecordFrom_isToldWithReasonSeven(_ kind: ServerKind) throws {
+        let stage = try RouteStage(kind.server())
         let client = try stage.daemon.client()
         let memo = try client.session("Memo", category: "record")
         #expect(client.activate(memo) == nil)
@@ -198,8 +199,9 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
-    @Test func preferredInput_movesTheSessionsRecordings_readsEmptyWhenItGoes() throws {
-        let pulse = try PrivatePulse(modules: [RouteTests.microphone("desk", "speaker")])
+    @Test(arguments: ServerKind.allCases)
+    func preferredInput_movesTheSessionsRecordings_readsEmptyWhenItGoes(_ kind: ServerKind) throws {
+        let pulse = try kind.server(modules: [RouteTests.microphone("desk", "speaker")])
         let module = try pulse.loadModule(RouteTests.microphone("lapel", "speaker"))
         try pulse.pactl(["set-default-source", "desk"])
         let stage = try RouteStage(pulse)
