@@ -27,18 +27,20 @@ final class RouteKeeper {
         }
         seeWhatBecame(reason)
         let isFirst = wanted == nil
+        // Who is active when the server is found wants it by its category.
+        let cause = isFirst ? choice.reason : reason
         let before = wanted ?? idle()
         wanted = choice
         guard choice != before else { return }
         if choice.handsFree != before.handsFree {
             // Whoever talks already when the server is found has asked for that before.
             backend.setHandsFree(
-                choice.handsFree, takesOver: isFirst, reason: reason, completion: answer("the headset's profile stays"))
+                choice.handsFree, takesOver: isFirst, reason: cause, completion: answer("the headset's profile stays"))
         }
         let route = backend.snapshot.route
         // Where the server went by itself when a device did, nothing goes when we go on from there.
-        let hasMoved = reason == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
-        let reason = hasMoved ? .unknown : reason
+        let hasMoved = cause == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
+        let reason = hasMoved ? .unknown : cause
         if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
             asked.output = uid
             backend.selectOutput(
@@ -83,10 +85,17 @@ extension Event {
         case .routeChanged(let reason, _): reason
         // Both put a port that a session chose in the place of the one by the rules.
         case .overrideOutput, .setPreferredInput: .override
-        case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground,
-            .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .portsChanged,
-            .soundingChanged, .microphoneMuted, .settingsChanged, .interruptionIgnored, .timePassed:
-            choice.isOverridden ? .override : .categoryChange
+        // What comes is told of as a change of the route: here something went that was not the route yet.
+        case .portsChanged: .oldDeviceUnavailable
+        case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground, .setSilentMode,
+            .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .soundingChanged, .microphoneMuted,
+            .settingsChanged, .interruptionIgnored, .timePassed:
+            choice.reason
         }
     }
+}
+
+extension RouteChoice {
+    /// What a change is called that the sessions alone bring about.
+    fileprivate var reason: RouteChangeReason { isOverridden ? .override : .categoryChange }
 }
