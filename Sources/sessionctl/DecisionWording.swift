@@ -7,13 +7,14 @@ import SessionBus
 extension Wording {
     /// What happened to its subject, in the past tense.
     static func event(_ decision: PastDecision) -> String {
-        let text = eventText(decision.event)
+        let text = eventText(decision)
         guard decision.error != nil else { return text }
         return "\(text): refused, \(decision.message.escaped)"
     }
 
-    private static func eventText(_ event: String) -> String {
-        switch event {
+    private static func eventText(_ decision: PastDecision) -> String {
+        let step = decision.step.split(separator: " ")
+        return switch decision.event {
         case "create": "created"
         case "set-category": "changed its category"
         case "activate": "activated"
@@ -22,28 +23,30 @@ extension Wording {
         case "set-preferred-input": "chose its input"
         case "set-preferences": "set its preferences"
         case "close": "closed"
-        case "set-foreground": "went to the front or back"
-        case "set-silent-mode": "silent switch"
-        case "set-screen-locked": "screen lock"
+        case "set-foreground": step.first == "background" ? "went to the background" : "came to the front"
+        case "set-silent-mode": "silent switch \(step.last == "on" ? "on" : "off")"
+        case "set-screen-locked": "screen \(step.last == "on" ? "locked" : "unlocked")"
         case "client-vanished": "a program left without a word"
         case "services-reset": "the audio server is there"
         case "services-lost": "the audio server is gone"
         case "route-changed": "the route changed"
         case "ports-changed": "other ports"
         case "sounding-changed": "other streams sound"
-        case "microphone-muted": "the microphone's mute"
+        case "microphone-muted": "microphone \(step.last == "muted" ? "muted" : "no longer muted")"
         case "settings-changed": "settings read anew"
         case "interruption-ignored": "played on although it was told to fall silent"
         case "claim-expired": "the time to come back is over"
-        default: event.escaped
+        default: decision.event.escaped
         }
     }
 
     /// What came of it for others, and for its subject beyond what the event says.
     static func consequences(_ decision: PastDecision, _ names: Names) -> [String] {
-        // A route of the subject's own and the global one change in the same words.
-        decision.effects.compactMap { effect($0, of: decision, names) }
+        let all: [String] = decision.effects.compactMap { effect($0, of: decision, names) }
             .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        // Every session's route and the global one change in the same words, which are said once.
+        let routes = all.filter { $0.contains(" → ") }
+        return all.filter { line in !routes.contains { line.hasSuffix(" " + $0) } }
     }
 
     private static func effect(_ fields: [String: Value], of decision: PastDecision, _ names: Names) -> String? {

@@ -75,6 +75,8 @@ struct PastDecision {
     /// Monotonic, in microseconds.
     let time: UInt64
     let event: String
+    /// The same as a scenario's step, such as `silent on`.
+    let step: String
     /// `/` for none.
     let session: String
     let name: String
@@ -90,6 +92,7 @@ struct PastDecision {
         raw = value
         self.sequence = sequence
         self.event = event
+        step = fields["step"]?.stringValue ?? ""
         time = fields["time-usec"]?.uint64Value ?? 0
         session = fields["session"]?.objectPathValue ?? ObjectPath.none
         name = fields["name"]?.stringValue ?? ""

@@ -168,6 +168,9 @@ import Testing
         #expect(try stage.run(["status"]).text.contains("Silent switch  on"))
         #expect(try stage.run(["silent", "off"]).code == 0)
         #expect(try stage.daemon.property("SilentMode").boolValue == false)
+        let history = try stage.run(["history"]).output
+        #expect(history.count == 2 && history[0].hasSuffix("silent switch on"), "\(history)")
+        #expect(history.last?.hasSuffix("silent switch off") == true, "\(history)")
     }
 
     @Test func routesOfAServer_areListed() throws {
