@@ -22,6 +22,8 @@ public struct Memory: Sendable {
         public var ended: Interruption?
         /// Whether that one ended with the advice to resume.
         public var mayResume = false
+        /// Since when it has played on although it was told to fall silent.
+        public var ignoredSince: Instant?
         /// Why the state is as it is; nil: from before what is remembered.
         public var cause: Cause?
         public var duckCause: Cause?
@@ -134,6 +136,9 @@ extension Arbiter {
             try require(
                 !session.mayResume || session.claimExpires != nil, "session \(id) may resume without a claim")
             try require(
+                session.ignoredSince == nil || session.state == .interrupted,
+                "session \(id) ignores an interruption that is none")
+            try require(
                 session.client.number <= Memory.highestCount, "session \(id) belongs to a client that counts too far")
             try require(
                 session.waitingFor.isSubset(of: claims) && !session.waitingFor.contains(id),
@@ -172,6 +177,7 @@ extension Memory.Member {
         interruption = session.interruption
         ended = session.ended
         mayResume = session.mayResume
+        ignoredSince = session.ignoredSince
         cause = session.cause
         duckCause = session.duckCause
         muteCause = session.muteCause
@@ -197,6 +203,7 @@ extension Session {
         interruption = member.interruption
         ended = member.ended
         mayResume = member.mayResume
+        ignoredSince = member.ignoredSince
         duckCause = member.duckCause
         muteCause = member.muteCause
         refused = member.refused

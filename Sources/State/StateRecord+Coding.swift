@@ -100,6 +100,7 @@ extension ByteWriter {
         optional(session.interruption) { $0.interruption($1) }
         optional(session.ended) { $0.interruption($1) }
         bool(session.mayResume)
+        optional(session.ignoredSince) { $0.integer($1.microseconds) }
         optional(session.cause) { $0.cause($1) }
         optional(session.duckCause) { $0.cause($1) }
         optional(session.muteCause) { $0.cause($1) }
@@ -227,6 +228,7 @@ extension ByteReader {
         session.interruption = try optional { reader throws(ByteError) in try reader.interruption() }
         session.ended = try optional { reader throws(ByteError) in try reader.interruption() }
         session.mayResume = try bool()
+        session.ignoredSince = try optional { reader throws(ByteError) in try reader.instant() }
         session.cause = try optional { reader throws(ByteError) in try reader.cause() }
         session.duckCause = try optional { reader throws(ByteError) in try reader.cause() }
         session.muteCause = try optional { reader throws(ByteError) in try reader.cause() }

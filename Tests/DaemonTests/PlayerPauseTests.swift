@@ -19,7 +19,7 @@ import Testing
 
         init(
             _ pulse: PrivatePulse, _ manner: ForeignPlayer.Manner = .correct, status: String = "Playing",
-            settings: String? = nil, crash: String? = nil
+            settings: String? = nil, crash: String? = nil, isAdopted: Bool = true
         ) throws {
             let stage = try DaemonStage(pulse: pulse, settings: settings, crash: crash)
             guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
@@ -30,7 +30,7 @@ import Testing
             // Another process: what a session's process started would be that session's.
             phone = try stage.foreigner()
             call = phone.create("Phone", category: "play-and-record", class: "call")
-            guard stage.waitForServer(), eventually({ adopted == "active" }) else {
+            guard stage.waitForServer(), !isAdopted || eventually({ adopted == "active" }) else {
                 throw SupportError("the player's sound is no session: \((try? stage.sessions()) ?? [:])")
             }
         }
@@ -97,6 +97,26 @@ import Testing
             scene.settle()
             #expect(scene.player.calls == ["Pause"])
         }
+    }
+
+    /// Of a program that has a session and does not listen the daemon knows that, too, after a restart.
+    @Test func daemonKilledWhileASessionIsIgnored_resumesWhatItPaused() throws {
+        let scene = try Scene(
+            pulse, settings: "[enforcement]\ndeadline = 0.05\n[adoption]\nstreams = off\n", isAdopted: false)
+        let deaf = try scene.stage.foreigner()
+        let session = String(deaf.ask("create Music playback - app \(scene.player.processID)").dropFirst(3))
+        #expect(deaf.ask("activate \(session)") == "ok")
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        scene.settle()
+        #expect(try scene.stage.property("IgnoredInterruption", of: session) == .bool(true))
+        scene.stage.daemon.kill()
+        try scene.stage.restart()
+        #expect(try scene.stage.property("IgnoredInterruption", of: session) == .bool(true))
+        scene.settle()
+        scene.hangUp()
+        #expect(eventually { scene.player.status == "Playing" })
+        #expect(scene.player.calls == ["Pause", "Play"])
     }
 
     /// Killed between noting that it pauses a player and telling it, or between seeing it paused and anything else.
