@@ -62,7 +62,8 @@ public struct SessionRequest {
         guard !desktopEntry.unicodeScalars.contains(where: { $0 == "/" || $0.value < 0x20 || $0.value == 0x7f }) else {
             throw Failure(
                 .badParameter(
-                    "\(quoted(desktopEntry)) cannot be a desktop entry; use its file's name without folder and .desktop"))
+                    "\(quoted(desktopEntry)) cannot be a desktop entry; use its file's name without folder and .desktop"
+                ))
         }
         processID = try reader.uint32("pid")
         notifiesOnExit = try reader.bool("notify-on-exit") ?? false
