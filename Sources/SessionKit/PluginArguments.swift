@@ -80,7 +80,7 @@ public struct PluginArguments {
         do throws(SessionError) {
             let legal = try Configuration(
                 category: session.category.rawValue, mode: session.mode.rawValue, options: options)
-            session.options = legal.options
+            session.options = legal.requestedOptions
         } catch {
             throw Wrong(message: error.message)
         }
