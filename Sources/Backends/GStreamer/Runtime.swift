@@ -20,13 +20,37 @@ enum Runtime {
 
     /// The list of all plugins, read at the first need.
     private static let list: Void = {
-        if leavesList {
-            listSwitch?.pointee = 0
-            gst_update_registry()
-        }
+        if leavesList { readList() }
         // libav's MP3 decoder needs four times the memory of mpg123.
         rank("mpg123audiodec", UInt32(GST_RANK_PRIMARY.rawValue) + 64)
     }()
+
+    /// What was loaded by its file stays as it is: the elements' classes know that factory, and decodebin, shown another of
+    /// the same name, would put parser behind parser without end.
+    private static func readList() {
+        let registry = gst_registry_get()
+        let plugins = gst_registry_get_plugin_list(registry)
+        var features: [UnsafeMutablePointer<GList>?] = []
+        each(plugins) {
+            features.append(gst_registry_get_feature_list_by_plugin(registry, gst_plugin_get_name($0)))
+        }
+        listSwitch?.pointee = 0
+        gst_update_registry()
+        each(plugins) { gst_registry_add_plugin(registry, $0) }
+        for list in features {
+            each(list) { gst_registry_add_feature(registry, $0) }
+            gst_plugin_feature_list_free(list)
+        }
+        gst_plugin_list_free(plugins)
+    }
+
+    private static func each(_ list: UnsafeMutablePointer<GList>?, _ body: (OpaquePointer) -> Void) {
+        var link = list
+        while let item = link {
+            if let data = item.pointee.data { body(OpaquePointer(data)) }
+            link = item.pointee.next
+        }
+    }
 
     /// What lets GStreamer leave the list unread, and read it later; nil where its library has no such thing.
     private static var listSwitch: UnsafeMutablePointer<gboolean>? { shim_registry_switch() }
