@@ -18,8 +18,9 @@ public struct SessionSet: Sendable, Hashable {
     public private(set) var runs: [Run] = []
     public private(set) var count = 0
 
-    /// No number above that can be in a set of runs.
-    private static let highest: UInt64 = 1 << 62
+    /// No number above that can be in a set of runs, whose count must fit an `Int`; nothing that is counted is
+    /// believed above it.
+    public static let highest: UInt64 = 1 << 62
 
     public init() {}
 

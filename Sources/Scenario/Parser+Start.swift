@@ -30,7 +30,7 @@ extension Parser {
     }
 
     /// Far from where counting on would overflow.
-    static let counts: ClosedRange<UInt64> = 0...Memory.highestCount
+    static let counts: ClosedRange<UInt64> = 0...SessionSet.highest
 
     private func fromSounding(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
         var ids: Set<SessionID> = []

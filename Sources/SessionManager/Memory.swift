@@ -55,9 +55,6 @@ public struct Memory: Sendable {
     /// Ascending by number.
     public var members: [Member] = []
 
-    /// None of the three counts is believed above that.
-    public static let highestCount: UInt64 = 1 << 62
-
     public init() {}
 
     /// Whether nothing has happened yet.
@@ -116,7 +113,7 @@ extension Arbiter {
             if !holds { throw MemoryError(description: what) }
         }
         // Far from where counting on would overflow.
-        try require(max(sequence, lastID, clock) <= Memory.highestCount, "it counts too far")
+        try require(max(sequence, lastID, clock) <= SessionSet.highest, "it counts too far")
         let claims = SessionSet(sessions.lazy.filter(\.holdsClaim).map(\.id))
         var exclusive = 0
         for (x, session) in sessions.enumerated() {
@@ -139,7 +136,7 @@ extension Arbiter {
                 session.ignoredSince == nil || session.state == .interrupted,
                 "session \(id) ignores an interruption that is none")
             try require(
-                session.client.number <= Memory.highestCount, "session \(id) belongs to a client that counts too far")
+                session.client.number <= SessionSet.highest, "session \(id) belongs to a client that counts too far")
             try require(
                 session.waitingFor.isSubset(of: claims) && !session.waitingFor.contains(id),
                 "session \(id) waits for one that holds no claim")
