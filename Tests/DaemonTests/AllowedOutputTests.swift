@@ -46,12 +46,7 @@ import Testing
 
     @Test func talkingWithoutTheOption_leavesARealHeadset_everyTime() throws {
         let radio = try FakeBluetooth()
-        let pulse = try PrivatePulse(environment: radio.environment)
-        try radio.attach(to: pulse)
-        let stage = try RouteStage(pulse)
-        try radio.connect(.hfp)
-        try radio.connect(.a2dp)
-        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
         let call = try client.session("Call", category: "play-and-record")
         try talk(call, through: stage.output, client, stage) {}

@@ -65,7 +65,7 @@ final class DaemonStage {
     /// A property of the manager, or of the session at `path`.
     func property(_ name: String, of path: String? = nil) throws -> Value {
         let values = try observer.callAndWait(
-            BusName.service, path ?? ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
+            BusName.service, path ?? ObjectPath.root, StandardName.properties, "Get",
             [.string(path == nil ? BusName.manager : BusName.session), .string(name)], timeout: 5)
         return values[0].unwrapped
     }
@@ -164,6 +164,16 @@ final class Client {
         stage.handleWhatWasRead(by: connection)
         defer { events = [] }
         return events
+    }
+
+    /// Waits until as many of those were heard, which may come one by one; forgets the rest.
+    func heard(_ count: Int, of what: String) -> [String] {
+        var all: [String] = []
+        _ = eventually {
+            all += ((try? self.heard()) ?? []).filter { $0.contains(what) }
+            return all.count >= count
+        }
+        return all
     }
 
     private static func describe(_ name: String, _ member: String, _ values: [Value]) -> String {

@@ -26,6 +26,16 @@ final class RouteStage {
         }
     }
 
+    /// The same with a headset on that radio, through which music goes.
+    convenience init(_ radio: FakeBluetooth, modules: [String] = []) throws {
+        let pulse = try PrivatePulse(modules: modules, environment: radio.environment)
+        try radio.attach(to: pulse)
+        try self.init(pulse)
+        try radio.connect(.hfp)
+        try radio.connect(.a2dp)
+        guard eventually({ self.output.hasSuffix("/a2dp") }) else { throw SupportError("no headset: \(pulse.log)") }
+    }
+
     /// Why the route changed, in order.
     var reasons: [RouteChangeReason?] {
         daemon.loop.iterate(timeout: 0.004) { false }

@@ -180,13 +180,8 @@ import Testing
         #expect(client.call(call, "OverrideOutput", [.string("speaker")]) == nil)
         #expect(loud.waitUntil(440, above: -30) && phones.waitUntil(440, below: -60))
         #expect(stage.goes(to: "loud"))
-        var heard: [String] = []
         #expect(
-            try eventually {
-                heard += try client.heard().filter { $0.hasPrefix("Call route") }
-                return heard.count >= 2
-            })
-        #expect(heard == ["Call route 7", "Call route 4"], "there is nothing to record from")
+            client.heard(2, of: "Call route") == ["Call route 7", "Call route 4"], "there is nothing to record from")
         #expect(client.call(call, "OverrideOutput", [.string("none")]) == nil)
         #expect(phones.waitUntil(440, above: -30) && loud.waitUntil(440, below: -60))
         #expect(client.call(call, "OverrideOutput", [.string("speaker")]) == nil)
@@ -232,7 +227,7 @@ import Testing
         client.activate(music)
         var volumes: [Double] = []
         let subscription = client.connection.subscribe(
-            path: music, interface: "org.freedesktop.DBus.Properties", sender: BusName.service
+            path: music, interface: StandardName.properties, sender: BusName.service
         ) { message in
             let changed = (try? message.arguments())?[1].asProperties ?? [:]
             if let volume = changed["OutputVolume"]?.doubleValue { volumes.append(volume) }
@@ -263,12 +258,7 @@ import Testing
 
     @Test func talkingThroughAHeadset_changesItsProfile_andBack() throws {
         let radio = try FakeBluetooth()
-        let pulse = try PrivatePulse(environment: radio.environment)
-        try radio.attach(to: pulse)
-        let stage = try RouteStage(pulse)
-        try radio.connect(.hfp)
-        try radio.connect(.a2dp)
-        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
         let music = try client.session("Music")
         client.activate(music)
@@ -294,12 +284,7 @@ import Testing
 
     @Test func daemonDiesWhileTalking_theHeadsetIsGivenBackAllTheSame() throws {
         let radio = try FakeBluetooth()
-        let pulse = try PrivatePulse(environment: radio.environment)
-        try radio.attach(to: pulse)
-        let stage = try RouteStage(pulse)
-        try radio.connect(.hfp)
-        try radio.connect(.a2dp)
-        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
         let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
         client.activate(chat)
@@ -315,17 +300,11 @@ import Testing
 
     @Test func serverThatSwitchesProfilesItself_isNotFought() throws {
         let radio = try FakeBluetooth()
-        let pulse = try PrivatePulse(
-            modules: [RouteTests.microphone("desk", "speaker"), "module-bluetooth-policy auto_switch=1"],
-            environment: radio.environment)
-        try radio.attach(to: pulse)
-        let stage = try RouteStage(pulse)
-        try radio.connect(.hfp)
-        try radio.connect(.a2dp)
-        #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        let stage = try RouteStage(
+            radio, modules: [RouteTests.microphone("desk", "speaker"), "module-bluetooth-policy auto_switch=1"])
         // A telephone that never heard of us: the server makes the headset hands-free for as long as it records.
         let phone = try Child(
-            "parec", ["--property=media.role=phone", "/dev/null"], environment: pulse.environment)
+            "parec", ["--property=media.role=phone", "/dev/null"], environment: stage.pulse.environment)
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
         #expect(eventually { stage.output.hasSuffix("/hfp") })
         let client = try stage.daemon.client()
