@@ -35,6 +35,41 @@ extension Connection {
         names.watch(name, vanished: vanished)
     }
 
+    /// Calls from the loop whenever the name gets an owner, with its unique name, or loses it, with "".
+    ///
+    /// Who owns it already is not told; asked of the bus after this, nothing is missed between.
+    public func watchOwner(of name: String, _ changed: @escaping (String) -> Void) -> Subscription {
+        watchOwners(arg0: name) { changed($1) }
+    }
+
+    /// The same for that name and all below it, each by its name.
+    public func watchOwners(
+        below namespace: String, _ changed: @escaping (_ name: String, _ owner: String) -> Void
+    ) -> Subscription {
+        watchOwners(arg0Namespace: namespace, changed)
+    }
+
+    private func watchOwners(
+        arg0: String? = nil, arg0Namespace: String? = nil, _ changed: @escaping (String, String) -> Void
+    ) -> Subscription {
+        subscribe(
+            path: StandardName.busPath, interface: StandardName.bus, member: "NameOwnerChanged",
+            sender: StandardName.bus, arg0: arg0, arg0Namespace: arg0Namespace
+        ) { signal in
+            guard let values = try? signal.arguments(), values.count == 3, let name = values[0].stringValue,
+                let owner = values[2].stringValue
+            else { return }
+            changed(name, owner)
+        }
+    }
+
+    /// Calls a method of the bus itself and waits for its answer, at most `timeout` seconds.
+    public func askBusAndWait(
+        _ member: String, _ arguments: [Value] = [], timeout: Double
+    ) throws(Failure) -> [Value] {
+        try callAndWait(Self.busCall(member, arguments), timeout: timeout)
+    }
+
     /// Calls a method of the bus itself; the answer comes from the loop, once.
     public func askBus(
         _ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void

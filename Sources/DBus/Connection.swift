@@ -261,7 +261,7 @@ public final class Connection {
 
     static func busCall(_ member: String, _ arguments: [Value]) throws(Failure) -> Message {
         let message = try Message.methodCall(
-            destination: Names.bus, path: Names.busPath, interface: Names.bus, member: member)
+            destination: StandardName.bus, path: StandardName.busPath, interface: StandardName.bus, member: member)
         message.append(arguments)
         return message
     }
@@ -359,14 +359,16 @@ public final class Connection {
     }
 
     private func receive(signal: Message) {
-        if dbus_message_is_signal(signal.raw, Names.localInterface, "Disconnected") != 0 {
+        if dbus_message_is_signal(signal.raw, StandardName.localInterface, "Disconnected") != 0 {
             if dbus_connection_get_is_connected(raw) == 0 { disconnected() }
             return
         }
-        if dbus_message_has_sender(signal.raw, Names.bus) != 0 {
-            if dbus_message_is_signal(signal.raw, Names.bus, "NameOwnerChanged") != 0 {
+        if dbus_message_has_sender(signal.raw, StandardName.bus) != 0 {
+            if dbus_message_is_signal(signal.raw, StandardName.bus, "NameOwnerChanged") != 0 {
                 names.ownerChanged(signal)
-            } else if dbus_message_is_signal(signal.raw, Names.bus, "NameLost") != 0, let name = signal.firstString {
+            } else if dbus_message_is_signal(signal.raw, StandardName.bus, "NameLost") != 0,
+                let name = signal.firstString
+            {
                 onNameLost?(name)
             }
         }

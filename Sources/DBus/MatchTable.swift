@@ -102,7 +102,7 @@ final class MatchTable {
         } else {
             let entry = Entry(rule)
             entry.subscribers.append(subscriber)
-            if let sender = rule.sender, sender != Names.bus, !sender.hasPrefix(":") {
+            if let sender = rule.sender, sender != StandardName.bus, !sender.hasPrefix(":") {
                 // Asked before the rule is added: the owner is known before its first signal comes.
                 entry.owner = connection?.names.track(sender)
             }

@@ -104,7 +104,7 @@ public final class Message {
     private static func check(path: String, interface: String?, member: String) throws(Failure) {
         guard Syntax.isPath(path) else { throw .invalidArgs("Not an object path") }
         // The bus disconnects whoever speaks in libdbus's own name.
-        guard path != "/org/freedesktop/DBus/Local", interface != Names.localInterface else {
+        guard path != "/org/freedesktop/DBus/Local", interface != StandardName.localInterface else {
             throw .invalidArgs("A name that is reserved for libdbus")
         }
         guard interface.map(Syntax.isInterface) ?? true else { throw .invalidArgs("Not an interface name") }
@@ -237,15 +237,4 @@ public final class Message {
         if let name = errorName { return .failure(Failure(name: name, message: firstString ?? "")) }
         do throws(Failure) { return .success(try arguments()) } catch { return .failure(error) }
     }
-}
-
-/// Names of the bus and of the standard interfaces.
-enum Names {
-    static let bus = "org.freedesktop.DBus"
-    static let busPath = "/org/freedesktop/DBus"
-    static let localInterface = "org.freedesktop.DBus.Local"
-    static let properties = "org.freedesktop.DBus.Properties"
-    static let introspectable = "org.freedesktop.DBus.Introspectable"
-    static let peer = "org.freedesktop.DBus.Peer"
-    static let objectManager = "org.freedesktop.DBus.ObjectManager"
 }

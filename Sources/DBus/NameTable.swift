@@ -54,7 +54,8 @@ final class NameTable {
     private func entry(for name: String) -> Entry {
         if let entry = entries[name] { return entry }
         let rule = MatchRule(
-            path: Names.busPath, interface: Names.bus, member: "NameOwnerChanged", sender: Names.bus,
+            path: StandardName.busPath, interface: StandardName.bus, member: "NameOwnerChanged",
+            sender: StandardName.bus,
             arg0: entries.count < Self.ownRules ? name : nil)
         let entry = Entry(rule)
         entries[name] = entry

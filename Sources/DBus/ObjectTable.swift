@@ -58,7 +58,7 @@ public final class ObjectTable {
         }
         for manager in managers where Self.isBelow(path, manager) {
             emit(
-                path: manager, interface: Names.objectManager, member: "InterfacesAdded",
+                path: manager, interface: StandardName.objectManager, member: "InterfacesAdded",
                 [.objectPath(path), Self.describe(added)])
         }
     }
@@ -70,7 +70,7 @@ public final class ObjectTable {
         let interfaces = Value.strings(node.bindings.map(\.table.name))
         for manager in managers where Self.isBelow(path, manager) {
             emit(
-                path: manager, interface: Names.objectManager, member: "InterfacesRemoved",
+                path: manager, interface: StandardName.objectManager, member: "InterfacesRemoved",
                 [.objectPath(path), interfaces])
         }
     }
@@ -140,10 +140,10 @@ public final class ObjectTable {
         }
         let arguments: [Value] = [.string(interface), .properties(told), .strings(invalidated)]
         guard table != nil else {
-            return emit(path: path, interface: Names.properties, member: "PropertiesChanged", arguments)
+            return emit(path: path, interface: StandardName.properties, member: "PropertiesChanged", arguments)
         }
         // The path was looked at when it was exported.
-        let signal = Draft(signal: "PropertiesChanged", path: path, interface: Names.properties)
+        let signal = Draft(signal: "PropertiesChanged", path: path, interface: StandardName.properties)
         emit(Message(signal), arguments, to: nil, on: connection)
     }
 
@@ -184,14 +184,15 @@ public final class ObjectTable {
     private func dispatch(_ call: Message, on connection: Connection) throws(Failure) {
         guard let path = call.path, let member = call.member else { throw .unknownMethod("A call without a name") }
         let interface = call.interface
-        if let relay = relays[path], interface != Names.peer {
+        if let relay = relays[path], interface != StandardName.peer {
             let arguments = try call.arguments()
             return relay(
                 Invocation(
                     call, on: connection, path: path, interface: interface ?? "", member: member,
                     arguments: arguments))
         }
-        guard let node = nodes[path] ?? (interface != Names.peer && children[path] == nil ? nil : emptyNode) else {
+        guard let node = nodes[path] ?? (interface != StandardName.peer && children[path] == nil ? nil : emptyNode)
+        else {
             throw unknownObject?(path) ?? .unknownObject("No object at \(Syntax.shortened(path))")
         }
         guard let interface else {

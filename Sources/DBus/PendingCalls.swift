@@ -26,7 +26,7 @@ final class PendingCalls {
         _ reply: @escaping (Result<[Value], Failure>) -> Void
     ) {
         let deadline = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
-        let callee = destination.flatMap { $0.hasPrefix(":") || $0 == Names.bus ? $0 : nil }
+        let callee = destination.flatMap { $0.hasPrefix(":") || $0 == StandardName.bus ? $0 : nil }
         let earlier = calls.updateValue(Call(reply: reply, deadline: deadline, callee: callee), forKey: serial)
         // The same message sent twice has the same serial.
         earlier?.reply(.failure(.failed("The message was sent again")))
@@ -55,7 +55,7 @@ final class PendingCalls {
         let serial = answer.replySerial
         guard let call = calls[serial] else { return }
         // Serials are easy to guess, and a bus may let anybody send answers.
-        if let callee = call.callee, let sender = answer.sender, sender != callee, sender != Names.bus { return }
+        if let callee = call.callee, let sender = answer.sender, sender != callee, sender != StandardName.bus { return }
         calls[serial] = nil
         if calls.isEmpty, armed != .max {
             armed = .max

@@ -2,12 +2,14 @@ import CDBus
 
 /// `org.freedesktop.DBus.Properties`, `.Introspectable`, `.ObjectManager` and `.Peer`.
 enum StandardInterfaces {
-    static let names = [Names.properties, Names.introspectable, Names.objectManager, Names.peer]
+    static let names = [
+        StandardName.properties, StandardName.introspectable, StandardName.objectManager, StandardName.peer,
+    ]
 
     static func serves(_ objects: ObjectTable, _ path: String, _ interface: String) -> Bool {
         switch interface {
-        case Names.properties, Names.introspectable, Names.peer: true
-        case Names.objectManager: objects.managers.contains(path)
+        case StandardName.properties, StandardName.introspectable, StandardName.peer: true
+        case StandardName.objectManager: objects.managers.contains(path)
         default: false
         }
     }
@@ -18,18 +20,18 @@ enum StandardInterfaces {
         _ call: Message
     ) throws(Failure) -> [Value]? {
         switch (interface, member) {
-        case (Names.properties, "Get"):
+        case (StandardName.properties, "Get"):
             try ObjectTable.check(call, member, "ss")
             let (binding, property) = try find(node, path, try strings(call))
             return [.variant(property.get(binding.object))]
-        case (Names.properties, "Set"):
+        case (StandardName.properties, "Set"):
             try ObjectTable.check(call, member, "ssv")
             let arguments = try call.arguments()
             let (binding, property) = try find(node, path, arguments.prefix(2).compactMap(\.stringValue))
             guard arguments.count == 3, case .variant(let value) = arguments[2] else { return nil }
             try objects.set(property, of: binding, at: path, to: value)
             return []
-        case (Names.properties, "GetAll"):
+        case (StandardName.properties, "GetAll"):
             try ObjectTable.check(call, member, "s")
             let interface = try strings(call).first ?? ""
             if let binding = node.binding(interface) { return [ObjectTable.describe(binding)] }
@@ -44,15 +46,15 @@ enum StandardInterfaces {
                         binding.table.properties.map { ($0.name, $0.get(binding.object)) }
                     })
             ]
-        case (Names.introspectable, "Introspect"):
+        case (StandardName.introspectable, "Introspect"):
             try ObjectTable.check(call, member, "")
             return [.string(Introspection.text(of: node, at: path, in: objects))]
-        case (Names.objectManager, "GetManagedObjects") where objects.managers.contains(path):
+        case (StandardName.objectManager, "GetManagedObjects") where objects.managers.contains(path):
             try ObjectTable.check(call, member, "")
             return [managedObjects(objects, path)]
-        case (Names.peer, "Ping"):
+        case (StandardName.peer, "Ping"):
             return []
-        case (Names.peer, "GetMachineId"):
+        case (StandardName.peer, "GetMachineId"):
             let machine = Failure.catching { dbus_try_get_local_machine_id($0) }
             guard let text = machine.result else { throw machine.failure ?? .noMemory }
             defer { dbus_free(text) }

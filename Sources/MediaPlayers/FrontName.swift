@@ -11,7 +11,7 @@ final class FrontName {
     private static let limit = 64
     /// What is passed on; the rest is not served here.
     private static let interfaces: Set<String> = [
-        "", MPRIS.root, MPRIS.player, MPRIS.properties, MPRIS.introspectable,
+        "", MPRIS.root, MPRIS.player, StandardName.properties, MPRIS.introspectable,
         MPRIS.root + ".TrackList", MPRIS.root + ".Playlists",
     ]
     /// What says nothing of whether a person wants it to play.
@@ -95,14 +95,15 @@ final class FrontName {
         listen(to: player)
         if let connection { askAgain(player, connection) }
         for interface in [MPRIS.root, MPRIS.player] {
-            connection?.call(player: player, MPRIS.properties, "GetAll", [.string(interface)]) { [weak self] answer in
+            connection?.call(player: player, StandardName.properties, "GetAll", [.string(interface)]) {
+                [weak self] answer in
                 guard let self, self.front == player,
                     let entries = (try? answer.get())?.first?.dictionaryValue
                 else { return }
                 // MPRIS does not tell of positions.
                 let told = entries.filter { $0.key != .string("Position") }
                 self.connection?.objects.emit(
-                    path: MPRIS.path, interface: MPRIS.properties, member: "PropertiesChanged",
+                    path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged",
                     [.string(interface), .dictionary(key: "s", value: "v", told), .strings([])])
             }
         }
@@ -120,7 +121,7 @@ final class FrontName {
         if call.interface == MPRIS.player, !FrontName.harmless.contains(call.member) { onTouch?(front) }
         lastPassed += 1
         underWay[lastPassed] = Passed(
-            call: call, mayBeAskedAgain: call.interface == MPRIS.properties && call.member != "Set")
+            call: call, mayBeAskedAgain: call.interface == StandardName.properties && call.member != "Set")
         ask(front, lastPassed, call, connection)
     }
 

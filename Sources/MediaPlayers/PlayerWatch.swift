@@ -24,13 +24,7 @@ final class PlayerWatch {
     init(_ connection: Connection) { self.connection = connection }
 
     func start() {
-        appearances = connection.subscribe(
-            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            sender: "org.freedesktop.DBus", arg0Namespace: MPRIS.namespace
-        ) { [weak self] signal in
-            guard let values = try? signal.arguments(), values.count == 3, let name = values[0].stringValue,
-                let owner = values[2].stringValue
-            else { return }
+        appearances = connection.watchOwners(below: MPRIS.namespace) { [weak self] name, owner in
             self?.owns(name, owner.isEmpty ? nil : owner)
         }
         // Asked after the rule is added: whatever changes from here on is seen one way or the other.
@@ -42,7 +36,7 @@ final class PlayerWatch {
 
     /// How it is now, from itself; nil where it does not say so in time. What it says is told of, too.
     func ask(_ id: String, _ reply: @escaping (PlayerFacts?) -> Void) {
-        connection.call(player: id, MPRIS.properties, "GetAll", [.string(MPRIS.player)]) { [weak self] answer in
+        connection.call(player: id, StandardName.properties, "GetAll", [.string(MPRIS.player)]) { [weak self] answer in
             guard let self, let values = (try? answer.get())?.first?.asProperties, self.players[id] != nil else {
                 return reply(nil)
             }
@@ -94,7 +88,7 @@ final class PlayerWatch {
         player.order = order
         players[id] = player
         subscriptions[id] = connection.subscribe(
-            path: MPRIS.path, interface: MPRIS.properties, member: "PropertiesChanged", sender: id,
+            path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged", sender: id,
             arg0: MPRIS.player
         ) { [weak self] signal in self?.changed(id, signal) }
         // Who it is comes before what it does: its facts are told of with its process known.

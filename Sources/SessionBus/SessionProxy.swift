@@ -18,7 +18,7 @@ public final class SessionProxy {
         subscriptions = [
             connection.subscribe(path: path, interface: BusName.session, member: nil, sender: BusName.service, hear),
             connection.subscribe(
-                path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+                path: path, interface: StandardName.properties, member: "PropertiesChanged",
                 sender: BusName.service, hear),
         ]
     }
@@ -61,7 +61,7 @@ public final class SessionProxy {
     /// Every property, by its name on the bus.
     public func properties(_ reply: @escaping (Result<[String: Value], Failure>) -> Void) {
         connection.call(
-            BusName.service, path, "org.freedesktop.DBus.Properties", "GetAll", [.string(BusName.session)]
+            BusName.service, path, StandardName.properties, "GetAll", [.string(BusName.session)]
         ) { result in
             reply(result.map { $0.first?.asProperties ?? [:] })
         }

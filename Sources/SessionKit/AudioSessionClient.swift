@@ -65,10 +65,7 @@ public final class AudioSessionClient {
         self.connection = connection
         self.onEvent = onEvent
         subscriptions = [
-            connection.subscribe(
-                path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-                sender: "org.freedesktop.DBus", arg0: BusName.service
-            ) { [unowned self] message in ownerChanged(message) },
+            connection.watchOwner(of: BusName.service) { [unowned self] owner in ownerChanged(owner) },
             connection.subscribe(
                 path: ObjectPath.root, interface: BusName.manager, member: nil, sender: BusName.service
             ) { [unowned self] message in managerSaid(message) },
@@ -187,10 +184,7 @@ public final class AudioSessionClient {
         heard(.interruptionBegan(reason: .default, by: ObjectPath.none, byName: "", sequence: 0))
     }
 
-    private func ownerChanged(_ message: Message) {
-        guard let values = try? message.arguments(), values.count == 3, let owner = values[2].stringValue else {
-            return
-        }
+    private func ownerChanged(_ owner: String) {
         if owner.isEmpty {
             expectReturn()
         } else {
@@ -332,7 +326,7 @@ public final class AudioSessionClient {
         duckingWatch = nil
         guard isDucked else { return }
         duckingWatch = connection.subscribe(
-            path: ObjectPath.root, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            path: ObjectPath.root, interface: StandardName.properties, member: "PropertiesChanged",
             sender: BusName.service, arg0: BusName.manager
         ) { [weak self] message in
             guard let values = try? message.arguments(), values.count == 3,
@@ -356,7 +350,7 @@ public final class AudioSessionClient {
     /// How a property of the manager's reads; says nothing where nobody answers.
     func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
         connection.call(
-            BusName.service, ObjectPath.root, "org.freedesktop.DBus.Properties", "Get",
+            BusName.service, ObjectPath.root, StandardName.properties, "Get",
             [.string(BusName.manager), .string(property)]
         ) { result in
             if case .success(let values) = result, let value = values.first?.unwrapped { body(value) }

@@ -32,7 +32,7 @@ extension PlayerPlugin {
         emit("QueueChanged", [])
         // That it changed, and not to what: a list may be long.
         connection.objects.emit(
-            path: PlayerPlugin.path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
         let (old, new) = (Set(before), Set(now))
         let added = now.filter { !old.contains($0) }

@@ -103,12 +103,8 @@ final class PluginRegistration {
             ("object", .objectPath(object)), ("kind", .string(kind.rawValue)), ("name", .string(name)),
             ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
         ])
-        subscription = connection.subscribe(
-            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            sender: "org.freedesktop.DBus", arg0: BusName.service
-        ) { [unowned self] message in
-            guard let values = try? message.arguments(), values.count == 3, values[2].stringValue != "" else { return }
-            register()
+        subscription = connection.watchOwner(of: BusName.service) { [unowned self] owner in
+            if owner != "" { register() }
         }
         register()
     }

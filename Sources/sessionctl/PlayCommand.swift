@@ -143,7 +143,7 @@ final class Playback: FrontEnd {
     private func lookForServer() {
         guard !isInteractive || announced == nil else { return }
         service.call(
-            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: "org.freedesktop.DBus.Properties"
+            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
         ) { [weak self] answer in
             guard let self, line.state == "stopped", (try? answer.get().first?.unwrapped.boolValue) == false else {
                 return

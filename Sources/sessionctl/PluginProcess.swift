@@ -78,18 +78,12 @@ final class PluginProcess {
             ownGroup: true)
         busName = kind.busName(process)
         subscriptions = [
-            service.connection.subscribe(
-                path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-                sender: "org.freedesktop.DBus", arg0: busName
-            ) { [unowned self] message in ownerChanged(message) },
+            service.connection.watchOwner(of: busName) { [unowned self] owner in if owner != "" { ready() } },
             service.connection.subscribe(path: kind.path, sender: busName) { [unowned self] in heard($0) },
         ]
         childWatch = service.loop.watch(signal: SIGCHLD) { [unowned self] in reap() }
         // It may have been quicker than the subscription.
-        service.connection.call(
-            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner",
-            [.string(busName)]
-        ) { [weak self] answer in
+        service.connection.askBus("NameHasOwner", [.string(busName)]) { [weak self] answer in
             if case .success(let values) = answer, values.first?.boolValue == true { self?.ready() }
         }
     }
@@ -133,14 +127,14 @@ final class PluginProcess {
 
     func get(_ property: String, of interface: String, at path: String, _ reply: @escaping (Value?) -> Void) {
         service.connection.call(
-            busName, path, "org.freedesktop.DBus.Properties", "Get", [.string(interface), .string(property)],
+            busName, path, StandardName.properties, "Get", [.string(interface), .string(property)],
             timeout: Service.timeout
         ) { reply(try? $0.get().first?.unwrapped) }
     }
 
     func set(_ property: String, _ value: Value) {
         service.connection.call(
-            busName, kind.path, "org.freedesktop.DBus.Properties", "Set",
+            busName, kind.path, StandardName.properties, "Set",
             [.string(kind.interface), .string(property), .variant(value)]
         ) { _ in }
     }
@@ -149,7 +143,7 @@ final class PluginProcess {
     func watch(_ path: String, _ handler: @escaping ([String: Value]) -> Void) {
         subscriptions.append(
             service.connection.subscribe(
-                path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged", sender: busName
+                path: path, interface: StandardName.properties, member: "PropertiesChanged", sender: busName
             ) { message in
                 guard let values = try? message.arguments(), values.count == 3 else { return }
                 handler(values[1].asProperties ?? [:])
@@ -166,11 +160,6 @@ final class PluginProcess {
     }
 
     // MARK: Its life
-
-    private func ownerChanged(_ message: Message) {
-        guard let values = try? message.arguments(), values.count == 3, values[2].stringValue != "" else { return }
-        ready()
-    }
 
     private func ready() {
         guard !isReady else { return }

@@ -64,33 +64,26 @@ final class Service {
 
     /// A daemon that is started by being asked does not know the sound server yet: it is given a moment to.
     func awaitSoundServer() throws {
-        let driver = "org.freedesktop.DBus"
-        let answer = try? connection.callAndWait(
-            driver, "/org/freedesktop/DBus", driver, "NameHasOwner", [.string(BusName.service)], timeout: Self.timeout)
+        let answer = try? connection.askBusAndWait(
+            "NameHasOwner", [.string(BusName.service)], timeout: Self.timeout)
         guard answer?.first?.boolValue == false else { return }
         var isConnected = false
         let watch = connection.subscribe(
-            path: ObjectPath.root, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            path: ObjectPath.root, interface: StandardName.properties, member: "PropertiesChanged",
             sender: BusName.service, arg0: BusName.manager
         ) { message in
             let values = try? message.arguments()
             isConnected = isConnected || values?[1].asProperties?["ServerConnected"]?.boolValue == true
         }
         let now = try ask(
-            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: "org.freedesktop.DBus.Properties")
+            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties)
         isConnected = isConnected || now.first?.unwrapped.boolValue == true
         _ = withExtendedLifetime(watch) { loop.iterate(timeout: Self.startUpTime) { isConnected } }
     }
 
     /// Hears the daemon come (its unique name) and go (empty).
     func watchOwner(_ handler: @escaping (String) -> Void) -> Subscription {
-        connection.subscribe(
-            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            sender: "org.freedesktop.DBus", arg0: BusName.service
-        ) { message in
-            guard let values = try? message.arguments(), values.count == 3 else { return }
-            handler(values[2].stringValue ?? "")
-        }
+        connection.watchOwner(of: BusName.service, handler)
     }
 }
 

@@ -36,7 +36,7 @@ struct RouteList: ParsableCommand {
         let service = try Service(bus)
         try service.awaitSoundServer()
         let answer = try service.ask(
-            "GetAll", [.string(BusName.manager)], interface: "org.freedesktop.DBus.Properties")
+            "GetAll", [.string(BusName.manager)], interface: StandardName.properties)
         let properties = answer.first?.asProperties ?? [:]
         if output.json {
             let keys = ["CurrentRoute", "AvailableInputs", "AvailableOutputs", "ServerConnected", "ServerName"]

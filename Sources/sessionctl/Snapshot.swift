@@ -50,7 +50,7 @@ struct Snapshot {
             }
         }
         service.call(
-            "GetAll", [.string(BusName.manager)], interface: "org.freedesktop.DBus.Properties", collect(0))
+            "GetAll", [.string(BusName.manager)], interface: StandardName.properties, collect(0))
         service.call("ListSessions", [], collect(1))
         service.call("History", [.uint32(historyLength)], collect(2))
         service.call("List", [], interface: BusName.plugins, collect(3))

@@ -58,7 +58,7 @@ extension Daemon {
 
     /// Goes on where the last daemon on this bus was. Before anything is dispatched, once the name is ours.
     func restore() {
-        busID = (try? call("GetId").first?.stringValue) ?? ""
+        busID = (try? connection.askBusAndWait("GetId", timeout: 5).first?.stringValue) ?? ""
         guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return }
         self.state = state
         guard let saved = state.read() else { return state.replace(with: snapshot) }
@@ -75,7 +75,7 @@ extension Daemon {
         CrashPoint.pass("restored")
         tellRest(saved.untold, sequence: saved.core.sequence, state)
         // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
-        let present = Set((try? call("ListNames").first?.stringsValue) ?? [])
+        let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
         pausedPlayers = saved.paused.filter { present.contains($0.name) }
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
         for client in gone { submit(.clientVanished(client.id)) }
@@ -150,10 +150,5 @@ extension Daemon {
             case .servicesReset: managerObject?.servicesReset()
             }
         }
-    }
-
-    private func call(_ member: String) throws -> [Value] {
-        try connection.callAndWait(
-            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, [], timeout: 5)
     }
 }

@@ -14,12 +14,8 @@ final class Neighbours {
     init(_ connection: Connection, isSessionBus: Bool, onChange: @escaping () -> Void) {
         self.onChange = onChange
         guard isSessionBus else { return }
-        subscription = connection.subscribe(
-            path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            sender: "org.freedesktop.DBus", arg0: Neighbours.kdeConnect
-        ) { [weak self] signal in
-            guard let values = try? signal.arguments(), values.count == 3 else { return }
-            self?.setKDEConnect(values[2].stringValue != "")
+        subscription = connection.watchOwner(of: Neighbours.kdeConnect) { [weak self] owner in
+            self?.setKDEConnect(owner != "")
         }
         // Asked after the rule is added: whatever changes from here on is seen one way or the other.
         connection.askBus("NameHasOwner", [.string(Neighbours.kdeConnect)]) { [weak self] answer in

@@ -140,7 +140,7 @@ import Testing
         let path = try client.session("A", category: "solo-ambient")
         var changed: [String: Value] = [:]
         let subscription = client.connection.subscribe(
-            path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+            path: path, interface: StandardName.properties, member: "PropertiesChanged",
             sender: BusName.service
         ) { message in
             guard let values = try? message.arguments() else { return }

@@ -36,7 +36,7 @@ import Testing
 
         func get(_ name: String) -> UInt32? {
             try? connection.callAndWait(
-                busName, ObjectPath.soundEffects, "org.freedesktop.DBus.Properties", "Get",
+                busName, ObjectPath.soundEffects, StandardName.properties, "Get",
                 [.string(BusName.soundEffects), .string(name)], timeout: 5)[0].unwrapped.uint32Value
         }
 

@@ -157,7 +157,7 @@ import Testing
                 return error
             }
         }
-        let properties = "org.freedesktop.DBus.Properties"
+        let properties = StandardName.properties
         #expect(refusal(session, BusName.session, "Dance", [])?.name == Failure.Name.unknownMethod)
         #expect(refusal(session, "org.example.X", "Close", [])?.name == Failure.Name.unknownInterface)
         #expect(refusal("/nowhere", BusName.session, "Close", [])?.name == Failure.Name.unknownObject)

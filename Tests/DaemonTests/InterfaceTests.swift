@@ -28,7 +28,7 @@ import Testing
         // Every property answers with its type, and GetAll knows the same ones.
         let all =
             try client.connection.callAndWait(
-                BusName.service, path, "org.freedesktop.DBus.Properties", "GetAll", [.string(full)])[0].asProperties
+                BusName.service, path, StandardName.properties, "GetAll", [.string(full)])[0].asProperties
             ?? [:]
         #expect(Set(all.keys) == Set(source.properties.keys))
         for (property, type) in source.properties { #expect(all[property]?.signature == type, "\(property)") }
@@ -47,7 +47,7 @@ import Testing
         for property in source.properties.keys {
             do throws(Failure) {
                 _ = try client.connection.callAndWait(
-                    BusName.service, path, "org.freedesktop.DBus.Properties", "Set",
+                    BusName.service, path, StandardName.properties, "Set",
                     [.string(full), .string(property), .variant(all[property] ?? .bool(false))])
                 Issue.record("\(property) was set")
             } catch {

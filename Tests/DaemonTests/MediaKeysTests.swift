@@ -29,7 +29,7 @@ import Testing
 
     private func get(_ property: String) throws -> Value? {
         try stage.observer.callAndWait(
-            Self.name, Self.path, "org.freedesktop.DBus.Properties", "Get", [.string(Self.player), .string(property)]
+            Self.name, Self.path, StandardName.properties, "Get", [.string(Self.player), .string(property)]
         ).first?.unwrapped
     }
 

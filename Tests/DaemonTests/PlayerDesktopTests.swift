@@ -157,7 +157,7 @@ import Testing
 
     private func root(_ player: PluginProgram, _ name: String) throws -> Value? {
         try ask(
-            player, "org.freedesktop.DBus.Properties", "Get", [.string("org.mpris.MediaPlayer2"), .string(name)]
+            player, StandardName.properties, "Get", [.string("org.mpris.MediaPlayer2"), .string(name)]
         ).first?.unwrapped
     }
 
@@ -166,7 +166,7 @@ import Testing
     }
 
     private func tracks(_ player: PluginProgram) throws -> [String] {
-        try ask(player, "org.freedesktop.DBus.Properties", "Get", [.string(Self.trackList), .string("Tracks")])
+        try ask(player, StandardName.properties, "Get", [.string(Self.trackList), .string("Tracks")])
             .first?.unwrapped.objectPathsValue ?? []
     }
 

@@ -129,7 +129,7 @@ final class PluginProgram {
                 self?.told.append("\(message.member ?? "") \(text)")
             },
             connection.subscribe(
-                interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged", sender: busName
+                interface: StandardName.properties, member: "PropertiesChanged", sender: busName
             ) { [weak self] message in
                 guard let values = try? message.arguments(), let properties = values[1].asProperties else { return }
                 for (name, value) in properties { self?.changes[name, default: []].append(value) }
@@ -169,7 +169,7 @@ final class PluginProgram {
 
     func get(_ name: String, mpris: Bool = false) throws -> Value {
         try connection.callAndWait(
-            busName, mpris ? "/org/mpris/MediaPlayer2" : path, "org.freedesktop.DBus.Properties", "Get",
+            busName, mpris ? "/org/mpris/MediaPlayer2" : path, StandardName.properties, "Get",
             [.string(mpris ? "org.mpris.MediaPlayer2.Player" : interface), .string(name)], timeout: 10)[0].unwrapped
     }
 
@@ -178,7 +178,7 @@ final class PluginProgram {
     func set(_ name: String, _ value: Value, mpris: Bool = false) -> String? {
         do throws(Failure) {
             _ = try connection.callAndWait(
-                busName, mpris ? "/org/mpris/MediaPlayer2" : path, "org.freedesktop.DBus.Properties", "Set",
+                busName, mpris ? "/org/mpris/MediaPlayer2" : path, StandardName.properties, "Set",
                 [.string(mpris ? "org.mpris.MediaPlayer2.Player" : interface), .string(name), .variant(value)],
                 timeout: 10)
             return nil
