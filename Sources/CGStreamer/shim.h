@@ -400,36 +400,57 @@ static inline void shim_disk_sync(shim_disk *disk, GstElement *element) {
 // A file in memory alone; -1 where there are no descriptors left. memfd_create is there for GNU sources alone.
 static inline int shim_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1u /* CLOEXEC */); }
 
-// pulsesink's clock asks libpulse how much of its stream was heard (pa_stream_get_time). When a stream that ran empty is
-// corked and uncorked within a millisecond, as in beginning again at the end, libpulse 16 may answer once with a time in
-// the far future, and with that one for ever, because its times never go back. The sink then believes that all it holds
-// was heard, and no clock moves again. Here a time that ran ahead of the real one is not believed: what is told is
-// counted instead, while the ring buffer runs.
+// pulsesink's clock asks libpulse how much of its stream was heard (pa_stream_get_time). When a stream is uncorked,
+// libpulse 16 takes the moment at which the server, and then the sink, will have followed as the time it goes on from;
+// asked before that moment, it answers with what is left, negative, as a time in the far future, and with that one for
+// ever, because its times never go back. The sink then believes that all it holds was heard, and no clock moves again.
+//
+// So libpulse is not asked for a while after a start that is not the first; what is told is counted meanwhile. Where it
+// ran ahead all the same, as it may after a server that was starved, it is asked no more: what is told is counted while
+// the ring buffer runs. That is good enough until the end of what plays, but not to say where in the stream something
+// new begins: shim_clock_is_lost tells.
 typedef struct {
     GMutex lock;
     GstAudioClockGetTimeFunc ask;
     GstAudioBaseSink *sink;
     GstClockTime told;
     gint64 asked;
+    gint64 started;  // 0 before the first start
     gboolean runs;
+    gboolean lost;
 } shim_doubt;
 
 // How much faster than time a stream may be heard, in nanoseconds: more than a server corrects itself by at once.
 static const GstClockTime shim_doubt_slack = 250 * GST_MSECOND;
+// How long libpulse is not asked, in microseconds: the way to the server, and half of what the sink's buffer holds.
+static const gint64 shim_doubt_rest = 150 * G_TIME_SPAN_MILLISECOND;
 
 static GstClockTime shim_doubted_time(GstClock *clock, gpointer data) {
     shim_doubt *doubt = (shim_doubt *)g_object_get_data((GObject *)clock, "shim-doubt");
-    GstClockTime time = doubt->ask(clock, data);
-    if (!GST_CLOCK_TIME_IS_VALID(time)) return time;
     g_mutex_lock(&doubt->lock);
-    gint64 now = g_get_monotonic_time();
-    GstClockTime passed = (GstClockTime)(now - doubt->asked) * GST_USECOND;
     GstAudioRingBuffer *ring = doubt->sink->ringbuffer;
     gboolean runs = ring && g_atomic_int_get(&ring->state) == GST_AUDIO_RING_BUFFER_STATE_STARTED;
-    if (time > doubt->told + passed + shim_doubt_slack) time = doubt->told + (runs && doubt->runs ? passed : 0);
-    doubt->told = time;
-    doubt->asked = now;
-    doubt->runs = runs;
+    gint64 now = g_get_monotonic_time();
+    if (runs && !doubt->runs) {
+        // Before the first there is nothing that could be negative.
+        if (doubt->started) doubt->started = now;
+        else doubt->started = 1;
+    }
+    GstClockTime passed = (GstClockTime)(now - doubt->asked) * GST_USECOND;
+    GstClockTime counted = doubt->told + (runs && doubt->runs ? passed : 0);
+    GstClockTime time = counted;
+    if (!doubt->lost && !(runs && now - doubt->started < shim_doubt_rest)) {
+        time = doubt->ask(clock, data);
+        if (GST_CLOCK_TIME_IS_VALID(time) && time > doubt->told + passed + shim_doubt_slack) {
+            doubt->lost = TRUE;
+            time = counted;
+        }
+    }
+    if (GST_CLOCK_TIME_IS_VALID(time)) {
+        doubt->told = time;
+        doubt->asked = now;
+        doubt->runs = runs;
+    }
     g_mutex_unlock(&doubt->lock);
     return time;
 }
@@ -449,4 +470,28 @@ static inline void shim_doubt_clock(GstElement *element) {
     doubt->asked = g_get_monotonic_time();
     g_object_set_data_full((GObject *)clock, "shim-doubt", doubt, shim_free_doubt);
     clock->func = shim_doubted_time;
+}
+static inline shim_doubt *shim_doubt_of(GstElement *element) {
+    GstClock *clock = ((GstAudioBaseSink *)element)->provided_clock;
+    return clock ? (shim_doubt *)g_object_get_data((GObject *)clock, "shim-doubt") : NULL;
+}
+// Whether its clock is counted for good.
+static inline gboolean shim_clock_is_lost(GstElement *element) {
+    shim_doubt *doubt = shim_doubt_of(element);
+    if (!doubt) return FALSE;
+    g_mutex_lock(&doubt->lock);
+    gboolean lost = doubt->lost;
+    g_mutex_unlock(&doubt->lock);
+    return lost;
+}
+// The sink has no stream; its next one begins at 0.
+static inline void shim_renew_clock(GstElement *element) {
+    shim_doubt *doubt = shim_doubt_of(element);
+    if (!doubt) return;
+    g_mutex_lock(&doubt->lock);
+    doubt->told = 0;
+    doubt->asked = g_get_monotonic_time();
+    doubt->started = 0;
+    doubt->runs = doubt->lost = FALSE;
+    g_mutex_unlock(&doubt->lock);
 }

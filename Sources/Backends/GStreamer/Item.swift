@@ -26,6 +26,7 @@ final class Item {
     private(set) var channels = 0
 
     let pipeline: Pipeline
+    private let outlet: Outlet
     private let splice: Splice
     let succession: Succession
     var chain: Chain
@@ -55,12 +56,9 @@ final class Item {
     struct Target {
         let time: GstClockTime
         let told: Bool
+        /// On a stream of its own, which sounds only when the beginning waits in it.
+        var isAnew = false
     }
-
-    /// What a loaded two-core machine needs to lose nothing (measured: 80 ms drops out, FLAC's blocks alone are 93 ms).
-    /// A pause does not wait for it, a lowered gain is heard that much later.
-    private static let bufferTime: Int = 200_000
-    private static let latencyTime: Int = 10_000
 
     init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
         self.loop = loop
@@ -68,19 +66,15 @@ final class Item {
             "audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop)
         let chain = try Chain(source, in: pipeline)
         guard let head = pipeline.child("head"), let volume = pipeline.child("volume"),
-            let duck = pipeline.child("duck"), let sink = pipeline.child("sink"),
+            let duck = pipeline.child("duck"),
+            let outlet = Outlet(in: pipeline, after: duck, identity: identity, device: device, title: source.title),
             let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop),
             let succession = Succession(in: pipeline, to: head), succession.link(chain)
         else { throw PipelineError(message: "the pipeline is not whole") }
         (self.pipeline, self.splice, self.succession, self.chain) = (pipeline, splice, succession, chain)
         self.volume = GainRamp(volume, gain: 1)
         self.duck = GainRamp(duck, gain: 1)
-        shim_set_int64(sink, "buffer-time", Item.bufferTime)
-        shim_set_int64(sink, "latency-time", Item.latencyTime)
-        shim_set_string(sink, "device", device)
-        shim_doubt_clock(sink)
-        let title = source.name.split(separator: "/").last.map(String.init) ?? source.name
-        identity.apply(to: sink, mediaName: title, role: "music")
+        self.outlet = outlet
         pipeline.onMessage = { [weak self] in self?.take($0) }
         succession.onFailed = { [weak self] in self?.isAlone = true }
     }
@@ -188,7 +182,7 @@ final class Item {
     var lastPosition: Double {
         if next != nil || seeking != nil { return position }
         guard let head = volume.head else { return position }
-        let heard = Double(head) / 1e9 - Double(Item.bufferTime) / 1e6
+        let heard = Double(head) / 1e9 - Double(Outlet.bufferTime) / 1e6
         let asked = position
         return abs(asked - heard) < 0.5 ? asked : max(0, heard)
     }
@@ -219,14 +213,23 @@ final class Item {
 
     private func applyState() {
         // Before its first seek nothing of a faster or looping item may sound.
-        let mayStart = isReady || (!needsSeek && next == nil)
-        pipeline.setState(wantsPlaying && !buffering.isShort && mayStart ? GST_STATE_PLAYING : GST_STATE_PAUSED)
+        let mayStart = isReady ? seeking?.isAnew != true : !needsSeek && next == nil
+        let sounds = wantsPlaying && !buffering.isShort && mayStart
+        if sounds { outlet.isFresh = false }
+        pipeline.setState(sounds ? GST_STATE_PLAYING : GST_STATE_PAUSED)
         if crossing != nil { lookAtCrossing() }
         lookAhead()
         buffering.watch(isStalled)
     }
 
     private func start(_ target: Target) {
+        var target = target
+        // Elsewhere in the item nobody misses a hundredth of a second.
+        if !outlet.isFresh, target.time == 0 || outlet.isLost {
+            target.isAnew = true
+            pipeline.setState(GST_STATE_PAUSED)
+            outlet.renew()
+        }
         seeking = target
         isSegmented = needsSegments
         seekRate = rate

@@ -23,6 +23,8 @@ struct MediaSource {
     let sound: MP3Frames.Sound?
 
     var isLocal: Bool { path != nil }
+    /// What the stream is called: the name without the folders.
+    var title: String { name.split(separator: "/").last.map(String.init) ?? name }
 
     /// What can be said without opening a pipeline.
     struct Refusal: Error {
