@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file that this program wrote itself, as it is read back: looked at and read through one descriptor, so that what
+/// A file that this program writes itself, as it is read back: looked at and read through one descriptor, so that what
 /// was looked at is what is read.
 enum OwnFile {
     case absent
@@ -30,5 +30,35 @@ enum OwnFile {
             return
         }
         self = readFile(descriptor, limit: limit).map(OwnFile.contents) ?? .unreadable
+    }
+
+    /// Writes it anew beside what is there, with its folder where there is none, and puts it in place by one `rename`.
+    ///
+    /// Returns what it is open as, to append to, and the caller's to close; nil with errno, and what was there is as it
+    /// was. `beforeRename`: when it is whole, and not yet in place.
+    static func replace(_ path: String, with bytes: [UInt8], beforeRename: () -> Void = {}) -> Int32? {
+        let temporary = path + ".new"
+        mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
+        unlink(temporary)
+        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
+        guard file >= 0 else { return nil }
+        if bytes.withUnsafeBytes({ append($0, to: file) }) {
+            beforeRename()
+            if rename(temporary, path) == 0 { return file }
+        }
+        let reason = errno
+        close(file)
+        unlink(temporary)
+        errno = reason
+        return nil
+    }
+
+    /// In one `write`, so that it is there whole or not at all to whoever reads meanwhile; false, with errno, where
+    /// only a part of it was.
+    static func append(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
+        let count = write(file, bytes.baseAddress, bytes.count)
+        // Less than all is a disk that is full, of which only the next write would say so.
+        if count >= 0, count < bytes.count { errno = ENOSPC }
+        return count == bytes.count
     }
 }

@@ -12,7 +12,6 @@ final class StateFile {
     private static let maximumBytes = 64 << 20
 
     private let log: Logger
-    private let folder: String
     private let path: String
     private var descriptor: Int32 = -1
     private var size = 0
@@ -27,8 +26,7 @@ final class StateFile {
             log.warning("XDG_RUNTIME_DIR is not set: sessions will not survive a restart of this daemon")
             return nil
         }
-        folder = runtime + "/sessiond"
-        path = folder + "/state-" + bus
+        path = runtime + "/sessiond/state-" + bus
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
@@ -56,21 +54,9 @@ final class StateFile {
 
     /// Writes the whole state anew, in place of what was there.
     func replace(with record: StateRecord) {
-        let temporary = path + ".new"
-        mkdir(folder, 0o700)
-        unlink(temporary)
-        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
-        guard file >= 0 else { return fail("cannot be written") }
         let bytes = StateLog.magic + StateLog.bytes(of: record)
-        guard bytes.withUnsafeBytes({ writeAll($0, to: file) }) else {
-            close(file)
-            unlink(temporary)
-            return fail("cannot be written")
-        }
-        CrashPoint.pass("state-rename")
-        guard rename(temporary, path) == 0 else {
-            close(file)
-            return fail("cannot be put in place")
+        guard let file = OwnFile.replace(path, with: bytes, beforeRename: { CrashPoint.pass("state-rename") }) else {
+            return fail()
         }
         if descriptor >= 0 { close(descriptor) }
         descriptor = file
@@ -89,20 +75,20 @@ final class StateFile {
 
     private func append(_ bytes: UnsafeRawBufferPointer) {
         guard descriptor >= 0 else { return }
-        guard writeAll(bytes, to: descriptor) else {
+        guard OwnFile.append(bytes, to: descriptor) else {
+            let reason = errno
             // Half a story is worse than none: what is there must not be believed later.
             ftruncate(descriptor, 0)
-            return fail("cannot be written")
+            errno = reason
+            return fail()
         }
         size += bytes.count
     }
 
-    private func writeAll(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
-        write(file, bytes.baseAddress, bytes.count) == bytes.count
-    }
-
-    private func fail(_ what: String) {
-        warn("\(what) (\(String(cString: strerror(errno)))): sessions will not survive a restart of this daemon")
+    private func fail() {
+        warn(
+            "cannot be written (\(String(cString: strerror(errno)))): sessions will not survive a restart of this daemon"
+        )
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
     }

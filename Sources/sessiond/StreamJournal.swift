@@ -10,7 +10,6 @@ final class StreamJournal {
     private static let maximumBytes = 1 << 20
 
     private let path: String
-    private let folder: String
     private let log: Logger
     private var written = StreamRecord()
     private var hasWarned = false
@@ -18,8 +17,7 @@ final class StreamJournal {
     /// Nil where there is nowhere to keep it.
     init?(bus: String, log: Logger) {
         guard let runtime = environment("XDG_RUNTIME_DIR"), !bus.isEmpty else { return nil }
-        folder = runtime + "/sessiond"
-        path = folder + "/streams-" + bus
+        path = runtime + "/sessiond/streams-" + bus
         self.log = log
     }
 
@@ -49,18 +47,8 @@ final class StreamJournal {
             written = contents
             return true
         }
-        let bytes = contents.bytes
-        let temporary = path + ".new"
-        mkdir(folder, 0o700)
-        unlink(temporary)
-        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else { return fail() }
-        let isWhole = Glibc.write(file, bytes, bytes.count) == bytes.count
+        guard let file = OwnFile.replace(path, with: contents.bytes) else { return fail() }
         close(file)
-        guard isWhole, rename(temporary, path) == 0 else {
-            unlink(temporary)
-            return fail()
-        }
         written = contents
         CrashPoint.pass("journal-written")
         return true
