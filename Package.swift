@@ -65,6 +65,8 @@ let package = Package(
 
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
+        // Starting programs, and what becomes of them.
+        room("Processes", []),
         room("DBus", ["CDBus", "EventLoop"]),
         room(
             "SessionBus", ["DBus", "EventLoop", "PluginAPI"],
@@ -88,13 +90,13 @@ let package = Package(
             "sessiond",
             [
                 "SessionManager", "State", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop",
-                "PluginAPI", "MediaPlayers", "MediaControl",
+                "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "SessionKit", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop", "PluginAPI",
+                "SessionKit", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),

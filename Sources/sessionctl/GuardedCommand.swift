@@ -2,6 +2,7 @@ import DBus
 import EventLoop
 import Glibc
 import PluginAPI
+import Processes
 import SessionBus
 import SessionKit
 
@@ -51,8 +52,8 @@ final class GuardedCommand {
         _ = try Spawn.find(command[0])
         let ends = try Spawn.pipe()
         gate = ends.write
-        process = try Spawn.start(
-            Self.gatekeeper + command, descriptors: [(from: ends.read, to: 3)], ownGroup: true)
+        process = try Spawn.launch(
+            Self.gatekeeper[0], Self.gatekeeper.dropFirst() + command, descriptors: [(from: ends.read, to: 3)])
         close(ends.read)
         terminal = TerminalLoan(to: process)
         watchSignals()
@@ -127,7 +128,8 @@ final class GuardedCommand {
     private func reap() {
         while phase != .ended, let change = ChildChange.next(of: process) {
             switch change {
-            case .ended(let code): finish(code)
+            case .exited(let code): finish(code)
+            case .killed(let signal): finish(128 + signal)
             case .stopped(let signal): stopped(by: signal)
             case .continued: continued()
             }

@@ -2,6 +2,7 @@ import DBus
 import EventLoop
 import Glibc
 import PluginAPI
+import Processes
 import SessionBus
 
 /// A player, a recorder or sound effects, a program that we started, and its object on the bus. Ends with us.
@@ -73,9 +74,8 @@ final class PluginProcess {
         }
         defer { close(null) }
         // A group of its own: ctrl-C is for us, who end it in order. Its standard output is not ours to mix with.
-        process = try Spawn.start(
-            [program] + arguments + ["--die-with-parent"], descriptors: [(from: null, to: 0), (from: null, to: 1)],
-            ownGroup: true)
+        process = try Spawn.launch(
+            program, arguments + ["--die-with-parent"], descriptors: [(from: null, to: 0), (from: null, to: 1)])
         busName = kind.busName(process)
         subscriptions = [
             service.connection.watchOwner(of: busName) { [unowned self] owner in if owner != "" { ready() } },
@@ -183,7 +183,7 @@ final class PluginProcess {
     }
 
     private func reap() {
-        guard !isGone, case .ended = ChildChange.next(of: process) else { return }
+        guard !isGone, ChildChange.next(of: process)?.exitCode != nil else { return }
         isGone = true
         onGone()
     }
@@ -196,7 +196,7 @@ final class PluginProcess {
         kill(process, SIGCONT)
         let end = MonotonicClock.now() + 2_000_000
         while MonotonicClock.now() < end {
-            if case .ended = ChildChange.next(of: process) { return }
+            if ChildChange.next(of: process)?.exitCode != nil { return }
             usleep(2_000)
         }
         kill(process, SIGKILL)

@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import Logging
 import PluginAPI
+import Processes
 import SessionBus
 
 /// Plugins as processes: found by their manifests, started on demand, watched, never in the way of anything else.
@@ -199,7 +200,12 @@ final class PluginSupervisor: PluginService {
                 .resourceNotAvailable, "plugin \(quoted(instance.id)): there is no program \(quoted(manifest.exec[0]))")
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
-        instance.process = try spawn(program, Array(manifest.exec.dropFirst()) + ["--id", instance.id])
+        do throws(SpawnFailure) {
+            instance.process = try Spawn.start(
+                program, manifest.exec.dropFirst() + ["--id", instance.id], ownGroup: true)
+        } catch {
+            throw SessionError(.resourceNotAvailable, "\(program) cannot be started: \(error)")
+        }
         set(instance, .starting)
         let deadline = Timer(on: loop) { [weak self, weak instance] in
             guard let self, let instance else { return }
@@ -210,51 +216,29 @@ final class PluginSupervisor: PluginService {
         instance.deadline = deadline
     }
 
-    private func spawn(_ program: String, _ arguments: [String]) throws(SessionError) -> pid_t {
-        var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
-        words.append(nil)
-        defer { words.forEach { free($0) } }
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // Signals as a new program expects them, and out of the reach of the terminal's control-C.
-        var defaults = sigset_t()
-        sigemptyset(&defaults)
-        sigaddset(&defaults, SIGPIPE)
-        posix_spawnattr_setsigdefault(&attributes, &defaults)
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
-        posix_spawnattr_setflags(&attributes, Int16(flags))
-        var process: pid_t = 0
-        let error = posix_spawn(&process, program, nil, &attributes, words, environ)
-        guard error == 0 else {
-            throw SessionError(
-                .resourceNotAvailable, "\(program) cannot be started: \(String(cString: strerror(error)))")
-        }
-        return process
-    }
-
     private func reap() {
         for instance in instances.values {
-            guard let process = instance.process else { continue }
-            var status: Int32 = 0
-            guard waitpid(process, &status, WNOHANG) == process else { continue }
+            guard let process = instance.process, let change = ChildChange.next(of: process), change.exitCode != nil
+            else { continue }
             instance.process = nil
-            let wasKilled = status & 0x7f != 0
             instance.deadline = nil
-            if instance.state == .stopping {
+            switch change {
+            case _ where instance.state == .stopping:
                 set(instance, .stopped)
                 startAgain(instance)
-            } else if wasKilled || status >> 8 != 0 {
-                instance.crashes.append(MonotonicClock.now())
-                fail(instance, wasKilled ? "was ended by signal \(status & 0x7f)" : "exited with \(status >> 8)")
-            } else {
+            case .exited(0):
                 set(instance, .stopped)
                 answer(instance, .failure(failure(instance, "exited")))
+            case .exited(let code): crashed(instance, "exited with \(code)")
+            case .killed(let signal): crashed(instance, "was ended by signal \(signal)")
+            case .stopped, .continued: break
             }
         }
+    }
+
+    private func crashed(_ instance: Instance, _ how: String) {
+        instance.crashes.append(MonotonicClock.now())
+        fail(instance, how)
     }
 
     private func vanished(_ instance: Instance) {

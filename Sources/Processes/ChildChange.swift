@@ -1,0 +1,29 @@
+import Glibc
+
+/// What became of a child process.
+public enum ChildChange: Equatable, Sendable {
+    case exited(code: Int32)
+    case killed(signal: Int32)
+    case stopped(signal: Int32)
+    case continued
+
+    /// The next change of that child since last asked; nil where there is none (`waitpid`). A child that has ended is
+    /// told of once, and then its number is somebody else's.
+    public static func next(of process: Int32) -> ChildChange? {
+        var status: Int32 = 0
+        guard waitpid(process, &status, WNOHANG | WUNTRACED | 8 /* WCONTINUED */) == process else { return nil }
+        if status == 0xFFFF { return .continued }
+        if status & 0xFF == 0x7F { return .stopped(signal: status >> 8 & 0xFF) }
+        let signal = status & 0x7F
+        return signal == 0 ? .exited(code: status >> 8 & 0xFF) : .killed(signal: signal)
+    }
+
+    /// The exit code that a shell reports: 128 and the signal's number where one ended it; nil where it lives.
+    public var exitCode: Int32? {
+        switch self {
+        case .exited(let code): code
+        case .killed(let signal): 128 + signal
+        case .stopped, .continued: nil
+        }
+    }
+}
