@@ -135,7 +135,7 @@ let package = Package(
         tests("PluginAPITests", ["PluginAPI", "ReferenceModel"]),
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
-        tests("EnforcementTests", ["Enforcement", "InMemoryBackend", "PluginAPI"]),
+        tests("EnforcementTests", ["Enforcement", "PluginAPI"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),

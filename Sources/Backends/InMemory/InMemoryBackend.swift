@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// A sound server of values only, driven by whoever holds it: for tests, simulations and `sessionctl simulate`.
+/// A sound server of values only, driven by whoever holds it: the contract of ``AudioBackend`` where there is no server.
 ///
 /// Last in wins, as behaviour §7 says: what is plugged in becomes the route; when it goes, the one before it does.
 /// Callbacks come from within the driving call.
@@ -98,12 +98,6 @@ public final class InMemoryBackend: AudioBackend {
         }
     }
 
-    public func removeStream(_ id: AudioStream.ID) { change(.unknown) { $0.streams.removeAll { $0.id == id } } }
-
-    public func setInputMuted(_ muted: Bool) { change(.unknown) { $0.isInputMuted = muted } }
-
-    public func setOutputVolume(_ volume: Double) { change(.unknown) { $0.outputVolume = volume } }
-
     /// The server goes away. What is plugged in and out meanwhile is seen at ``reset()``.
     public func lose() {
         guard snapshot.isConnected else { return }
@@ -134,9 +128,6 @@ public final class InMemoryBackend: AudioBackend {
             onPortsChanged?()
         }
         if previous.streams != picture.streams { onStreamsChanged?() }
-        if previous.isInputMuted != picture.isInputMuted { onInputMuteChanged?(picture.isInputMuted) }
-        if previous.outputVolume != picture.outputVolume { onOutputVolumeChanged?(picture.outputVolume) }
-        if previous.policies != picture.policies { onPoliciesChanged?() }
     }
 
     // MARK: Requests
@@ -192,6 +183,7 @@ public final class InMemoryBackend: AudioBackend {
     }
 
     public func releaseOutput() { later { [self] in change(.unknown) { $0.isOutputHeld = false } } }
+
     public func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion) {
         request(completion, needs: { [self] in stream(id, in: $0) }) { [self] _ in edit(id) { $0.volume = volume } }
     }
