@@ -90,20 +90,24 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// In order of appearance, or of being chosen by a person since; oldest first: the last is the one that wins. Only
     /// what is plugged in. A Bluetooth headset's input is there whichever profile it shows.
     public var availableInputs: [Port] = []
+    /// In the same order.
     public var availableOutputs: [Port] = []
+    /// Where new streams go and come from; at most one port each way, none where the device has no port.
     public var route = Route.none
     /// In the server's order: oldest first, playing before recording.
     public var streams: [AudioStream] = []
+    /// The route's input is muted at the server; false where there is none.
     public var isInputMuted = false
     /// The route's output went while ``AudioBackend/guardsOutput``: what played there is heard nowhere.
     public var isOutputHeld = false
     /// For how many seconds a stream must be told of as paused to be believed so, after its device went: 0 where the
     /// server says what the program asked for, more where it says what it is doing.
     public var pauseDelay = 0.0
-    /// 0…1, more where the server amplifies.
+    /// Of the route's output: 0…1, more where the server amplifies, 0 while it is muted.
     public var outputVolume = 1.0
-    /// In seconds: what the server set the route's devices to; 0 where unknown.
+    /// In seconds from a sample to its sound, as the server set the route's output; 0 where unknown.
     public var outputLatency = 0.0
+    /// The same of the route's input, from a sound to its sample.
     public var inputLatency = 0.0
     /// The device where new streams go; nil where there is none.
     public var defaultDevice: String?
@@ -115,6 +119,7 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// What the server silences or lowers by rules of its own.
     public var policies: Set<ServerPolicy> = []
 
+    /// What shows while there is no server.
     public static let disconnected = AudioSnapshot()
 
     public init() {}
@@ -141,11 +146,13 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public let id: ID
     /// What the client says of itself; nil for a stream of the server's own.
     public var processID: UInt32?
+    /// For people: the program's name, else the stream's title; empty where neither is said.
     public var applicationName: String
     /// `media.role`; nil where the program does not say.
     public var role: String?
     /// Paused by its program: it makes no sound.
     public var isCorked: Bool
+    /// At the server, by whomever.
     public var isMuted: Bool
     /// The server's name of the sink or source.
     public var deviceName: String
@@ -154,14 +161,15 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     /// The server's properties of the names `application.*`, `media.*`, `pipewire.*`, `module-stream-restore.*`:
     /// what identifies a program beyond its process.
     public var properties: [String: String]
-    /// Per channel, ``fullVolume`` is as the program made it; empty where it cannot be set.
+    /// Per channel, of the server's cubic scale (`pa_volume_t`): ``fullVolume`` is as the program made it, 0 silence. Empty
+    /// where it cannot be set.
     public var volume: [UInt32]
     /// Stopped where it is (``AudioBackend/hold(_:completion:)``).
     public var isHeld: Bool
     /// Seconds between the moments at which the server lets a volume that was changed be heard; 0: it does so at once.
     public var volumeInterval: Double
 
-    /// PA_VOLUME_NORM.
+    /// The volume that changes nothing (`PA_VOLUME_NORM`).
     public static let fullVolume: UInt32 = 65_536
 
     public init(

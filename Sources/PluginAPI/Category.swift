@@ -2,12 +2,19 @@
 ///
 /// The raw value is the name on the wire, in files and on the command line.
 public enum Category: String, CaseIterable, Sendable, Hashable {
+    /// Sound that is not the point, always mixable; silent under the silent switch and the screen lock.
     case ambient
+    /// The same, but never mixable; what a new session has.
     case soloAmbient = "solo-ambient"
+    /// Sound that is the point: it goes on under the silent switch, with the screen locked and in the background.
     case playback
+    /// Input alone, never mixable.
     case record
+    /// Input and output, as in a call; out of the receiver where there is one, unless told otherwise.
     case playAndRecord = "play-and-record"
+    /// Input and output; AVAudioSession's for several devices at once.
     case multiRoute = "multi-route"
+    /// Neither, never mixable: sound is worked on and not heard.
     case audioProcessing = "audio-processing"
 
     /// Whether the category may use input hardware.

@@ -17,6 +17,7 @@ public struct KeyFile: Sendable, Hashable {
     /// A `[name]` and the keys under it, in the order of the file.
     public struct Section: Sendable, Hashable {
         public let name: String
+        /// Of its `[`.
         public let position: Position
         public internal(set) var entries: [Entry]
 
@@ -30,9 +31,11 @@ public struct KeyFile: Sendable, Hashable {
         public let file: String
         public let section: String
         public let key: String
+        /// Of the key's first character.
         public let position: Position
         /// The text after `=` without surrounding spaces, escapes not yet resolved.
         public let rawValue: String
+        /// Of the value's first character; behind the line's end where it is empty.
         public let valuePosition: Position
     }
 
@@ -82,7 +85,7 @@ public struct KeyFileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong and what to do; one line, foreign text in it quoted and cut.
     public let message: String
 
-    public init(file: String, position: KeyFile.Position, _ message: String) {
+    init(file: String, position: KeyFile.Position, _ message: String) {
         self.file = file
         self.position = position
         self.message = message

@@ -61,7 +61,7 @@ extension KeyFile.Entry {
     }
 
     /// The error for this key, with that message.
-    public func keyRefusal(_ message: String) -> KeyFileError {
+    func keyRefusal(_ message: String) -> KeyFileError {
         KeyFileError(file: file, position: position, message)
     }
 

@@ -1,23 +1,33 @@
 /// How a session treats others and its route (AVAudioSession.CategoryOptions).
+///
+/// The raw value is ours alone; on the wire options go by ``names``. ``Configuration`` knows which are legal together.
 public struct Options: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// Neither interrupts nor is interrupted by other app sessions.
     public static let mixWithOthers = Options(rawValue: 1 << 0)
+    /// The others are lowered while this one is active; implies ``mixWithOthers``.
     public static let duckOthers = Options(rawValue: 1 << 1)
+    /// Interrupts sessions of mode `spokenAudio` and nobody else; implies ``mixWithOthers``.
     public static let interruptSpokenAudioAndMixWithOthers = Options(rawValue: 1 << 2)
+    /// A hands-free headset may become the input.
     public static let allowBluetoothHFP = Options(rawValue: 1 << 3)
+    /// A headset's music profile may become the output; where there is output alone it may without.
     public static let allowBluetoothA2DP = Options(rawValue: 1 << 4)
+    /// A network output (RAOP) may become the output; where there is output alone it may without.
     public static let allowAirPlay = Options(rawValue: 1 << 5)
+    /// The loudspeaker, not the receiver, where nothing else is connected.
     public static let defaultToSpeaker = Options(rawValue: 1 << 6)
+    /// A muted microphone gives silence instead of an interruption.
     public static let overrideMutedMicrophoneInterruption = Options(rawValue: 1 << 7)
 
     /// One option: its name on the wire, the categories it is legal with, what it implies.
     public struct Entry: Sendable {
         public let option: Options
         public let name: String
-        public let legalCategories: Set<Category>
-        public let implies: Options
+        let legalCategories: Set<Category>
+        let implies: Options
     }
 
     /// Every option there is, in the order of behaviour §2. The one place to add one.

@@ -10,11 +10,14 @@ public enum PlayerState: String, CaseIterable, Sendable, Hashable {
     case failed
 }
 
-/// How loud one channel is, in dBFS: −160 (silence) to 0 (full scale) (AVAudioPlayer's peakPower and averagePower).
+/// How loud one channel is, in dBFS: −160 (silence) to 0 (full scale).
 public struct ChannelLevel: Sendable, Hashable {
+    /// AVAudioPlayer's peakPower(forChannel:).
     public var peak: Double
+    /// AVAudioPlayer's averagePower(forChannel:).
     public var average: Double
 
+    /// What a channel is while nothing sounds.
     public static let silence = ChannelLevel(peak: -160, average: -160)
 
     /// Values are brought into −160…0; what is not a number counts as silence.
@@ -24,7 +27,7 @@ public struct ChannelLevel: Sendable, Hashable {
     }
 }
 
-/// What an item says about itself. Absent where it does not say.
+/// What an item says about itself, for people; nil where it does not say.
 public struct MediaTags: Sendable, Hashable {
     public var title: String?
     public var artist: String?
@@ -49,6 +52,7 @@ public struct MediaTags: Sendable, Hashable {
 
 /// A picture as it lay in the item, not decoded.
 public struct Artwork: Sendable, Hashable {
+    /// The whole picture file.
     public var bytes: [UInt8]
     /// Such as `image/jpeg`, as the item says.
     public var mimeType: String
@@ -63,8 +67,9 @@ public struct Artwork: Sendable, Hashable {
 public struct PlaylistEntry: Sendable, Hashable {
     /// Absolute.
     public var uri: String
+    /// For people; nil where the list does not say.
     public var title: String?
-    /// Seconds, more than 0.
+    /// Seconds, more than 0; nil where the list does not say.
     public var duration: Double?
 
     public init(uri: String, title: String? = nil, duration: Double? = nil) {
@@ -150,6 +155,7 @@ public protocol PlayerEngine: AnyObject {
 extension PlayerEngine {
     /// For engines that play what is wholly here.
     public var loadedRanges: [ClosedRange<Double>] { duration.map { [0...$0] } ?? [] }
+    /// For engines that read no network.
     public var isStalled: Bool { false }
 }
 

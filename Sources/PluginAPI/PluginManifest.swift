@@ -2,11 +2,15 @@
 public struct PluginManifest: Sendable, Hashable {
     /// What a plugin is for; open, because a third party may bring a kind of its own.
     public struct Kind: RawRepresentable, Sendable, Hashable {
+        /// As in the manifest and on the wire.
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        /// Serves MPRIS and `org.sessiond1.Player`.
         public static let player = Kind(rawValue: "player")
+        /// Serves `org.sessiond1.Recorder`.
         public static let recorder = Kind(rawValue: "recorder")
+        /// Serves `org.sessiond1.SoundEffects`.
         public static let soundEffects = Kind(rawValue: "sound-effects")
     }
 
@@ -18,6 +22,7 @@ public struct PluginManifest: Sendable, Hashable {
     /// The program and its arguments. A program without `/` is looked for beside the daemon's, then in `PATH`. Empty for
     /// one that is not installed, but runs and registered.
     public let exec: [String]
+    /// The plugin's own, for people; nothing is decided by it.
     public let version: String
     /// URI schemes it opens, in lower case.
     public let schemes: [String]

@@ -6,6 +6,7 @@ public enum RecorderState: String, CaseIterable, Sendable, Hashable {
     case paused
     /// Paused by the session; no engine reports it, the layer above does.
     case interrupted
+    /// Recording ended early or could not begin; preparing another file leaves this state.
     case failed
 }
 
@@ -37,13 +38,15 @@ public enum RecordingQuality: String, CaseIterable, Sendable, Hashable {
 public struct RecordingSettings: Sendable, Hashable {
     /// nil: from the file's ending.
     public var format: RecordingFormat?
-    /// Hz.
+    /// Hertz.
     public var sampleRate: Double?
+    /// From 1, as many as the format holds.
     public var channels: Int?
     /// 8, 16, 24 or 32 for WAV, 8, 16 or 24 for FLAC, 16, 24 or 32 for ALAC; for no other format.
     public var bitDepth: Int?
     /// 32 bit floating point; WAV only.
     public var isFloat: Bool
+    /// For encoders that have a choice; nothing to the others.
     public var quality: RecordingQuality
 
     public init(
@@ -90,6 +93,7 @@ public protocol RecorderEngine: AnyObject {
     /// - Throws: `CannotStartRecording` where nothing is prepared.
     func record() throws(SessionError)
     /// As ``record()``, and stops when that many more seconds are recorded, exact to the sample.
+    /// - Throws: as it does, and `BadParameter` for what is not above 0.
     func record(for seconds: Double) throws(SessionError)
     /// Lets go of the source; the file plays as it is.
     func pause()

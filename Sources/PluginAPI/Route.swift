@@ -21,7 +21,7 @@ public enum PortType: String, CaseIterable, Sendable, Hashable {
 /// One input or output a route can go through (AVAudioSessionPortDescription).
 public struct Port: Sendable, Hashable {
     public let type: PortType
-    /// For people.
+    /// For people, as the server describes it.
     public let name: String
     /// Stable while the device is there: the server's device name, with the port's behind a stroke where it has any; for
     /// a Bluetooth headset its address and `/a2dp`, `/hfp` or `/hfp-input`.
@@ -30,6 +30,7 @@ public struct Port: Sendable, Hashable {
     public let channels: UInt32
     /// Frames per second the device runs at now, in hertz; 0 where unknown.
     public let sampleRate: UInt32
+    /// False where the server knows that nothing is plugged in (`PA_PORT_AVAILABLE_NO`).
     public let isAvailable: Bool
 
     public init(
@@ -47,11 +48,12 @@ public struct Port: Sendable, Hashable {
     public var device: Substring { uid.lastIndex(of: "/").map { uid[..<$0] } ?? uid[...] }
 }
 
-/// Where sound comes from and goes to (AVAudioSessionRouteDescription).
+/// Where sound comes from and goes to (AVAudioSessionRouteDescription); empty where there is nothing.
 public struct Route: Sendable, Hashable {
     public var inputs: [Port]
     public var outputs: [Port]
 
+    /// No server, or no device.
     public static let none = Route(inputs: [], outputs: [])
 
     public init(inputs: [Port], outputs: [Port]) {
@@ -68,12 +70,19 @@ public struct Route: Sendable, Hashable {
 /// Why a route changed (AVAudioSession.RouteChangeReason). The raw value is the number on the wire; 5 is unused there.
 public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable {
     case unknown = 0
+    /// A device or port appeared and became the route, or could.
     case newDeviceAvailable = 1
+    /// One that was in the route went.
     case oldDeviceUnavailable = 2
+    /// The session's category, mode or options changed what it may use.
     case categoryChange = 3
+    /// An override of the output was set or taken back.
     case override = 4
+    /// The machine slept, and what was connected is read anew.
     case wakeFromSleep = 6
+    /// The category needs an input, or an output, and there is none.
     case noSuitableRouteForCategory = 7
+    /// The same ports with other settings: profile, channels, rate.
     case routeConfigurationChange = 8
 
     /// For people and logs: the name as behaviour §7 spells it.

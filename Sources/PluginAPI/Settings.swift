@@ -36,8 +36,14 @@ public struct Settings: Sendable, Hashable {
 
     /// What happens to a session that is told to fall silent and does not.
     public struct Enforcement: Sendable, Hashable {
+        /// Whom it reaches.
         public enum Mode: String, CaseIterable, Sendable, Hashable {
-            case off, cooperative, full
+            /// Nothing is done at the sound server.
+            case off
+            /// Sessions that play on after they were told to fall silent.
+            case cooperative
+            /// Programs that never spoke to the daemon, too.
+            case full
         }
         public var mode = Mode.full
         /// Seconds a session that was told has to fall silent.
@@ -46,13 +52,20 @@ public struct Settings: Sendable, Hashable {
 
     /// Whether streams of programs that never spoke to the daemon count as sessions.
     public struct Adoption: Sendable, Hashable {
+        /// Which of them, and as what.
         public enum Streams: String, CaseIterable, Sendable, Hashable {
-            case off, calls, all
+            /// None.
+            case off
+            /// Silent during calls and alerts and lowered by prompts; they never interrupt each other.
+            case calls
+            /// As if they had asked for it themselves: the newest interrupts the others.
+            case all
         }
         public var streams = Streams.calls
-        /// Programs that are left alone, and such that are full sessions, whatever `streams` says: by application id,
-        /// application name, or the executable's path or file name.
+        /// Programs that are left alone whatever `streams` says: by application id, application name, or the executable's
+        /// path or file name.
         public var never: [String] = []
+        /// Programs, named alike, that are full sessions whatever `streams` says; ``never`` goes before.
         public var always: [String] = []
     }
 
@@ -75,6 +88,7 @@ public struct Settings: Sendable, Hashable {
         public var replug = 30.0
     }
 
+    /// What is done to the players of programs that speak MPRIS.
     public struct MPRIS: Sendable, Hashable {
         /// Pause and resume players that are interrupted through MPRIS.
         public var pause = true
@@ -84,6 +98,7 @@ public struct Settings: Sendable, Hashable {
 
     /// Who may take a privileged class.
     public struct Privileges: Sendable, Hashable {
+        /// Whom a class is given to.
         public enum Holder: Sendable, Hashable {
             /// Any unsandboxed process of the user.
             case anyone
@@ -94,6 +109,7 @@ public struct Settings: Sendable, Hashable {
         public var alert = Holder.anyone
     }
 
+    /// How much there may be, so that no client uses up the daemon.
     public struct Limits: Sendable, Hashable {
         /// Sessions altogether.
         public var sessions = 1024

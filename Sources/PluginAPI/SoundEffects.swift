@@ -1,6 +1,6 @@
 /// A short sound in memory: signed 16-bit little-endian samples, the channels' one after the other.
 public struct SoundSample: Sendable, Hashable {
-    /// Hz.
+    /// Hertz.
     public let sampleRate: Int
     public let channels: Int
     /// Whole frames.
@@ -30,7 +30,7 @@ public protocol SoundDecoder: AnyObject {
 public protocol SampleCache: AnyObject {
     /// One that was playing is over: its stream, and whether it was heard to its end.
     var onEnded: ((_ stream: UInt32, _ wasWhole: Bool) -> Void)? { get set }
-    /// The server has gone, and every sample with it.
+    /// The server has gone, and every sample with it; comes before ``onEnded`` of what was playing.
     var onLost: (() -> Void)? { get set }
 
     /// Sends a sample to the server under that name, replacing one that is there.
@@ -40,5 +40,6 @@ public protocol SampleCache: AnyObject {
     func play(_ name: String, gain: Double, _ reply: @escaping (Result<UInt32, SessionError>) -> Void)
     /// Silences one that is playing; ``onEnded`` tells.
     func stop(_ stream: UInt32)
+    /// Forgets the sample of that name, where there is one.
     func remove(_ name: String)
 }

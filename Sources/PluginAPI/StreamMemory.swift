@@ -2,8 +2,9 @@
 public struct StreamMemory: Sendable, Hashable {
     /// As ``AudioStream/memoryName``.
     public let name: String
-    /// The server's numbers of the channels' positions, and a volume for each; empty where it remembers none.
+    /// The server's numbers of the channels' positions (`pa_channel_position_t`); empty where it remembers no volume.
     public var channels: [Int32]
+    /// For each of the ``channels``, as ``AudioStream/volume``.
     public var volume: [UInt32]
     public var isMuted: Bool
     /// The device's name; nil where it remembers none.
