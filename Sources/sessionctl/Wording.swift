@@ -85,7 +85,9 @@ enum Wording {
 
     /// What a change of route was, as a sentence.
     static func routeChange(_ number: UInt32, from previous: Route, to current: Route) -> String {
-        let usesInputs = previous.outputs.map(\.uid) == current.outputs.map(\.uid)
+        let keepsOutputs = previous.outputs.map(\.uid) == current.outputs.map(\.uid)
+        let keepsInputs = previous.inputs.map(\.uid) == current.inputs.map(\.uid)
+        let usesInputs = keepsOutputs && (!keepsInputs || current.outputs.isEmpty)
         let before = usesInputs ? previous.inputs : previous.outputs
         let after = usesInputs ? current.inputs : current.outputs
         let left = ports(before.filter { port in !after.contains { $0.uid == port.uid } })
