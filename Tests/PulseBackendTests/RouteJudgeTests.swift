@@ -41,6 +41,24 @@ import Testing
         #expect(judge(before, snapshot([], route: nil)).verdict?.reason == .oldDeviceUnavailable)
     }
 
+    @Test func routesDeviceGoesAndIsBackAtOnce_isOldDeviceAndNobodysChoice() {
+        let before = snapshot(["a", "b"], route: port("b"))
+        var one = judge(before, snapshot(["a", "b"], route: port("a")))
+        one.returned = ["b"]
+        #expect(one.verdict?.reason == .oldDeviceUnavailable)
+        #expect(one.chosenOutput == nil)
+        var back = judge(before, before)
+        back.returned = ["b"]
+        #expect(back.verdict == nil)
+    }
+
+    @Test func whatIsThereAtFirst_hasNotJustCome() {
+        var order = PortOrder()
+        order.update([], [port("a")], filters: [], now: 5)
+        order.update([], [port("a"), port("b")], filters: [], now: 6)
+        #expect(order.recent([port("a"), port("b")], isInput: false, 7, within: 5) == ["b"])
+    }
+
     @Test func activePortUnplugged_isOldDevice() {
         let after = snapshot(["a"], route: port("b", isAvailable: false))
         #expect(judge(snapshot(["a", "b"], route: port("b")), after).verdict?.reason == .oldDeviceUnavailable)

@@ -6,6 +6,8 @@ struct PortOrder {
     private var next = 0
     /// Below all that came: what is only a filter over another device wins when somebody chooses it, and not before.
     private var nextFilter = -1
+    /// Nothing was seen so far.
+    private var isFirst = true
 
     /// A headset keeps its place whatever profile it shows.
     private static func key(_ port: Port, isInput: Bool) -> String {
@@ -13,8 +15,11 @@ struct PortOrder {
         return (isInput ? "<" : ">") + (isHeadset ? String(port.device) : port.uid)
     }
 
-    /// Takes note of what is there at `now`, in microseconds, and forgets what is not.
+    /// Takes note of what is there at `now`, in microseconds, and forgets what is not. What is there at first was there
+    /// before, who knows how long.
     mutating func update(_ inputs: [Port], _ outputs: [Port], filters: Set<String>, now: UInt64) {
+        let now = isFirst ? 0 : now
+        isFirst = false
         var present: [String: (order: Int, time: UInt64)] = [:]
         for (ports, isInput) in [(outputs, false), (inputs, true)] {
             for port in ports {

@@ -26,4 +26,13 @@ extension PulseBackend {
         .map(\.card)
         return Set(toldDevices.filter { cards.contains($0.card) }.compactMap { $0.active?.uid })
     }
+
+    /// Ports of the told route whose device is another of the same name than the one that was told.
+    func returned() -> Set<String> {
+        let gone = toldDevices.filter { ($0.isInput ? model.sources : model.sinks)[$0.index] == nil }
+        return Set(
+            gone.compactMap { old in
+                old.active.flatMap { model.find($0.uid, isInput: old.isInput) == nil ? nil : $0.uid }
+            })
+    }
 }

@@ -251,6 +251,7 @@ public final class PulseBackend: AudioBackend {
             recent: model.recent(current, now, within: PulseBackend.recently))
         judge.requested = requested.mapValues(\.reason)
         judge.reprofiled = reprofiled()
+        judge.returned = returned().subtracting(judge.reprofiled)
         let verdict = judge.verdict
         let chosen = (judge.chosenOutput, judge.chosenInput)
         chosen.0.map { model.prefer($0, isInput: false) }

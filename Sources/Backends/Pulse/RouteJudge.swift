@@ -17,6 +17,8 @@ struct RouteJudge {
     var requested: [String: RouteChangeReason] = [:]
     /// Ports of the previous route whose card goes on under another profile: gone by name, not in fact.
     var reprofiled: Set<String> = []
+    /// Ports of the previous route whose device went and is back, both at once: gone in fact, not by name.
+    var returned: Set<String> = []
 
     /// Nil where nobody needs to hear of it. One cause has one reason; what went weighs more than what came, because
     /// what follows from it (a pause) must not be missed.
@@ -29,12 +31,13 @@ struct RouteJudge {
         }
         if previous.route == current.route { return appeared.isEmpty ? nil : tell(.newDeviceAvailable) }
         let used = (previous.route.inputs + previous.route.outputs).filter(\.isAvailable).map(\.uid)
-        let went = Set(used).subtracting(after).subtracting(reprofiled).subtracting(headsets)
+        let uses = (current.route.inputs + current.route.outputs).map(\.uid)
+        let left = after.subtracting(returned.subtracting(uses))
+        let went = Set(used).subtracting(left).subtracting(reprofiled).subtracting(headsets)
         if !went.isEmpty { return tell(.oldDeviceUnavailable) }
         let asked = (current.route.outputs + current.route.inputs).compactMap { requested[$0.uid] }
         if let reason = asked.first, reprofiled.isEmpty == false || !headsets.isEmpty { return tell(reason) }
         if !reprofiled.isEmpty || !headsets.isEmpty { return tell(.routeConfigurationChange) }
-        let uses = (current.route.inputs + current.route.outputs).map(\.uid)
         if used == uses { return tell(appeared.isEmpty ? .routeConfigurationChange : .newDeviceAvailable) }
         let added = Set(uses).subtracting(used)
         for uid in uses where added.contains(uid) {
@@ -54,7 +57,7 @@ struct RouteJudge {
 
     private func chosen(_ before: [Port], _ after: [Port], of available: [Port]) -> Port? {
         guard let old = before.first, let new = after.first, old.uid != new.uid, requested[new.uid] == nil,
-            available.contains(where: { $0.uid == old.uid }), old.isAvailable,
+            available.contains(where: { $0.uid == old.uid }), old.isAvailable, !returned.contains(old.uid),
             available.contains(where: { $0.uid == new.uid })
         else { return nil }
         return new
