@@ -196,12 +196,7 @@ extension Arbiter {
     }
 
     private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout Effects) {
-        guard let audio,
-            let gone = outputs.first(where: { old in
-                // What was unplugged before has paused whom it was to pause.
-                old.isAvailable && !audio.outputs.contains { $0.uid == old.uid && $0.isAvailable }
-            })
-        else { return }
+        guard let audio, let gone = audio.lost(of: outputs) else { return }
         for x in pausedByUnplug { begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects) }
     }
 
@@ -236,6 +231,19 @@ extension Arbiter {
             && sessions[x].standing.preferences.interruptsOnRouteDisconnect
     }
 
+    /// What will be wanted of the server when it is told that something of the route went and this is left; nil where
+    /// that pauses somebody, and must be told at once.
+    public func routeChoice(afterLossOn audio: Audio) -> RouteChoice? {
+        let isHeard = audio.lost(of: self.audio?.route.outputs ?? []) != nil
+        if isHeard, sessions.indices.contains(where: isPausedByUnplug) { return nil }
+        var after = self
+        after.audio = audio
+        for x in sessions.indices where sessions[x].standing.override != .none {
+            after.sessions[x].standing.override = .none
+        }
+        return after.routeChoice
+    }
+
     /// Whether what plays must not go on elsewhere when the route's output goes. What is built in never does.
     public var guardsOutput: Bool {
         guard let output = audio?.route.outputs.first else { return false }
@@ -253,5 +261,12 @@ extension Arbiter {
                 .mediaServicesFailed,
                 "there is no audio server; start PulseAudio or PipeWire, and wait for ServicesReset")
         }
+    }
+}
+
+extension Audio {
+    /// The first of those outputs that is not there any more; one that was unplugged before has gone then.
+    fileprivate func lost(of before: [Port]) -> Port? {
+        before.first { old in old.isAvailable && !outputs.contains { $0.uid == old.uid && $0.isAvailable } }
     }
 }

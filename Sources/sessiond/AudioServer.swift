@@ -19,6 +19,14 @@ final class AudioServer {
     /// The server began or ceased to arbitrate by itself, or went.
     var onPoliciesChanged: (() -> Void)?
     private let outputGuard: OutputGuard
+    /// What will be wanted of the server after a loss; nil where that must be told at once.
+    var foresee: ((Audio) -> RouteChoice?)?
+    /// Something of the route went, and the server is asked to go on elsewhere than where it went by itself: told when
+    /// that is the route, as one change and not two.
+    private var isSettling = false
+    private var patience: Timer?
+    /// Seconds that the server may take to follow.
+    private static let patience = 1.0
 
     init(
         _ backend: any AudioBackend, _ enforcer: Enforcer, on loop: EventLoop, log: Logger,
@@ -31,6 +39,7 @@ final class AudioServer {
         keeper = RouteKeeper(backend, log: log)
         preferredInputs = PreferredInputs(backend, log: log)
         outputGuard = OutputGuard(backend, on: loop)
+        patience = Timer(on: loop) { [unowned self] in settle() }
     }
 
     var snapshot: AudioSnapshot { backend.snapshot }
@@ -38,6 +47,7 @@ final class AudioServer {
     func start() {
         backend.onServicesLost = { [unowned self] in
             log.warning("the audio server is away; sessions are arbitrated all the same")
+            isSettling = false
             submit(.servicesLost)
             onPoliciesChanged?()
             enforcer.serverLost()
@@ -50,10 +60,15 @@ final class AudioServer {
             enforcer.streamsChanged()
         }
         backend.onRouteChanged = { [unowned self] reason, _, _ in
+            // A newcomer is news of its own.
+            if reason == .newDeviceAvailable { settle() }
+            if reason == .oldDeviceUnavailable || isSettling, isOnItsWay() { return }
+            if isSettling { return settle() }
             submit(.routeChanged(reason, audio))
             updateMicrophone()
         }
         backend.onPortsChanged = { [unowned self] in
+            if isSettling { return isOnItsWay() ? () : settle() }
             submit(.portsChanged(audio))
             updateMicrophone()
         }
@@ -85,8 +100,28 @@ final class AudioServer {
         placeRecordings()
     }
 
+    /// Asks the server for what is wanted after what it has just shown; false where it is there already.
+    private func isOnItsWay() -> Bool {
+        guard let choice = foresee?(audio) else { return false }
+        keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: .oldDeviceUnavailable)
+        guard keeper.isMoving else { return false }
+        if !isSettling { patience?.arm(after: AudioServer.patience) }
+        isSettling = true
+        return true
+    }
+
+    /// Tells the route as it is, where that was put off: nobody who asks for something is judged by an old one.
+    func settle() {
+        guard isSettling else { return }
+        isSettling = false
+        patience?.disarm()
+        submit(.routeChanged(.oldDeviceUnavailable, audio))
+        updateMicrophone()
+    }
+
     /// Carries out what the sessions want of the route, after that event.
     func follow(_ choice: RouteChoice, after event: Event) {
+        let choice = isSettling ? foresee?(audio) ?? choice : choice
         keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: event.routeReason(choice))
     }
 
@@ -97,7 +132,10 @@ final class AudioServer {
     }
 
     /// The machine has woken up.
-    func wake() { if snapshot.isConnected { submit(.routeChanged(.wakeFromSleep, audio)) } }
+    func wake() {
+        settle()
+        if snapshot.isConnected { submit(.routeChanged(.wakeFromSleep, audio)) }
+    }
 
     private func placeRecordings() {
         preferredInputs.place { enforcer.owners(of: $0) }
@@ -107,7 +145,7 @@ final class AudioServer {
     /// to see it.
     private func updateMicrophone() {
         let snapshot = snapshot
-        guard snapshot.isConnected else { return }
+        guard snapshot.isConnected, !isSettling else { return }
         // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
         let isMuted = snapshot.isInputMuted && snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
         guard isMuted != isMicrophoneMuted else { return }

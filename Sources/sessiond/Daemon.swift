@@ -85,6 +85,7 @@ final class Daemon {
         let enforcer = Enforcer(self, backend, busID: busID)
         self.enforcer = enforcer
         audio = AudioServer(backend, enforcer, on: loop, log: log) { [unowned self] event in submit(event) }
+        audio?.foresee = { [unowned self] in arbiter.routeChoice(afterLossOn: $0) }
         audio?.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
         audio?.onLatencyChanged = { [unowned self] in
             tellActive(["IOBufferDuration", "OutputLatency", "InputLatency"])
@@ -160,6 +161,7 @@ final class Daemon {
     /// The one way into the core for requests. What the answer itself says is announced after it, by ``announce()``.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
+        audio?.settle()
         let decision = decide(event)
         if let refusal = decision.refusal { throw refusal }
         return decision

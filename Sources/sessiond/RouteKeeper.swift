@@ -53,6 +53,13 @@ final class RouteKeeper {
         }
     }
 
+    /// Whether the route is on its way to where it was asked to go.
+    var isMoving: Bool {
+        let route = backend.snapshot.route
+        return asked.output.map { $0 != route.outputs.first?.uid } ?? false
+            || asked.input.map { $0 != route.inputs.first?.uid } ?? false
+    }
+
     /// What was asked for has come about, cannot any more, or somebody chose otherwise.
     private func seeWhatBecame(_ reason: RouteChangeReason) {
         let snapshot = backend.snapshot

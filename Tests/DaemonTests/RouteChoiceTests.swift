@@ -3,7 +3,7 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// What is told of ports that are chosen, and of those that come back (behaviour §7).
+/// What is told of ports that are chosen, of those that go, and of those that come back (behaviour §7).
 @Suite struct RouteChoiceTests {
     private static func microphone(_ name: String) -> String {
         "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone master=speaker.monitor"
@@ -44,5 +44,29 @@ import Testing
         try pulse.addSink("phones", properties: properties)
         #expect(try eventually { try client.heard().contains { $0.hasPrefix("Music ended") } })
         #expect(client.state(music) == "inactive")
+    }
+
+    @Test(arguments: ServerKind.allCases)
+    func serverFallsBackElsewhere_whereNobodyIsPaused_isToldAsOneChange(_ kind: ServerKind) throws {
+        let stage = try RouteStage(kind.server())
+        let client = try stage.daemon.client()
+        let music = try client.session("Music", options: ["mix-with-others"])
+        #expect(client.activate(music) == nil)
+        // To the server the older of the two is the better one.
+        try stage.pulse.addSink("car", properties: ["device.form_factor": "car"])
+        #expect(stage.goes(to: "car"))
+        try stage.pulse.addSink("screen", properties: ["device.form_factor": "tv"])
+        #expect(stage.goes(to: "screen"))
+        let phones = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(stage.goes(to: "phones"))
+        stage.forget()
+        _ = try client.heard()
+        try stage.pulse.unloadModule(phones)
+        #expect(stage.goes(to: "screen"))
+        #expect(eventually { stage.defaultSink == "screen" })
+        #expect(stage.reasons == [.oldDeviceUnavailable])
+        #expect(stage.told.first?.previous.outputs.map(\.uid) == ["phones"])
+        #expect(stage.told.first?.current.outputs.map(\.uid) == ["screen"])
+        #expect(try client.heard() == ["Music route 2"])
     }
 }
