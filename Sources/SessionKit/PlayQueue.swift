@@ -126,14 +126,14 @@ public struct PlayQueue: Sendable {
         return true
     }
 
-    /// To the first of the order; those that failed may try again.
+    /// To the first of the order that did not fail; where all did, they may try again.
     public mutating func rewind() {
-        for place in items.indices { items[place].hasFailed = false }
-        if isShuffled {
-            currentID = order.randomElement()
-            shuffle()
+        if items.allSatisfy(\.hasFailed) {
+            for place in items.indices { items[place].hasFailed = false }
         }
-        currentID = order.first
+        let playable = order.filter { self[$0]?.hasFailed == false }
+        currentID = isShuffled ? playable.randomElement() : playable.first
+        if isShuffled { shuffle() }
     }
 
     public mutating func markFailed(_ id: UInt64) {

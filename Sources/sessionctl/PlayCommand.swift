@@ -43,11 +43,11 @@ final class Playback: FrontEnd {
 
     private let items: [String]
     private var hasFailed = false
-    /// What was said of items that were passed over.
-    private var complaints: Set<String> = []
     /// The item and title that were said to play.
     private var announced: (item: String, title: String)?
     private var item = ""
+    /// It was told to play, and had nothing against it.
+    private var mayPlay = false
     private var isReady = false
     private var isStalled = false
     private var isPausedByUs = false
@@ -67,8 +67,7 @@ final class Playback: FrontEnd {
         }
         plugin.onItemFailed = { [unowned self] message in
             hasFailed = true
-            // Once: at the end of the queue it goes back to the beginning, and finds the same again.
-            if complaints.insert(message).inserted { complain(message.escaped) }
+            complain(message.escaped)
         }
         plugin.watch(Self.mpris.path) { [unowned self] in if $0["Metadata"] != nil { look() } }
     }
@@ -83,7 +82,11 @@ final class Playback: FrontEnd {
 
     private func play() {
         plugin.call("Play") { [weak self] answer in
-            guard let self, case .failure(let failure) = answer else { return }
+            guard let self else { return }
+            guard case .failure(let failure) = answer else {
+                mayPlay = true
+                return
+            }
             // What cannot be played is one thing, told by a signal, and may not be played another.
             plugin.get("State") { [weak self] state in
                 if state?.stringValue != "failed" { self?.refused(failure) }
@@ -145,10 +148,28 @@ final class Playback: FrontEnd {
         service.call(
             "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
         ) { [weak self] answer in
-            guard let self, line.state == "stopped", (try? answer.get().first?.unwrapped.boolValue) == false else {
-                return
+            guard let self, line.state == "stopped", case .success(let values) = answer else { return }
+            if values.first?.unwrapped.boolValue == false {
+                end(Complaint.refused("MediaServicesFailed: there is no sound server: start one, then play again"))
+            } else {
+                lookForOwnServer()
             }
-            end(Complaint.refused("MediaServicesFailed: there is no sound server: start one, then play again"))
+        }
+    }
+
+    /// Sessiond has a sound server, and nothing came of playing: ours is another one, and cannot be reached. What came to
+    /// its end, or failed, has said so before the player answers.
+    private func lookForOwnServer() {
+        guard mayPlay else { return }
+        plugin.get("State") { [weak self] state in
+            guard let self, state?.stringValue == "stopped", announced == nil else { return }
+            let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER)" }
+            end(
+                Complaint.refused(
+                    "MediaServicesFailed: the sound server \(server.map { $0 + " " } ?? "")cannot be reached from here, "
+                        + "though sessiond reaches one: "
+                        + (server == nil ? "set PULSE_SERVER as sessiond has it" : "correct PULSE_SERVER, or unset it"))
+            )
         }
     }
 

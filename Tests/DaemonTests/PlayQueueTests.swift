@@ -90,8 +90,25 @@ import Testing
         #expect(list.go(to: list.items[1].id) && current(list) == "b")
         for item in list.items { list.markFailed(item.id) }
         #expect(!list.goNext() && list.following == nil)
+        list.repeatsAll = false
         list.rewind()
-        #expect(played(list, limit: 3) == "abc")
+        #expect(played(list) == "abc")
+    }
+
+    @Test func rewound_itBeginsWithWhatDidNotFail() {
+        var list = queue("abc")
+        let ids = list.items.map(\.id)
+        list.markFailed(ids[0])
+        for _ in 0..<2 {
+            list.rewind()
+            #expect(current(list) == "b" && !list.goPrevious() && list.goNext() && current(list) == "c")
+        }
+        #expect(list.go(to: ids[0]) && current(list) == "a")
+        list.markFailed(ids[0])
+        list.markFailed(ids[2])
+        list.setShuffled(true)
+        list.rewind()
+        #expect(current(list) == "b" && !list.goNext())
     }
 
     @Test func shuffled_eachIsPlayedOnceARound_andOffGoesOnAsListed() {

@@ -151,6 +151,27 @@ private let loud = -25.0
         #expect(try stage.sessionState(of: music) == "inactive")
     }
 
+    @Test func firstCannotBePlayed_thatIsToldOnce_andItIsNotAtTheBeginningAgain() throws {
+        let stage = try PlayerStage()
+        let music = try stage.player()
+        #expect(load(music, ["file:///nowhere.wav", try stage.sine(440, seconds: 0.3)]) == nil)
+        let ids = try items(music).compactMap { $0["id"]?.objectPathValue }
+        #expect(music.call("Play") == nil)
+        #expect(eventually { music.signals.contains("Finished true") })
+        #expect(try music.get("CurrentItem") == .objectPath(ids[1]))
+        #expect(try music.get("ItemStatus") != .string("failed"))
+        #expect(music.call("Play") == nil)
+        #expect(eventually { music.allSignals.filter { $0 == "Finished true" }.count == 2 })
+        #expect(
+            music.allSignals == [
+                "QueueChanged ", "ItemFailed \(ids[0])", "ItemFinished \(ids[1])", "Finished true",
+                "ItemFinished \(ids[1])", "Finished true",
+            ])
+        // Whoever goes there tries again.
+        #expect(music.call("GoTo", [.objectPath(ids[0])]) == nil)
+        #expect(eventually { music.allSignals.filter { $0.hasPrefix("ItemFailed") }.count == 2 })
+    }
+
     @Test func listIsLoaded_itsItemsTakeItsPlace_andAListOfItselfEnds() throws {
         let stage = try PlayerStage()
         let music = try stage.player()

@@ -55,6 +55,13 @@ import Testing
         #expect(outcome.output.contains { $0.contains("one") })
     }
 
+    @Test func ownServerIsAnother_playSaysWhatToDo() throws {
+        let outcome = try stage.run(
+            ["play", tone("one.wav", seconds: 0.2)], more: ["PULSE_SERVER": "unix:/nowhere"], timeout: 60)
+        #expect(outcome.code == 1 && outcome.text.isEmpty)
+        #expect(outcome.complaint.contains("unix:/nowhere") && outcome.complaint.contains("unset"), "\(outcome)")
+    }
+
     @Test func callComes_playSaysWhoInterrupts() throws {
         let child = try stage.start(["play", "--name", "Tune", tone("long.wav", seconds: 30)])
         #expect(child.line { $0.hasPrefix("playing ") } != nil)
