@@ -437,7 +437,8 @@ static GstClockTime shim_doubted_time(GstClock *clock, gpointer data) {
         else doubt->started = 1;
     }
     GstClockTime passed = (GstClockTime)(now - doubt->asked) * GST_USECOND;
-    GstClockTime counted = doubt->told + (runs && doubt->runs ? passed : 0);
+    // A pipeline asks as it begins to play, a moment before the ring buffer is started.
+    GstClockTime counted = doubt->told + (runs ? passed : 0);
     GstClockTime time = counted;
     if (!doubt->lost && !(runs && now - doubt->started < shim_doubt_rest)) {
         time = doubt->ask(clock, data);
