@@ -7,20 +7,19 @@ import Testing
 
 /// Players of programs that never heard of us: paused with an interruption, and resumed where that is right.
 @Suite struct PlayerPauseTests {
-    let pulse: PrivatePulse
-    init() throws { pulse = try PrivatePulse() }
-
     /// A player that sounds, a call that can come, and the daemon between them.
     private final class Scene {
+        let pulse: any PrivateServer
         let stage: DaemonStage
         let player: ForeignPlayer
         let phone: Foreigner
         let call: String
 
         init(
-            _ pulse: PrivatePulse, _ manner: ForeignPlayer.Manner = .correct, status: String = "Playing",
+            _ kind: ServerKind, _ manner: ForeignPlayer.Manner = .correct, status: String = "Playing",
             settings: String? = nil, crash: String? = nil, isAdopted: Bool = true
         ) throws {
+            pulse = try kind.server()
             let stage = try DaemonStage(pulse: pulse, settings: settings, crash: crash)
             guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
             self.stage = stage
@@ -53,8 +52,8 @@ import Testing
         }
     }
 
-    @Test func aCall_pausesThePlayerAndItsEndResumesIt() throws {
-        let scene = try Scene(pulse)
+    @Test(arguments: ServerKind.allCases) func aCall_pausesThePlayerAndItsEndResumesIt(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         #expect(scene.adopted == "interrupted")
@@ -71,10 +70,11 @@ import Testing
     }
 
     /// What an earlier daemon paused is resumed by the next one, and only that.
-    @Test(arguments: ["nothing", "track 2", "Stopped", "hung up"]) func daemonKilledDuringACall_resumesWhatWasPaused(
-        _ meanwhile: String
+    @Test(arguments: ServerKind.allCases, ["nothing", "track 2", "Stopped", "hung up"])
+    func daemonKilledDuringACall_resumesWhatWasPaused(
+        _ kind: ServerKind, _ meanwhile: String
     ) throws {
-        let scene = try Scene(pulse)
+        let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         scene.settle()
@@ -100,9 +100,11 @@ import Testing
     }
 
     /// Of a program that has a session and does not listen the daemon knows that, too, after a restart.
-    @Test func daemonKilledWhileASessionIsIgnored_resumesWhatItPaused() throws {
+    @Test(arguments: ServerKind.allCases) func daemonKilledWhileASessionIsIgnored_resumesWhatItPaused(
+        _ kind: ServerKind
+    ) throws {
         let scene = try Scene(
-            pulse, settings: "[enforcement]\ndeadline = 0.05\n[adoption]\nstreams = off\n", isAdopted: false)
+            kind, settings: "[enforcement]\ndeadline = 0.05\n[adoption]\nstreams = off\n", isAdopted: false)
         let deaf = try scene.stage.foreigner()
         let session = String(deaf.ask("create Music playback - app \(scene.player.processID)").dropFirst(3))
         #expect(deaf.ask("activate \(session)") == "ok")
@@ -120,8 +122,10 @@ import Testing
     }
 
     /// Killed between noting that it pauses a player and telling it, or between seeing it paused and anything else.
-    @Test(arguments: [1, 2]) func daemonKilledAsItPauses_thePlayerIsPausedAndResumed(_ step: Int) throws {
-        let scene = try Scene(pulse, crash: "pause-noted:\(step)")
+    @Test(arguments: ServerKind.allCases, [1, 2]) func daemonKilledAsItPauses_thePlayerIsPausedAndResumed(
+        _ kind: ServerKind, _ step: Int
+    ) throws {
+        let scene = try Scene(kind, crash: "pause-noted:\(step)")
         scene.ring()
         #expect(scene.stage.daemon.wait() == .signal(SIGKILL))
         #expect(scene.player.calls == (step == 1 ? [] : ["Pause"]))
@@ -134,9 +138,9 @@ import Testing
     }
 
     /// The pause was sent, and the daemon killed before the player did it.
-    @Test(arguments: ["nothing", "track 2", "Stopped", "Playing", "not yet"])
-    func daemonKilledBeforeThePauseIsSeen_resumesWhatItPaused(_ meanwhile: String) throws {
-        let scene = try Scene(pulse, .late)
+    @Test(arguments: ServerKind.allCases, ["nothing", "track 2", "Stopped", "Playing", "not yet"])
+    func daemonKilledBeforeThePauseIsSeen_resumesWhatItPaused(_ kind: ServerKind, _ meanwhile: String) throws {
+        let scene = try Scene(kind, .late)
         scene.ring()
         #expect(eventually { scene.player.calls == ["Pause"] })
         scene.stage.daemon.kill()
@@ -163,8 +167,8 @@ import Testing
         #expect(scene.player.calls.filter { $0 == "Play" }.count == (scene.player.status == "Playing" ? 1 : 0))
     }
 
-    @Test func pausedByHandBefore_isNeitherPausedNorResumed() throws {
-        let scene = try Scene(pulse)
+    @Test(arguments: ServerKind.allCases) func pausedByHandBefore_isNeitherPausedNorResumed(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         scene.player.person("Paused")
         scene.ring()
         scene.settle()
@@ -173,8 +177,8 @@ import Testing
         #expect(scene.player.calls.isEmpty && scene.player.status == "Paused")
     }
 
-    @Test func startedByHandDuringACall_playsOn() throws {
-        let scene = try Scene(pulse)
+    @Test(arguments: ServerKind.allCases) func startedByHandDuringACall_playsOn(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         // Sooner, it could be the echo of a player that toggles.
@@ -188,8 +192,10 @@ import Testing
         #expect(scene.player.calls == ["Pause"] && scene.player.status == "Paused")
     }
 
-    @Test(arguments: ["track 2", "Stopped"]) func touchedDuringACall_isNotResumed(_ deed: String) throws {
-        let scene = try Scene(pulse)
+    @Test(arguments: ServerKind.allCases, ["track 2", "Stopped"]) func touchedDuringACall_isNotResumed(
+        _ kind: ServerKind, _ deed: String
+    ) throws {
+        let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         scene.player.person(deed)
@@ -198,8 +204,8 @@ import Testing
         #expect(scene.player.calls == ["Pause"])
     }
 
-    @Test func pausedAgainByTheMediaKeys_isNotResumed() throws {
-        let scene = try Scene(pulse)
+    @Test(arguments: ServerKind.allCases) func pausedAgainByTheMediaKeys_isNotResumed(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         scene.settle()
@@ -210,14 +216,16 @@ import Testing
     }
 
     @Test(
-        arguments: [
+        arguments: ServerKind.allCases,
+        [
             (.toggles, ["Pause", "Play"], "Playing"), (.quiet, ["Pause", "Play"], "Playing"),
             (.ignores, ["Pause"], "Playing"), (.refuses, ["Pause"], "Playing"), (.stops, ["Pause"], "Stopped"),
         ] as [(ForeignPlayer.Manner, [String], String)])
     func oddPlayers_areNeverMadeToPlayByMistake(
-        _ manner: ForeignPlayer.Manner, _ calls: [String], _ status: String
+        _ kind: ServerKind, _ odd: (manner: ForeignPlayer.Manner, calls: [String], status: String)
     ) throws {
-        let scene = try Scene(pulse, manner)
+        let (manner, calls, status) = odd
+        let scene = try Scene(kind, manner)
         scene.ring()
         #expect(eventually { scene.player.calls == ["Pause"] })
         scene.settle()
@@ -227,8 +235,8 @@ import Testing
         #expect(scene.player.calls == calls && scene.player.status == status)
     }
 
-    @Test func pausedTooLate_isResumedAllTheSame() throws {
-        let scene = try Scene(pulse, .late)
+    @Test(arguments: ServerKind.allCases) func pausedTooLate_isResumedAllTheSame(_ kind: ServerKind) throws {
+        let scene = try Scene(kind, .late)
         scene.ring()
         #expect(eventually { scene.player.calls == ["Pause"] })
         scene.hangUp()
@@ -240,8 +248,8 @@ import Testing
         #expect(scene.player.status == "Playing")
     }
 
-    @Test func vanishedDuringACall_isForgotten() throws {
-        let scene = try Scene(pulse)
+    @Test(arguments: ServerKind.allCases) func vanishedDuringACall_isForgotten(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         scene.player.process.kill()
@@ -250,8 +258,8 @@ import Testing
         #expect(scene.stage.daemon.isRunning)
     }
 
-    @Test func switchedOff_noPlayerIsTold() throws {
-        let scene = try Scene(pulse, settings: "[mpris]\npause = off\n")
+    @Test(arguments: ServerKind.allCases) func switchedOff_noPlayerIsTold(_ kind: ServerKind) throws {
+        let scene = try Scene(kind, settings: "[mpris]\npause = off\n")
         scene.ring()
         #expect(eventually { scene.adopted == "interrupted" })
         scene.settle()
