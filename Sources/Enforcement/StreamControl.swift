@@ -168,15 +168,21 @@ struct StreamControl {
             unmute(stream, &commands)
             ramp(to: goal, stream, at: now, pace, &deadline, &commands)
         case .held where (canHold && mayHold || isHeld) && canBeHeld && !base.isMuted && stream.direction == .playback:
-            if isHeld || fadeOut(stream, at: now, &deadline, &commands) {
-                if !isHeld {
-                    isHeld = true
-                    showsHold = false
-                    add(.hold(stream.id), &commands)
-                }
-                unmute(stream, &commands)
-                // Not before it is there: it may still be heard.
-                if showsHold { setLevel(0, stream, &commands) }
+            // Not before it has stopped: it may still be heard.
+            let isThere = isHeld && showsHold && (holdPromised == nil || stream.isHeld && !stream.isStopping)
+            let isLow = isThere || fadeOut(stream, at: now, &deadline, &commands)
+            // PipeWire's session manager needs as long to move it as the fade takes.
+            if !isHeld, isLow || StreamControl.isSlow(stream) {
+                isHeld = true
+                showsHold = false
+                add(.hold(stream.id), &commands)
+            }
+            if isHeld { unmute(stream, &commands) }
+            if isThere {
+                nextFade = nil
+                setLevel(0, stream, &commands)
+            } else if isLow, StreamControl.isSlow(stream), StreamControl.isHeard(stream), !base.isVolumeTheirs {
+                setLevel(Level.lowest, stream, &commands)
             }
         case .held, .muted:
             guard !base.isMuteTheirs else { break }
@@ -243,13 +249,21 @@ struct StreamControl {
         add(.setMuted(stream.id, base.isMuted), &commands)
     }
 
+    /// Also where it is on its way to where it is held.
+    private static func isHeard(_ stream: AudioStream) -> Bool {
+        stream.isSounding || stream.isStopping && !stream.isMuted
+    }
+
+    /// Whether the server moves a stream some time after it was asked to.
+    private static func isSlow(_ stream: AudioStream) -> Bool { stream.volumeInterval > 0 }
+
     /// True once it is so low that it can be cut.
     private mutating func fadeOut(
         _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
     ) -> Bool {
         var due = nextFade ?? now
         nextFade = nil
-        guard stream.isSounding, !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
+        guard StreamControl.isHeard(stream), !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
         if due <= now {
             guard let lower = StreamControl.fade.first(where: { $0 > level }) else { return true }
             setLevel(lower, stream, &commands)

@@ -166,7 +166,10 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var volume: [UInt32]
     /// Stopped where it is (``AudioBackend/hold(_:completion:)``).
     public var isHeld: Bool
-    /// Seconds between the moments at which the server lets a volume that was changed be heard; 0: it does so at once.
+    /// Held, and perhaps heard still: PipeWire's server says so before its session manager has stopped it.
+    public var isStopping: Bool
+    /// Seconds between the moments at which the server lets a volume that was changed be heard, and a move no earlier; 0:
+    /// it does so at once.
     public var volumeInterval: Double
 
     /// The volume that changes nothing (`PA_VOLUME_NORM`).
@@ -175,7 +178,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public init(
         id: ID, processID: UInt32? = nil, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, properties: [String: String] = [:],
-        volume: [UInt32] = [], isHeld: Bool = false, volumeInterval: Double = 0
+        volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false, volumeInterval: Double = 0
     ) {
         self.id = id
         self.processID = processID
@@ -188,6 +191,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.properties = properties
         self.volume = volume
         self.isHeld = isHeld
+        self.isStopping = isStopping
         self.volumeInterval = volumeInterval
     }
 

@@ -56,7 +56,9 @@ import Testing
             switch command {
             case .setVolume(_, let volume): streams[place].volume = volume
             case .setMuted(_, let muted): streams[place].isMuted = muted
-            case .hold: streams[place].isHeld = moves
+            case .hold:
+                streams[place].isHeld = moves
+                streams[place].isStopping = moves && streams[place].volumeInterval > 0
             case .letGo: streams[place].isHeld = false
             }
         }

@@ -197,7 +197,7 @@ struct PulseStream {
             // PipeWire calls paused what is not asked for anything; whether its program paused it is not known then.
             isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
             portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: isHeld,
-            volumeInterval: volumeInterval)
+            isStopping: isHeld && isPipeWire && !isCorked, volumeInterval: volumeInterval)
     }
 
     private static let prefixes = ["application.", "media.", "pipewire.", "module-stream-restore."]
