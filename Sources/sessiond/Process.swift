@@ -1,3 +1,4 @@
+import Enforcement
 import Glibc
 import PluginAPI
 
@@ -39,7 +40,7 @@ struct Process {
     }
 
     /// Whether a sandbox holds it.
-    enum Confinement {
+    enum Sandbox {
         case none
         /// The application id that the sandbox gave it.
         case application(String)
@@ -47,21 +48,17 @@ struct Process {
         case hidden
     }
 
-    var confinement: Confinement {
-        if let info = readFile("/proc/\(id)/root/.flatpak-info", limit: 65536) {
-            for line in String(decoding: info, as: UTF8.self).split(separator: "\n") where line.hasPrefix("name=") {
-                return .application(String(line.dropFirst("name=".count)))
-            }
-            return .application("flatpak")
-        }
+    var confinement: Sandbox {
+        if let info = text("root/.flatpak-info") { return .application(Confinement.flatpak(info) ?? "flatpak") }
         guard errno == ENOENT else { return .hidden }
-        if let groups = readFile("/proc/\(id)/cgroup", limit: 65536) {
-            for part in String(decoding: groups, as: UTF8.self).split(whereSeparator: { $0 == "/" || $0 == "\n" })
-            where part.hasPrefix("snap.") {
-                return .application(part.split(separator: ".").dropFirst().first.map(String.init) ?? "snap")
-            }
-        }
-        return .none
+        // Without AppArmor there is no label; where snapd finds no systemd to ask, no control group.
+        let label = text("attr/apparmor/current") ?? text("attr/current")
+        let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
+        return snap.map { .application($0) } ?? .none
+    }
+
+    private func text(_ file: String) -> String? {
+        readFile("/proc/\(id)/\(file)", limit: 65536).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Itself, then who started it, and so on up, as far as systemd counts them as one application: what a desktop
@@ -89,12 +86,7 @@ struct Process {
         return root.id
     }
 
-    /// The scope or service that the desktop made for the application (systemd's naming, `app-*`); nil: none.
-    private var applicationUnit: String? {
-        guard let groups = readFile("/proc/\(id)/cgroup", limit: 65536) else { return nil }
-        let parts = String(decoding: groups, as: UTF8.self).split(whereSeparator: { $0 == "/" || $0 == "\n" })
-        return parts.last { $0.hasPrefix("app-") }.map(String.init)
-    }
+    private var applicationUnit: String? { text("cgroup").flatMap(Confinement.applicationUnit(groups:)) }
 }
 
 /// The absolute path without links in it; itself where it is none or leads nowhere.
