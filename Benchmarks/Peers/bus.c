@@ -1,5 +1,6 @@
 // Round trips and signals through the bus: the daemon beside a ping to it, and beside a relay that decides nothing.
-// Arguments: the addresses of a bus with an empty daemon and the relay, and of one with an empty daemon alone.
+// Arguments: the addresses of a bus with an empty daemon and the relay, of one with an empty daemon alone, and of one with
+// an empty daemon that keeps nothing for a restart.
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -142,20 +143,23 @@ static double median_ratio_in_pings(double *ours[kinds], double *theirs[kinds], 
     return median_ratio(own, other, blocks, block);
 }
 
-/// In short blocks that take turns with those among many: each is measured while what it needs is in the processor's
-/// caches.
-static void round_trips(const Session *alone, const Session *among) {
-    static double times[2][kinds][trips];
+/// In short blocks that take turns with those among many, and with those of which nothing is kept: each is measured while
+/// what it needs is in the processor's caches.
+static void round_trips(const Session *alone, const Session *among, const Session *unkept) {
+    static double times[3][kinds][trips];
     double *one[] = {times[0][0], times[0][1], times[0][2]}, *many[] = {times[1][0], times[1][1], times[1][2]};
+    double *free[] = {times[2][0], times[2][1], times[2][2]};
     for (int b = 0; b < blocks; b++) {
         take_turns(alone, one, b * block, block);
         take_turns(among, many, b * block, block);
+        take_turns(unkept, free, b * block, block);
     }
     const char *names[] = {"ping", "activate", "deactivate"};
     for (int k = 1; k < kinds; k++) {
         double ratio = median_ratio(one[k], one[pings], blocks, block);
-        double ratio_among = median_ratio_in_pings(many, one, k);
+        double ratio_among = median_ratio_in_pings(many, one, k), ratio_kept = median_ratio_in_pings(one, free, k);
         printf("%s-1000 %.1f %.3f\n", names[k], median(many[k], trips), ratio_among);
+        printf("%s-unkept %.1f %.3f\n", names[k], median(free[k], trips), ratio_kept);
         printf("%s %.1f %.3f\n", names[k], median(one[k], trips), ratio);
     }
     printf("%s %.1f\n", names[pings], median(one[pings], trips));
@@ -228,15 +232,15 @@ static void many(const char *address) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 3) return 64;
-    Session alone = create(open_bus(arguments[1]), "app", NULL);
+    if (count != 4) return 64;
+    Session alone = create(open_bus(arguments[1]), "app", NULL), unkept = create(open_bus(arguments[3]), "app", NULL);
     DBusConnection *other = NULL;
     for (int i = 1; i < multitude; i++) {
         if (i % per_client == 1) other = open_bus(arguments[2]);
         create(other, "app", NULL);
     }
     Session among = create(open_bus(arguments[2]), "app", NULL);
-    round_trips(&alone, &among);
+    round_trips(&alone, &among, &unkept);
     one(&alone, arguments[1]);
     many(arguments[1]);
     return 0;

@@ -1,0 +1,56 @@
+// Programs that a measuring program starts, and their names on the bus.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "peers.h"
+
+extern char **environ;
+
+/// The bus on which ``wait_owner`` waits: the session bus.
+static inline DBusConnection *open_watching_bus(void) {
+    DBusConnection *connection = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
+    dbus_bus_add_match(connection, "type='signal',interface='org.freedesktop.DBus',member='NameOwnerChanged'", NULL);
+    dbus_connection_flush(connection);
+    return connection;
+}
+
+/// Until the name gets an owner, or loses it. Ends everything where that does not come within 10 s.
+static inline void wait_owner(DBusConnection *connection, const char *name, int owned) {
+    for (double limit = now() + 1e7; now() < limit;) {
+        DBusMessage *message;
+        while ((message = dbus_connection_pop_message(connection))) {
+            const char *changed = "", *before = "", *after = "";
+            int is_owner = dbus_message_is_signal(message, DBUS_INTERFACE_DBUS, "NameOwnerChanged")
+                && dbus_message_get_args(
+                               message, NULL, DBUS_TYPE_STRING, &changed, DBUS_TYPE_STRING, &before,
+                               DBUS_TYPE_STRING, &after, DBUS_TYPE_INVALID)
+                && !strcmp(changed, name) && (*after != 0) == owned;
+            dbus_message_unref(message);
+            if (is_owner) return;
+        }
+        if (!dbus_connection_read_write(connection, 10000)) break;
+    }
+    fprintf(stderr, "%s: waited in vain\n", name);
+    exit(1);
+}
+
+/// What it complains of is nobody's matter.
+static inline pid_t start_program(char *program) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    char *words[] = {program, NULL};
+    pid_t process;
+    if (posix_spawn(&process, program, &actions, NULL, words, environ)) exit(1);
+    posix_spawn_file_actions_destroy(&actions);
+    return process;
+}
+
+static inline void end_program(pid_t process) {
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+}
