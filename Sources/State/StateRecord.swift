@@ -71,7 +71,7 @@ public struct StateRecord: Sendable {
     public var paused: [PausedPlayer]
 
     public init(
-        core: Memory, changed: [Entry], closed: [SessionID], waits: [WaitChange] = [], told: [Notice],
+        core: Memory, changed: [Entry] = [], closed: [SessionID] = [], waits: [WaitChange] = [], told: [Notice] = [],
         paused: [PausedPlayer] = []
     ) {
         self.core = core

@@ -12,24 +12,23 @@ extension Daemon {
     func save(_ decision: Decision) {
         guard let state, decision.isMemorable else { return }
         CrashPoint.pass("before-state")
-        var ids = decision.effects.compactMap(\.session)
+        // Before every answer: once over the effects, as nearly all are of one session.
+        var ids: [SessionID] = []
+        ids.reserveCapacity(decision.effects.count + 1)
         if let id = decision.session ?? decision.created { ids.append(id) }
-        if case .microphoneMuted = decision.event { ids += arbiter.sessions.map(\.id) }
-        ids.sort()
-        var changed: [StateRecord.Entry] = []
-        for (index, id) in ids.enumerated() where index == 0 || ids[index - 1] != id {
-            if let entry = savedEntry(id) { changed.append(entry) }
-        }
-        var closed: [SessionID] = []
-        var waits: [WaitChange] = []
+        var record = StateRecord(core: arbiter.memoryOfNobody, paused: pausedPlayers)
         for effect in decision.effects {
-            if case .closed(let id) = effect { closed.append(id) }
-            if case .waitsChanged(let change) = effect { waits.append(change) }
+            if let id = effect.session, id != ids.last { ids.append(id) }
+            if let notice = Notice(effect) { record.told.append(notice) }
+            if case .closed(let id) = effect { record.closed.append(id) }
+            if case .waitsChanged(let change) = effect { record.waits.append(change) }
         }
-        state.append(
-            StateRecord(
-                core: arbiter.memoryOfNobody, changed: changed, closed: closed, waits: waits,
-                told: decision.effects.compactMap(Notice.init), paused: pausedPlayers))
+        if case .microphoneMuted = decision.event { ids += arbiter.sessions.map(\.id) }
+        if ids.count > 1 { ids.sort() }
+        for (index, id) in ids.enumerated() where index == 0 || ids[index - 1] != id {
+            if let entry = savedEntry(id) { record.changed.append(entry) }
+        }
+        state.append(record)
         CrashPoint.pass("state-written")
         if state.isLong { state.replace(with: snapshot) }
     }
@@ -43,7 +42,7 @@ extension Daemon {
         }
         .sorted { $0.name < $1.name }
         state?.append(
-            StateRecord(core: arbiter.memoryOfNobody, changed: [], closed: [], told: [], paused: pausedPlayers))
+            StateRecord(core: arbiter.memoryOfNobody, paused: pausedPlayers))
         CrashPoint.pass("pause-noted")
     }
 
