@@ -49,8 +49,8 @@ struct StatusView {
         ])
         let route = snapshot["CurrentRoute"]?.route ?? .none
         if isConnected {
-            table.add([title("Output"), Table.Cell(Wording.ports(route.outputs) + lastChange(\.outputs))])
-            table.add([title("Input"), Table.Cell(Wording.ports(route.inputs) + lastChange(\.inputs))])
+            table.add([title("Output"), Table.Cell(Wording.ports(route.outputs) + lastChange(route, \.outputs))])
+            table.add([title("Input"), Table.Cell(Wording.ports(route.inputs) + lastChange(route, \.inputs))])
         }
         let path = snapshot["NowPlaying"]?.objectPathValue ?? ObjectPath.none
         table.add([
@@ -78,8 +78,9 @@ struct StatusView {
 
     private func title(_ text: String) -> Table.Cell { Table.Cell(text, .dim) }
 
-    /// What the route was before, why it changed, and when: ` ← Headphones (old device unavailable, 12 s ago)`.
-    private func lastChange(_ ports: (Route) -> [Port]) -> String {
+    /// What the route was before, why it changed, and when: ` ← Headphones (old device unavailable, 12 s ago)`; nothing
+    /// where it is as a server was found since.
+    private func lastChange(_ route: Route, _ ports: (Route) -> [Port]) -> String {
         for decision in snapshot.decisions.reversed() {
             for effect in decision.effects.reversed()
             where effect["effect"]?.stringValue == "route-changed"
@@ -88,6 +89,7 @@ struct StatusView {
                 guard let before = effect["previous"]?.route, let after = effect["current"]?.route,
                     ports(before).map(\.uid) != ports(after).map(\.uid)
                 else { continue }
+                guard ports(after).map(\.uid) == ports(route).map(\.uid) else { return "" }
                 let reason = Wording.reason(effect["reason"]?.uint32Value ?? 0)
                 return " ← \(Wording.ports(ports(before))) (\(reason), \(age(decision.time)) ago)"
             }
