@@ -84,7 +84,8 @@ struct RouteOverride: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
-        try service.sessions().chosen(by: session).tell(service, "OverrideOutput", [.string(port.rawValue)])
+        try service.sessions().chosen(by: session).tell(
+            service, "OverrideOutput", [.string(port.rawValue)], instead: "pactl set-default-sink")
     }
 }
 
@@ -102,14 +103,23 @@ struct RouteInput: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
-        try service.sessions().chosen(by: session).tell(service, "SetPreferredInput", [.string(uid)])
+        try service.sessions().chosen(by: session).tell(
+            service, "SetPreferredInput", [.string(uid)], instead: "pactl set-default-source")
     }
 }
 
 extension SessionInfo {
-    /// Calls one of the methods that are its owner's alone, as whoever we are.
-    fileprivate func tell(_ service: Service, _ member: String, _ arguments: [Value]) throws {
-        try service.ask(member, arguments, interface: BusName.session, path: path)
+    /// Calls one of the methods that are its owner's alone, as whoever we are; `instead` is what a person can do.
+    fileprivate func tell(_ service: Service, _ member: String, _ arguments: [Value], instead: String) throws {
+        let answer: Result<[Value], Failure> = try service.wait { reply in
+            service.call(member, arguments, interface: BusName.session, path: path) { reply(.success($0)) }
+        }
+        guard case .failure(let failure) = answer else { return }
+        guard failure.name == BusName.errorPrefix + SessionError.Code.notOwner.rawValue else {
+            throw service.complaint(failure)
+        }
+        throw Complaint.refused(
+            "NotOwner: only the program of '\(name.escaped)' chooses that for it; for everybody, '\(instead)' does")
     }
 }
 

@@ -190,11 +190,25 @@ import Testing
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         _ = try client.session("Call", category: "play-and-record")
-        for command in [["route", "override", "call", "speaker"], ["route", "input", "call", ""]] {
+        for (command, instead) in [
+            (["route", "override", "call", "speaker"], "sink"), (["route", "input", "call", ""], "source"),
+        ] {
             let outcome = try stage.run(command)
             #expect(outcome.code == 1)
-            #expect(outcome.complaint.contains("NotOwner: "))
+            #expect(outcome.complaint.contains("NotOwner: only the program of 'Call' "))
+            #expect(outcome.complaint.contains("'pactl set-default-\(instead)'"))
         }
+    }
+
+    @Test func routeBeforeTheServerCameBack_isNoneOfTheStatus() throws {
+        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        func output() throws -> String { try stage.run(["status"]).output.first { $0.hasPrefix("Output") } ?? "" }
+        try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(try eventually { try output().contains("← ") })
+        try pulse.restart()
+        #expect(try eventually { try output().hasPrefix("Output") && !output().contains("←") })
     }
 
     @Test func plugins_areListedOrSaidToBeMissing() throws {
