@@ -3,12 +3,18 @@ public import PluginAPI
 
 /// What a session is told, as it came over the bus.
 public enum SessionEvent: Sendable, Hashable {
+    /// By whom: the session's path and name; where no session did it, `/`, and the name of the output that went, or "".
+    /// The decision's number; 0 where it is not known.
     case interruptionBegan(reason: InterruptionReason, by: String, byName: String, sequence: UInt64)
+    /// After how long; the decision's number, 0 where it is not known.
     case interruptionEnded(shouldResume: Bool, microseconds: UInt64, sequence: UInt64)
     /// Decibels, 0 when no longer lowered.
     case duckingChanged(isDucked: Bool, gain: Double)
+    /// The part of the route that the session's category uses.
     case routeChanged(RouteChangeReason, previous: Route, current: Route)
+    /// Whether sound that is not the point should be silent from now on.
     case silenceSecondaryAudioHint(begin: Bool)
+    /// By the silent switch or the screen lock; told as a change of the property.
     case mutedChanged(Bool)
 
     /// A signal on a session's path; nil for one that is none of these, or not as the contract has it.

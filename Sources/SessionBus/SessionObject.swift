@@ -1,7 +1,8 @@
 public import DBus
 public import PluginAPI
 
-/// `/org/sessiond1/session/<n>`, `org.sessiond1.Session`.
+/// `/org/sessiond1/session/<n>`, `org.sessiond1.Session`: answers from a ``SessionService``; its methods emit the
+/// signals of their names.
 public final class SessionObject {
     public let id: SessionID
     private let path: String
@@ -14,6 +15,7 @@ public final class SessionObject {
     /// Sessions in a list whose value is told as it changes.
     private static let longestTold = 16
 
+    /// Is on the bus from ``export()`` on.
     public init(_ id: SessionID, _ service: any SessionService, on objects: ObjectTable) {
         self.id = id
         self.service = service
@@ -24,6 +26,7 @@ public final class SessionObject {
     /// Appears on the bus, until ``remove()``. The service must be able to describe it by now.
     public func export() { objects.export(self, at: path, interfaces: [SessionObject.interface]) }
 
+    /// Leaves the bus: who calls it later is told `ExpiredSession`.
     public func remove() { objects.remove(path: path) }
 
     /// The properties as they are now, by name; of a long ``waits``, only that it reads differently.
@@ -54,6 +57,7 @@ public final class SessionObject {
     /// What was told to be invalid was read, or may have been.
     public func wasRead() { isInvalidated = false }
 
+    /// Who caused it: nil where no session did, and the name then that of the output that went, or "".
     public func interruptionBegan(_ reason: InterruptionReason, by: SessionID?, byName: String, sequence: UInt64) {
         let details: [(String, Value)] = [
             ("by", Value(by)), ("by-name", .string(byName)), ("sequence", .uint64(sequence)),
@@ -61,6 +65,7 @@ public final class SessionObject {
         emit("InterruptionBegan", [.string(reason.rawValue), .properties(details)])
     }
 
+    /// After how long, and why it had begun.
     public func interruptionEnded(
         shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason, sequence: UInt64
     ) {
@@ -71,11 +76,13 @@ public final class SessionObject {
         emit("InterruptionEnded", [.bool(shouldResume), .properties(details)])
     }
 
+    /// The part of the route that its category uses, before and now.
     public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
         emit("RouteChanged", [.uint32(reason.rawValue), Value(previous), Value(current)])
     }
 
     public func silenceSecondaryAudioHint(begin: Bool) { emit("SilenceSecondaryAudioHint", [.bool(begin)]) }
+    /// Decibels, 0 when no longer lowered.
     public func duckingChanged(_ ducked: Bool, gain: Double) { emit("DuckingChanged", [.bool(ducked), .double(gain)]) }
 
     private func emit(_ member: String, _ arguments: [Value]) {

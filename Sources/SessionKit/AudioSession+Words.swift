@@ -3,11 +3,15 @@
 extension AudioSession {
     public typealias Category = PluginAPI.Category
     public typealias Mode = PluginAPI.Mode
+    /// `Options`, by AVAudioSession's name.
     public typealias CategoryOptions = PluginAPI.Options
     public typealias InterruptionReason = PluginAPI.InterruptionReason
     public typealias RouteChangeReason = PluginAPI.RouteChangeReason
+    /// `Route`, by AVAudioSession's name.
     public typealias RouteDescription = PluginAPI.Route
+    /// What AVAudioSession calls a port description; its Port is our `PortType`.
     public typealias Port = PluginAPI.Port
+    /// `OutputOverride`, by AVAudioSession's name.
     public typealias PortOverride = PluginAPI.OutputOverride
 
     /// How to give the sound back.
@@ -21,7 +25,8 @@ extension AudioSession {
 
     /// The sound was taken from the session, or may be had again.
     public enum Interruption: Sendable, Hashable {
-        /// It is silent now; `by` is who has the sound, for people, empty where nobody has.
+        /// It is silent now. `by` is for people: who has the sound; with `.routeDisconnected`, the output that went; empty
+        /// where it is neither.
         case began(reason: InterruptionReason, by: String)
         /// It is inactive now: with `.shouldResume`, activate it and go on.
         case ended(options: InterruptionOptions)
@@ -36,7 +41,7 @@ extension AudioSession {
         public static let shouldResume = InterruptionOptions(rawValue: 1)
     }
 
-    /// Another route, and why.
+    /// Another route, and why; of both routes the part that the session's category uses.
     public struct RouteChange: Sendable, Hashable {
         public let reason: RouteChangeReason
         public let previousRoute: RouteDescription

@@ -120,7 +120,7 @@ public actor AudioSession {
         try await prefer(\.interruptsOnRouteDisconnect, value)
     }
 
-    /// Whether alerts leave it playing.
+    /// Whether alerts leave it playing; they interrupt it unless set to true.
     public func setPrefersNoInterruptionsFromSystemAlerts(_ value: Bool) async throws(SessionError) {
         try await prefer(\.noInterruptionsFromAlerts, value)
     }

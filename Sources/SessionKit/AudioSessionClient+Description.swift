@@ -4,13 +4,16 @@ public import PluginAPI
 extension AudioSessionClient {
     /// What the session is created with.
     public struct Description: Sendable {
+        /// For people, and not empty: what `sessionctl status` shows and those who are interrupted read.
         public var name: String
         public var category: Category
         public var mode: Mode
         public var options: Options
+        /// The daemon grants more than `.app` only where its settings allow.
         public var sessionClass: SessionClass
+        /// The app's desktop file without folder and `.desktop`, such as `org.example.Radio`; empty: none.
         public var desktopEntry: String
-        /// A process that acts for this one; nil: this one.
+        /// A process that acts for this one, of the same user: its streams are the session's. Nil: this one.
         public var processID: UInt32?
         /// Whether others are recommended to resume where the process ends without a word.
         public var notifiesOnExit: Bool

@@ -22,16 +22,18 @@ public final class AudioSessionClient {
         case refused(Failure)
     }
 
-    /// Called once, from the loop.
+    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
     /// As it was made, with what was set since and not refused.
     public private(set) var description: Description
-    /// As the daemon last said, or as it follows from what it answered.
+    /// As the daemon last said, or as it follows from what it answered; `.inactive` once the daemon counts as lost.
     public private(set) var state = SessionState.inactive
+    /// Lowered for somebody who speaks over it, as the daemon last said; not once that counts as lost.
     public private(set) var isDucked = false
     /// Decibels, 0 when not lowered.
     public private(set) var duckGain = 0.0
+    /// Under the silent switch or the screen lock, in a category that heeds them, as the daemon last said; likewise.
     public private(set) var isMuted = false
     /// How long a daemon may be away before it counts as lost, in seconds.
     private static let patience = 3.0
@@ -81,7 +83,8 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Gives the sound back; `notifyOthers` recommends to those who waited that they resume.
+    /// Gives the sound back; `notifyOthers` recommends to those who waited that they resume. Without a session at the
+    /// daemon there is nothing to give back, and it succeeds.
     public func deactivate(notifyOthers: Bool, _ reply: @escaping Reply = { _ in }) {
         wasActive = false
         guard proxy != nil else { return reply(.success(())) }
@@ -126,7 +129,7 @@ public final class AudioSessionClient {
         ask({ $0.overrideOutput(override, $1) }, reply)
     }
 
-    /// Ends the session; nothing may be asked of it later.
+    /// Ends the session, and gives the sound back; nothing may be asked of it later.
     public func close(_ reply: @escaping Reply) {
         subscriptions = []
         duckingWatch = nil

@@ -5,9 +5,11 @@ public import PluginAPI
 /// One item is the current one as long as there is any. Items keep their ids for as long as they are in the queue, and
 /// no id is used again.
 public struct PlayQueue: Sendable {
+    /// An entry with a number of its own: the same thing may be in the queue twice.
     public struct Item: Sendable, Hashable {
         /// From 1.
         public let id: UInt64
+        /// As it was put in, with what became known of it since (``PlayQueue/learn(_:title:duration:)``).
         public fileprivate(set) var entry: PlaylistEntry
         /// How many lists it came out of, one inside the other.
         public let depth: Int
@@ -23,10 +25,11 @@ public struct PlayQueue: Sendable {
         didSet { revision &+= 1 }
     }
     /// Another one after every change of ``items``.
-    public private(set) var revision: UInt64 = 0
-    public private(set) var currentID: UInt64?
+    private(set) var revision: UInt64 = 0
+    private(set) var currentID: UInt64?
     /// After the last one comes the first one.
     public var repeatsAll = false
+    /// See ``setShuffled(_:)``.
     public private(set) var isShuffled = false
     /// Ids as they are played.
     private var order: [UInt64] = []
@@ -34,8 +37,11 @@ public struct PlayQueue: Sendable {
 
     public init() {}
 
+    /// What plays, or is next to; nil exactly while the queue is empty.
     public var current: Item? { currentID.flatMap { self[$0] } }
+    /// Nil where it is not in the queue.
     public subscript(id: UInt64) -> Item? { items.first { $0.id == id } }
+    /// How many more items it takes.
     public var room: Int { PlayQueue.limit - items.count }
 
     // MARK: What is in it
@@ -55,6 +61,7 @@ public struct PlayQueue: Sendable {
         insert(entries, at: after.flatMap(place(of:)).map { $0 + 1 } ?? 0)
     }
 
+    /// Behind all others; the ids they got. What finds no room is left out.
     public mutating func append(_ entries: [PlaylistEntry]) -> [UInt64] { insert(entries, at: items.count) }
 
     private mutating func insert(_ entries: [PlaylistEntry], at place: Int, depth: Int = 0) -> [UInt64] {
@@ -111,11 +118,14 @@ public struct PlayQueue: Sendable {
         return order[...turn].first(where: isPlayable).flatMap { self[$0] }
     }
 
+    /// Whether there is one to go to, by place alone: it may be one that failed.
     public var canGoNext: Bool { turn.map { $0 + 1 < order.count || repeatsAll } ?? false }
+    /// The same backwards.
     public var canGoPrevious: Bool { turn.map { $0 > 0 || repeatsAll } ?? false }
 
     /// Whether there is a next one; it is the current one then. Those that failed are passed over.
     public mutating func goNext() -> Bool { step(1) }
+    /// The same backwards.
     public mutating func goPrevious() -> Bool { step(-1) }
 
     /// False where it is not in the queue.
@@ -136,6 +146,7 @@ public struct PlayQueue: Sendable {
         if isShuffled { shuffle() }
     }
 
+    /// It could not be played: passed over until somebody goes to it, or all begins again.
     public mutating func markFailed(_ id: UInt64) {
         if let place = place(of: id) { items[place].hasFailed = true }
     }

@@ -14,12 +14,15 @@ public enum ItemStatus: String, CaseIterable, Sendable, Hashable {
 }
 
 extension PlayerPlugin {
+    /// Of the current item, as the bus has it.
     public var itemStatus: ItemStatus {
         if hasFailed { return .failed }
         return engine.channels > 0 || engine.duration != nil ? .ready : .unknown
     }
 
+    /// MPRIS's CanGoNext: by place alone, the item may be one that failed.
     public var canGoNext: Bool { queue.canGoNext }
+    /// MPRIS's CanGoPrevious, likewise.
     public var canGoPrevious: Bool { queue.canGoPrevious }
 
     /// Whether the item can be played, once that is known; false in a category that prepares nothing
@@ -59,9 +62,12 @@ extension PlayerPlugin {
     @discardableResult
     public func next() -> Bool { move { $0.goNext() } }
 
+    /// The same backwards.
     @discardableResult
     public func previous() -> Bool { move { $0.goPrevious() } }
 
+    /// To that item, sounding where this one did.
+    /// - Throws: `BadParameter` where it is not in the queue.
     public func go(to id: UInt64) throws(Failure) {
         guard move({ $0.go(to: id) }) else { throw noItem(id) }
     }
@@ -77,7 +83,8 @@ extension PlayerPlugin {
 
     // MARK: What is in it
 
-    /// The ids they got. Behind the item `after`, else before all others; nil: at the end.
+    /// The ids they got. Behind the item `after`; nil: at the end; a nil inside (`.some(nil)`): before all others.
+    /// - Throws: `ResourceNotAvailable` where there is no room for all of them, `BadParameter` for an unknown `after`.
     @discardableResult
     public func insert(_ entries: [PlaylistEntry], after: UInt64??) throws(Failure) -> [UInt64] {
         try check(entries)
@@ -124,6 +131,7 @@ extension PlayerPlugin {
 
     // MARK: What is repeated
 
+    /// MPRIS's LoopStatus; `.one` is the engine's endless loop, instead of a number of loops.
     public var repeatMode: RepeatMode {
         get { engine.loops < 0 ? .one : queue.repeatsAll ? .all : .none }
         set {
@@ -135,6 +143,7 @@ extension PlayerPlugin {
         }
     }
 
+    /// MPRIS's Shuffle: the current item first, the others in any order.
     public var isShuffled: Bool {
         get { queue.isShuffled }
         set { changing { queue.setShuffled(newValue) } }

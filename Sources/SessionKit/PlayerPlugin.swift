@@ -10,15 +10,18 @@ import SessionBus
 /// it since. Pausing and stopping by hand, the end of an item and its failure give the sound back at once and
 /// recommend to those who waited that they resume: a silent player has no claim to the silence of others.
 public final class PlayerPlugin: Plugin {
+    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
+    /// Its callbacks are the plugin's from the initializer on.
     public let engine: any PlayerEngine
+    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
     public let session: AudioSessionClient
     /// The item ended after all its loops; after the signal went out.
     public var onFinished: ((Bool) -> Void)?
     /// The item cannot be played; the message says why.
     public var onFailed: ((String) -> Void)?
-    /// The sound server went away while the item was loaded, or was not there.
+    /// The sound server went away while the item was loaded, or was not there; the message says what happened.
     public var onServicesLost: ((String) -> Void)?
     /// MPRIS's Quit.
     public var onQuit: (() -> Void)?
@@ -207,6 +210,7 @@ public final class PlayerPlugin: Plugin {
         }
     }
 
+    /// Silent, keeping its place; the sound is given back. Paused while interrupted, it does not go on by itself.
     public func pause() {
         changing {
             order(sound: false)
@@ -216,7 +220,7 @@ public final class PlayerPlugin: Plugin {
         }
     }
 
-    /// Back at the beginning.
+    /// Silent and back at the beginning; the sound is given back.
     public func stop() {
         changing {
             order(sound: false)
@@ -227,6 +231,7 @@ public final class PlayerPlugin: Plugin {
     }
 
     /// Goes to that many seconds from the beginning.
+    /// - Throws: `BadParameter` for what is negative, or where nothing is loaded.
     public func seek(to seconds: Double) throws(Failure) {
         guard seconds >= 0, seconds < 1e9 else {
             throw Failure(.badParameter("position \(seconds) s: it must be 0 or more"))

@@ -1,11 +1,13 @@
-public import PluginAPI
+import PluginAPI
 
 /// A plugin program's command line. By hand, because an argument library would bring Foundation with it.
 public struct PluginArguments {
+    /// What the session is created with: the program's own category and name, unless the words say otherwise.
     public var session: AudioSessionClient.Description
     /// The manifest's id; nil for a program nobody started as a plugin.
-    public var pluginID: String?
-    public var endsWithParent = false
+    var pluginID: String?
+    /// Whether it ends, as at SIGTERM, with the program that started it.
+    var endsWithParent = false
     /// What to play or the file to record, as given; nil to serve.
     public var item: String?
     /// A recording's length in seconds.
@@ -13,7 +15,8 @@ public struct PluginArguments {
     /// The uid of the input to record from; empty: the route's.
     public var input = ""
 
-    public enum Outcome {
+    /// What to do about the words.
+    enum Outcome {
         case run(PluginArguments)
         /// To standard output, exit 0.
         case print(String)
@@ -22,7 +25,7 @@ public struct PluginArguments {
     }
 
     /// - Parameter kind: `PluginManifest.Kind.recorder` has `--duration` and `--input` too.
-    public static func parse(
+    static func parse(
         _ words: [String], program: String, kind: PluginManifest.Kind, category: Category
     ) -> Outcome {
         var reader = PluginArguments(session: AudioSessionClient.Description(name: program, category: category))

@@ -11,17 +11,20 @@ import SessionBus
 ///     let host = try PluginHost()
 ///     let player = PlayerPlugin(MyEngine(), .init(name: "Mine", category: .playback), on: host.connection, host.loop)
 ///     try host.claim("org.mpris.MediaPlayer2.mine.instance\(PluginHost.processID)")
-///     host.register("org.example.mine", kind: .player, object: "/org/sessiond1/player")
+///     host.register("org.example.mine", kind: .player, object: PlayerPlugin.objectPath, name: "Mine")
 ///     exit(host.run(player))
 ///
 /// ``PluginProgram`` does all that, and reads the command line, for a program that others start.
 public final class PluginHost {
+    /// Where the engine and the plugin live: they are called on its thread alone.
     public let loop = EventLoop()
+    /// To the session bus; ``run(_:)`` closes it.
     public let connection: Connection
     private let name: String
     private var registration: PluginRegistration?
     private var isEnding = false
 
+    /// This process's number, for names on the bus that another process must not have.
     public static var processID: Int32 { getpid() }
 
     /// Connects to the session bus.
@@ -48,6 +51,10 @@ public final class PluginHost {
     }
 
     /// Tells the daemon, and every one that comes after it, that the plugin of that manifest is up.
+    /// - Parameters:
+    ///   - id: the manifest's, or one of its own for a plugin that is not installed.
+    ///   - object: the path it serves its kind's interfaces at.
+    ///   - name: for people.
     public func register(_ id: String, kind: PluginManifest.Kind, object: String, name: String) {
         registration = PluginRegistration(id, kind: kind, object: object, name: name, on: connection)
     }

@@ -10,9 +10,12 @@ import SessionBus
 /// it was recording, and nobody touched it since. Pausing by hand and the end of a take give the sound back at once
 /// and recommend to those who waited that they resume.
 public final class RecorderPlugin: Plugin {
+    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
+    /// Its callbacks are the plugin's from the initializer on.
     public let engine: any RecorderEngine
+    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
     public let session: AudioSessionClient
     /// The file is whole and closed (false: its end is missing); after the signal went out.
     public var onFinished: ((Bool) -> Void)?
@@ -148,6 +151,7 @@ public final class RecorderPlugin: Plugin {
         if case .failure(let failure) = changing({ begin(for: start.seconds) }) { failed(failure.message) }
     }
 
+    /// The take plays as it is; the sound is given back. Paused while interrupted, it does not go on by itself.
     public func pause() {
         changing {
             order(sound: false)
@@ -169,6 +173,7 @@ public final class RecorderPlugin: Plugin {
     }
 
     /// Removes the file of a take that has ended.
+    /// - Throws: `IsBusy` before its end, `BadParameter` where there is no file.
     public func delete() throws(Failure) {
         try changing { () throws(Failure) in
             do throws(SessionError) {

@@ -9,6 +9,7 @@ import SessionBus
 /// The session, ambient as a rule, is active while one plays. An interruption ends what plays; under the silent switch
 /// nothing is heard and everything is over at once.
 public final class SoundEffectsPlugin: Plugin {
+    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
     public typealias Reply<Success> = (Result<Success, Failure>) -> Void
 
     /// Seconds an effect may last.
@@ -17,6 +18,7 @@ public final class SoundEffectsPlugin: Plugin {
     /// How long the session stays active after the last one, in seconds: effects come in bursts.
     private static let lullTime = 0.5
 
+    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
     public let session: AudioSessionClient
     let connection: Connection
     private let decoder: any SoundDecoder
@@ -84,6 +86,8 @@ public final class SoundEffectsPlugin: Plugin {
         }
     }
 
+    /// Silences what plays of it and forgets it.
+    /// - Throws: `BadParameter` where there is none of that number.
     public func unload(_ effect: UInt32) throws(Failure) {
         guard effects.removeValue(forKey: effect) != nil else { throw Self.unknown(effect) }
         for (stream, what) in playing where what.effect == effect { cache.stop(stream) }
