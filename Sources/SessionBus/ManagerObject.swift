@@ -1,7 +1,8 @@
 public import DBus
 public import PluginAPI
 
-/// `/org/sessiond1`, `org.sessiond1.Manager`.
+/// `/org/sessiond1`, `org.sessiond1.Manager`: answers from a ``SessionService``; its methods emit the signals of their
+/// names.
 public final class ManagerObject {
     private let service: any SessionService
     private let objects: ObjectTable
@@ -30,6 +31,7 @@ public final class ManagerObject {
             names.compactMap { name in ManagerObject.readings[name].map { (name, $0(description)) } })
     }
 
+    /// Once for all; each session has a signal of its own.
     public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
         emit("RouteChanged", [.uint32(reason.rawValue), Value(previous), Value(current)])
     }

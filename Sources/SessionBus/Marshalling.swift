@@ -23,6 +23,7 @@ extension Value {
     /// A session's path, `/` for none.
     public init(_ session: SessionID?) { self = .objectPath(session.map(ObjectPath.session) ?? ObjectPath.none) }
 
+    /// A port as written above, of which `available` may be missing; nil for anything else.
     public var port: Port? {
         guard let fields = asProperties, let type = fields["type"]?.stringValue.flatMap(PortType.init(rawValue:)),
             let name = fields["name"]?.stringValue, let uid = fields["uid"]?.stringValue,
@@ -32,8 +33,10 @@ extension Value {
             type: type, name: name, uid: uid, channels: channels, isAvailable: fields["available"]?.boolValue ?? true)
     }
 
+    /// Those elements of an array that are ports.
     public var ports: [Port] { arrayValue?.compactMap(\.port) ?? [] }
 
+    /// A route as written above; what is missing of it is empty. Nil for what is no a{sv}.
     public var route: Route? {
         guard let fields = asProperties else { return nil }
         return Route(inputs: fields["inputs"]?.ports ?? [], outputs: fields["outputs"]?.ports ?? [])
@@ -73,10 +76,13 @@ extension SessionError {
 }
 
 /// Reads a caller's options: every key known, every value of its type, or an error that names the key.
+///
+/// What is absent reads nil; what is of another type throws `InvalidArgs`. Only known keys may be read.
 public struct OptionReader {
     private var values: [String: Value]
     private let known: [String]
 
+    /// - Throws: `InvalidArgs` for what is no a{sv}, `BadParameter` for an unknown key.
     public init(_ dictionary: Value, known: [String]) throws(Failure) {
         guard let values = dictionary.asProperties else {
             throw .invalidArgs("the options must be a dictionary a{sv}")

@@ -1,7 +1,7 @@
 public import DBus
 import PluginAPI
 
-/// What the exported plugins interface asks of the daemon behind it.
+/// What the exported plugins interface asks of the daemon behind it, on the loop's thread.
 public protocol PluginService: AnyObject {
     /// Each an a{sv}: id, name, kind, version, schemes, mime-types, interface, state, message, bus-name.
     var plugins: [Value] { get }
@@ -9,10 +9,12 @@ public protocol PluginService: AnyObject {
     func open(
         kind: String, uri: String, caller: String,
         _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void)
+    /// The caller is up and is that plugin, until it leaves the bus. Throws where `info` is not as it must be, or somebody
+    /// else is that plugin.
     func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure)
 }
 
-/// `/org/sessiond1`, `org.sessiond1.Plugins`.
+/// `/org/sessiond1`, `org.sessiond1.Plugins`: answers from a ``PluginService``.
 public final class PluginsObject {
     private let service: any PluginService
     private let objects: ObjectTable

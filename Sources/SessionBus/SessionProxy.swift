@@ -1,7 +1,9 @@
 public import DBus
 public import PluginAPI
 
-/// A typed client of one session's interface. Holds a subscription to its signals, nothing else.
+/// A typed client of one session's interface; its methods are that interface's, and fail with its refusals.
+///
+/// Holds a subscription to its signals, nothing else: the session stays when this goes.
 public final class SessionProxy {
     public let path: String
     private let connection: Connection
@@ -23,6 +25,7 @@ public final class SessionProxy {
         ]
     }
 
+    /// Called once, from the loop.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
     public func setCategory(_ category: Category, mode: Mode, options: Options, _ reply: @escaping Reply) {
@@ -46,6 +49,7 @@ public final class SessionProxy {
         call("SetPreferredInput", [.string(uid)], reply)
     }
 
+    /// What is nil is not sent, and stays as it was.
     public func setPreferences(_ preferences: Preferences, _ reply: @escaping Reply) {
         var values: [(String, Value)] = [
             ("interrupt-on-route-disconnect", .bool(preferences.interruptsOnRouteDisconnect)),

@@ -6,14 +6,16 @@ public import PluginAPI
 /// `caller` is the unique name of the connection that asks. Everything is called on the loop's thread.
 public protocol SessionService: AnyObject {
     // Manager.
+    /// Answers at once, or when the bus has said who the caller is; then the session is on the bus.
     func createSession(
         _ request: SessionRequest, caller: String, _ reply: @escaping (Result<SessionID, Failure>) -> Void)
     /// Every session's number, in the order of creation.
     var sessionIDs: [SessionID] { get }
     func setSilentMode(_ on: Bool, caller: String) throws(SessionError)
     func setScreenLocked(_ locked: Bool, caller: String) throws(SessionError)
+    /// Throws `BadParameter`, or `ExpiredSession`, where there is no such session.
     func setForeground(_ id: SessionID, _ foreground: Bool, caller: String) throws(SessionError)
-    /// Each an a{sv}, newest last.
+    /// At most that many, each an a{sv}, newest last.
     func history(_ count: UInt32) -> [Value]
     /// A scenario that carries the newest decisions out again.
     func exportHistory() -> String
@@ -21,12 +23,13 @@ public protocol SessionService: AnyObject {
     func explain(_ id: SessionID) throws(SessionError) -> [Value]
     var manager: ManagerDescription { get }
 
-    // Session: only the owner may.
+    // Session: after `authorize`, for the owner alone.
     func setCategory(_ id: SessionID, _ configuration: Configuration, caller: String) throws(SessionError)
     func activate(_ id: SessionID, caller: String) throws(SessionError)
     func deactivate(_ id: SessionID, notifyOthers: Bool, caller: String) throws(SessionError)
     func overrideOutput(_ id: SessionID, _ override: OutputOverride, caller: String) throws(SessionError)
     func setPreferredInput(_ id: SessionID, uid: String, caller: String) throws(SessionError)
+    /// Applies the change to what the session wishes for now.
     func setPreferences(_ id: SessionID, _ change: (inout Preferences) -> Void, caller: String) throws(SessionError)
     func close(_ id: SessionID, caller: String) throws(SessionError)
     /// Throws `notOwner` where the session is somebody else's, before an argument is looked at.
@@ -41,12 +44,15 @@ public protocol SessionService: AnyObject {
 
 /// What a client asked for with `CreateSession`.
 public struct SessionRequest {
+    /// For people; nobody has looked at its length yet.
     public let name: String
     public let configuration: Configuration
     public let sessionClass: SessionClass
+    /// Without folder and ending; empty: none.
     public let desktopEntry: String
     /// A process that acts for the caller; nil: the caller itself.
     public let processID: UInt32?
+    /// Whether vanishing counts as leaving with notify-others.
     public let notifiesOnExit: Bool
     /// Whether it lowers its own sound when it is told to.
     public let lowersItself: Bool
@@ -84,7 +90,7 @@ public struct SessionRequest {
     }
 }
 
-/// The manager's properties.
+/// The manager's properties, by the contract's names; what they read when there is no server is empty.
 public struct ManagerDescription {
     public var sequence: UInt64
     public var version: String
@@ -135,31 +141,39 @@ public struct DuckingDescription: Sendable, Hashable {
     }
 }
 
-/// A session's properties.
+/// A session's properties, by the contract's names.
 public struct SessionDescription {
     public var name: String
     public var configuration: Configuration
     public var sessionClass: SessionClass
     public var state: SessionState
     public var isForeground: Bool
+    /// The unique name of its connection; the daemon's own for an adopted one.
     public var owner: String
+    /// Whose streams are its own; 0: not known.
     public var processID: UInt32
     public var desktopEntry: String
+    /// Nil unless it is interrupted.
     public var interruptionReason: InterruptionReason?
     public var waitingFor: SessionSet
     public var isDucked: Bool
+    /// Decibels, 0 unless it is lowered.
     public var duckGain: Double
     public var isMuted: Bool
+    /// It was told to fall silent, and was heard after the time it had for it.
     public var ignoredInterruption: Bool
+    /// It stands for a program that never spoke to the daemon.
     public var isAdopted: Bool
     public var otherAudioPlaying: Bool
     public var silenceHint: Bool
     public var route: Route
     public var availableInputs: [Port]
+    /// A uid; empty: no preference.
     public var preferredInput: String
     public var preferences: Preferences
     /// Seconds.
     public var outputLatency: Double
+    /// Seconds; 0 where unknown.
     public var inputLatency: Double
     /// 0…1.
     public var outputVolume: Double
