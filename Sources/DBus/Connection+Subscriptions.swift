@@ -2,15 +2,13 @@ import EventLoop
 
 /// Who a peer on the bus is, as the bus has it from the kernel.
 public struct Credentials: Hashable, Sendable {
+    /// Nil where the bus does not say.
     public let processID: UInt32?
     public let userID: UInt32?
-    /// The label of SELinux or AppArmor, without its closing NUL.
-    public let securityLabel: String?
 
-    public init(processID: UInt32?, userID: UInt32?, securityLabel: String? = nil) {
+    public init(processID: UInt32?, userID: UInt32?) {
         self.processID = processID
         self.userID = userID
-        self.securityLabel = securityLabel
     }
 }
 
@@ -87,13 +85,8 @@ extension Connection {
             reply(
                 answer.map { values in
                     let known = values.first?.asProperties ?? [:]
-                    var label: String?
-                    if let bytes = known["LinuxSecurityLabel"]?.arrayValue?.compactMap(\.byteValue) {
-                        label = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                    }
                     return Credentials(
-                        processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value,
-                        securityLabel: label)
+                        processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value)
                 })
         }
     }

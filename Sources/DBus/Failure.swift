@@ -5,6 +5,7 @@ import Glibc
 public struct Failure: Error, Hashable, Sendable {
     /// Such as `org.freedesktop.DBus.Error.InvalidArgs`.
     public let name: String
+    /// For people; empty where whoever failed gave none.
     public let message: String
 
     public init(name: String, message: String) {
@@ -28,30 +29,31 @@ public struct Failure: Error, Hashable, Sendable {
         public static let nameHasNoOwner = prefix + "NameHasNoOwner"
         public static let serviceUnknown = prefix + "ServiceUnknown"
         public static let accessDenied = prefix + "AccessDenied"
-        public static let noMemory = prefix + "NoMemory"
+        static let noMemory = prefix + "NoMemory"
     }
 
     public static func failed(_ message: String) -> Failure { Failure(name: Name.failed, message: message) }
     public static func invalidArgs(_ message: String) -> Failure { Failure(name: Name.invalidArgs, message: message) }
-    public static func unknownMethod(_ message: String) -> Failure {
+    static func unknownMethod(_ message: String) -> Failure {
         Failure(name: Name.unknownMethod, message: message)
     }
-    public static func unknownObject(_ message: String) -> Failure {
+    static func unknownObject(_ message: String) -> Failure {
         Failure(name: Name.unknownObject, message: message)
     }
     public static func unknownInterface(_ message: String) -> Failure {
         Failure(name: Name.unknownInterface, message: message)
     }
-    public static func unknownProperty(_ message: String) -> Failure {
+    static func unknownProperty(_ message: String) -> Failure {
         Failure(name: Name.unknownProperty, message: message)
     }
-    public static func propertyReadOnly(_ message: String) -> Failure {
+    static func propertyReadOnly(_ message: String) -> Failure {
         Failure(name: Name.propertyReadOnly, message: message)
     }
     public static func noReply(_ message: String) -> Failure { Failure(name: Name.noReply, message: message) }
     public static func limitsExceeded(_ message: String) -> Failure {
         Failure(name: Name.limitsExceeded, message: message)
     }
+    /// What every call fails with once the bus is gone.
     public static var disconnected: Failure {
         Failure(name: Name.disconnected, message: "The connection to the bus is closed")
     }

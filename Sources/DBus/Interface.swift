@@ -2,6 +2,7 @@
 // SAFETY: immutable; the handlers run only where an ObjectTable calls them, which is the one thread of its loop, so a
 // handler that refers to state of that loop is never run elsewhere. Making one a `static let` shares it on that thread.
 public struct Interface<Object: AnyObject>: @unchecked Sendable {
+    /// A method that callers may call.
     public struct Method {
         let name: String
         let erased: InterfaceTable.Method
@@ -17,13 +18,14 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
         }
     }
 
+    /// A property that callers may read, and set where it has a setter.
     public struct Property {
         let erased: InterfaceTable.Property
 
         /// - Parameters:
         ///   - set: nil for read-only. Gets a value of the declared type.
         ///   - emitsChanged: whether PropertiesChanged may carry it: then a `Set` that changed it says so if `set`
-        ///     did not, else ``ObjectTable/propertiesChanged(path:interface:_:)`` leaves it out.
+        ///     did not, else ``ObjectTable/propertiesChanged(path:interface:_:invalidated:)`` leaves it out.
         public init(
             _ name: String, _ signature: String, get: @escaping (Object) -> Value,
             set: ((Object, Value) throws(Failure) -> Void)? = nil, emitsChanged: Bool = true

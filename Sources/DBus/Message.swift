@@ -6,6 +6,7 @@ import Glibc
 /// One that came is libdbus's (`DBusMessage`), of which this owns a reference. One of ours is kept as words and bytes
 /// until it is sent; libdbus makes its own of it only where it is asked for (``raw``).
 public final class Message {
+    /// `other`: a type that the specification may get.
     public enum Kind: Sendable { case methodCall, methodReturn, error, signal, other }
 
     /// Present until libdbus has made its own of it.
@@ -144,9 +145,13 @@ public final class Message {
 
     /// The unique name of who sent it, as the bus vouches for it; nil on a message that was made here.
     public var sender: String? { draft == nil ? text(dbus_message_get_sender(raw)) : nil }
+    /// Of a call: whom it is for; of a signal: who emits it. Nil on answers.
     public var path: String? { text(dbus_message_get_path(raw)) }
+    /// Nil on answers, and on calls that name none.
     public var interface: String? { text(dbus_message_get_interface(raw)) }
+    /// The method or the signal; nil on answers.
     public var member: String? { text(dbus_message_get_member(raw)) }
+    /// Nil on all but errors.
     public var errorName: String? { text(dbus_message_get_error_name(raw)) }
     /// The types of all arguments, one after the other; empty without arguments.
     public var signature: String { text(dbus_message_get_signature(raw)) ?? "" }

@@ -3,7 +3,7 @@ public enum StandardName {
     /// The bus itself, as a name and as its interface.
     public static let bus = "org.freedesktop.DBus"
     /// The bus's object.
-    public static let busPath = "/org/freedesktop/DBus"
+    static let busPath = "/org/freedesktop/DBus"
     public static let properties = "org.freedesktop.DBus.Properties"
     static let localInterface = "org.freedesktop.DBus.Local"
     static let introspectable = "org.freedesktop.DBus.Introspectable"

@@ -120,13 +120,14 @@ extension Value {
 }
 
 extension Value {
-    /// The value inside any number of variants.
+    /// The value inside any number of variants: all readers below look at the value itself.
     public var unwrapped: Value {
         var value = self
         while case .variant(let inner) = value { value = inner }
         return value
     }
 
+    /// Nil for any other type, an object path's too; so are those that follow.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
     public var objectPathValue: String? { if case .objectPath(let value) = self { value } else { nil } }
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
