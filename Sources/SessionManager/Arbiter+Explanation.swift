@@ -6,6 +6,7 @@ public struct Explanation: Sendable, Hashable {
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
     /// `ducked`, `muted`, `refused`.
     public let cause: String
+    /// When it began.
     public let since: Instant
     /// A sentence for people, without the time and without the name of the session asked about.
     public let text: String

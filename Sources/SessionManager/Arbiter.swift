@@ -24,8 +24,9 @@ public struct Arbiter: Sendable {
         public var pausesOnUnplug = true
         /// Seconds within which an output that comes back offers to resume what its going paused; 0: never.
         public var replug = 30.0
-        /// Sessions in all, and of one client.
+        /// Sessions in all.
         public var maxSessions = 1024
+        /// Of one client.
         public var maxSessionsPerClient = 32
 
         public init() {}
@@ -49,7 +50,9 @@ public struct Arbiter: Sendable {
     public internal(set) var isScreenLocked = false
     /// What the server offers; nil while it is away.
     public internal(set) var audio: Audio?
+    /// Decides whether a loss, or the end of one, is told.
     public internal(set) var services = Services.unknown
+    /// The non-mixable app session with an output that activated last among those that hold a claim (behaviour §4).
     public internal(set) var nowPlaying: SessionID?
 
     var lastID: UInt64 = 0

@@ -28,6 +28,7 @@ public struct Cause: Sendable, Hashable {
 
     public let kind: Kind
     public let rule: Rule
+    /// When it happened.
     public let since: Instant
     /// The session that caused it; nil: nobody else did.
     public let by: SessionID?
@@ -47,6 +48,7 @@ public struct Cause: Sendable, Hashable {
 public struct RefusedRequest: Sendable, Hashable {
     public let request: Request
     public let error: SessionError
+    /// By which rule, when, and who stood in the way.
     public let cause: Cause
 
     public init(request: Request, error: SessionError, cause: Cause) {

@@ -85,9 +85,11 @@ public struct Decision: Sendable {
     public let event: Event
     /// Empty where the event changed nothing, and where it was refused.
     public let effects: [Effect]
+    /// Why it was refused; nil: it was not.
     public let refusal: SessionError?
     /// What it was about, as known before it was closed.
     public let session: SessionID?
+    /// That session's; the new one's name at a `create`; empty where it is about none.
     public let name: String
     /// The rule by which the event did what it did, or was refused.
     public let rule: Rule

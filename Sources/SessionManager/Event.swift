@@ -18,12 +18,18 @@ public enum Event: Sendable, Hashable {
     case setScreenLocked(Bool)
 
     // Facts.
+    /// Its connection is gone from the bus, and all its sessions with it (R11).
     case clientVanished(ClientID)
+    /// The sound server is there, or there again.
     case servicesReset(Audio)
     case servicesLost
+    /// What the server offers now, where the route is another one, or one it could have been.
     case routeChanged(RouteChangeReason, Audio)
+    /// The same where the route is as it was.
     case portsChanged(Audio)
+    /// Nil: no server can be asked, and who is active counts as sounding.
     case soundingChanged(Sounding?)
+    /// The built-in microphone, while it is in the route.
     case microphoneMuted(Bool)
     case settingsChanged(Arbiter.Settings)
     /// A session that was told to fall silent was heard at the server after the time it had for it.
@@ -72,12 +78,13 @@ public enum Event: Sendable, Hashable {
     }
 }
 
-/// What the audio server offers now.
+/// What the audio server offers now; ports in the order of ``AudioSnapshot/availableInputs``: the last is the newest.
 public struct Audio: Sendable, Hashable {
     public var route: Route
     public var inputs: [Port]
     public var outputs: [Port]
 
+    /// A server without devices.
     public static let none = Audio(route: .none, inputs: [], outputs: [])
 
     public init(route: Route, inputs: [Port], outputs: [Port]) {
@@ -89,6 +96,7 @@ public struct Audio: Sendable, Hashable {
 
 /// Who sounds, judged by the server's streams.
 public struct Sounding: Sendable, Hashable {
+    /// Those of whom something that plays can be heard.
     public var sessions: Set<SessionID>
     /// Those of the sessions whose programs never spoke to us and play by a player that can be paused: they are paused
     /// with their output, too, whether they mix or not.

@@ -5,6 +5,7 @@
 public struct History: Sendable {
     /// A decision, and the facts before it that by themselves led to nothing.
     public struct Entry: Sendable {
+        /// In order; replayed before the decision's event.
         public let silent: [Event]
         public let decision: Decision
 
@@ -16,7 +17,9 @@ public struct History: Sendable {
 
     /// Decisions that can be replayed: the core before the first of them, and all from there on.
     public struct Replayable: Sendable {
+        /// The core before the first of the entries; some of what is silent there it may know already.
         public let start: Arbiter
+        /// In order, the newest last.
         public let entries: [Entry]
         /// Facts after the last decision, that led to nothing so far.
         public let silent: [Event]

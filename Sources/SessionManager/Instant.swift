@@ -1,5 +1,6 @@
 /// A point on the monotonic clock, in microseconds. The core never reads a clock: it is told.
 public struct Instant: Hashable, Comparable, Sendable {
+    /// Since a beginning that only the shell knows.
     public let microseconds: UInt64
     public init(microseconds: UInt64) { self.microseconds = microseconds }
     public static func < (a: Instant, b: Instant) -> Bool { a.microseconds < b.microseconds }

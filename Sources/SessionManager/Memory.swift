@@ -3,6 +3,7 @@ public import PluginAPI
 /// Everything the core remembers, as plain values: what follows from it (who is lowered, muted, now playing) is not
 /// in it.
 public struct Memory: Sendable {
+    /// A session, as ``Session`` has it.
     public struct Member: Sendable, Hashable {
         public var id: SessionID
         public var new: NewSession
@@ -12,8 +13,9 @@ public struct Memory: Sendable {
         public var preferredInput = ""
         public var state = SessionState.inactive
         public var since = Instant(microseconds: 0)
-        /// In the order of activations; 0: never.
+        /// Its place in the order of activations; 0: never.
         public var activation: UInt64 = 0
+        /// Present only within the grace time after `ended`.
         public var claimExpires: Instant?
         public var waitingFor: SessionSet = []
         /// Present exactly while it is interrupted.
@@ -29,10 +31,12 @@ public struct Memory: Sendable {
         public var duckCause: Cause?
         public var muteCause: Cause?
         public var refused: RefusedRequest?
-        /// What it was told last of what others play.
+        /// What was last announced of OtherAudioPlaying.
         public var toldOtherAudioPlaying = false
+        /// What was last announced of the hint.
         public var toldSilenceHint = false
 
+        /// As it is created: in front, inactive, waiting for nobody.
         public init(id: SessionID, new: NewSession) {
             self.id = id
             self.new = new
@@ -43,6 +47,7 @@ public struct Memory: Sendable {
     public var sequence: UInt64 = 0
     /// The number of the session created last.
     public var lastID: UInt64 = 0
+    /// Activations and interruptions so far, by which they are ordered.
     public var clock: UInt64 = 0
     public var isSilentMode = false
     public var isScreenLocked = false
@@ -62,6 +67,7 @@ public struct Memory: Sendable {
 }
 
 extension Arbiter {
+    /// Everything, in time linear in the sessions and whom they wait for.
     public var memory: Memory {
         var memory = memoryOfNobody
         memory.members = sessions.map(Memory.Member.init)

@@ -5,8 +5,9 @@ public import PluginAPI
 /// A pure function of who is active and what is plugged in: nothing is remembered, so that the same sessions on the
 /// same ports always want the same.
 public struct RouteChoice: Sendable, Hashable {
-    /// Uids; nil where nothing suits, and whatever the server does is as good.
+    /// A uid; nil where nothing suits, and whatever the server does is as good.
     public var output: String?
+    /// Likewise.
     public var input: String?
     /// The input of a Bluetooth headset whose hands-free profile somebody records through; nil: nobody does.
     public var handsFree: String?

@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// The connection a session belongs to, as the shell numbers it.
+/// The connection a session belongs to, as the shell numbers it: each once.
 public struct ClientID: Hashable, Sendable {
     public let number: UInt64
     public init(_ number: UInt64) { self.number = number }
@@ -49,8 +49,9 @@ public struct Session: Sendable {
     public internal(set) var mayResume = false
     /// Since when it plays on although it was told to fall silent; nil: it does not, or is not interrupted.
     public internal(set) var ignoredSince: Instant?
-    /// Present exactly while it is lowered, or muted.
+    /// Present exactly while it is lowered.
     public internal(set) var duckCause: Cause?
+    /// Present exactly while it is muted.
     public internal(set) var muteCause: Cause?
     /// When the state last changed.
     public internal(set) var since: Instant
@@ -68,6 +69,7 @@ public struct Session: Sendable {
 
     public var sessionClass: SessionClass { standing.sessionClass }
     public var configuration: Configuration { standing.configuration }
+    /// Whether the shell says so; true until anybody said (``Event/setForeground(_:_:)``).
     public var isForeground: Bool { standing.isForeground }
     public var preferences: Preferences { standing.preferences }
     public var override: OutputOverride { standing.override }
@@ -75,9 +77,13 @@ public struct Session: Sendable {
     public var refusal: SessionError? { refused?.error }
     /// Within the grace time after `ended`: when its claim runs out.
     public var claimExpires: Instant? { standing.claimExpires }
+    /// Whether somebody active lowers it; by ``Arbiter/Settings/duckGain`` then.
     public var isDucked: Bool { standing.isDucked }
+    /// By the silent switch or the screen lock.
     public var isMuted: Bool { standing.isMuted }
+    /// Whether somebody else sounds, mixable or not.
     public var otherAudioPlaying: Bool { standing.otherAudioPlaying }
+    /// Whether somebody else's non-mixable session sounds.
     public var shouldSilenceSecondaryAudio: Bool { standing.shouldSilenceSecondaryAudio }
     /// Active, interrupted, or within the grace time: others may be waiting for it.
     public var holdsClaim: Bool { standing.holdsClaim }
@@ -155,15 +161,17 @@ struct Place: Sendable {
     }
 }
 
-/// Which of a session's properties changed in one event.
+/// Which of a session's properties on the bus read differently after one event.
 public struct SessionProperties: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
+    /// Category, Mode and Options.
     public static let configuration = SessionProperties(rawValue: 1 << 0)
     public static let state = SessionProperties(rawValue: 1 << 1)
     public static let interruptionReason = SessionProperties(rawValue: 1 << 2)
     public static let waitingFor = SessionProperties(rawValue: 1 << 3)
     public static let foreground = SessionProperties(rawValue: 1 << 4)
+    /// Ducked and DuckGain.
     public static let ducked = SessionProperties(rawValue: 1 << 5)
     public static let muted = SessionProperties(rawValue: 1 << 6)
     public static let otherAudioPlaying = SessionProperties(rawValue: 1 << 7)
@@ -171,11 +179,13 @@ public struct SessionProperties: OptionSet, Sendable, Hashable {
     public static let route = SessionProperties(rawValue: 1 << 9)
     public static let availableInputs = SessionProperties(rawValue: 1 << 10)
     public static let preferredInput = SessionProperties(rawValue: 1 << 11)
+    /// What was asked for: it shows in IOBufferDuration.
     public static let preferences = SessionProperties(rawValue: 1 << 12)
+    /// IgnoredInterruption.
     public static let ignored = SessionProperties(rawValue: 1 << 13)
 }
 
-/// Which of the manager's properties changed in one event.
+/// Which of the manager's properties on the bus read differently after one event.
 public struct ManagerProperties: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -183,6 +193,8 @@ public struct ManagerProperties: OptionSet, Sendable, Hashable {
     public static let screenLocked = ManagerProperties(rawValue: 1 << 1)
     public static let nowPlaying = ManagerProperties(rawValue: 1 << 2)
     public static let route = ManagerProperties(rawValue: 1 << 3)
+    /// AvailableInputs and AvailableOutputs.
     public static let ports = ManagerProperties(rawValue: 1 << 4)
+    /// ServerConnected and ServerName.
     public static let server = ManagerProperties(rawValue: 1 << 5)
 }

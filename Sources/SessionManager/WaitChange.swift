@@ -5,6 +5,7 @@ public import PluginAPI
 public struct WaitChange: Sendable, Hashable {
     /// Who is waited for.
     public let owner: SessionID
+    /// Who waits for it, or no longer does.
     public internal(set) var waiters: SessionSet
     /// False: they wait for it from now on.
     public let isOver: Bool

@@ -2,6 +2,7 @@ import PluginAPI
 import SessionManager
 
 extension StateRecord {
+    /// As the state file has one record; read again by ``init(_:)``.
     public var bytes: [UInt8] {
         var writer = ByteWriter()
         write(to: &writer)

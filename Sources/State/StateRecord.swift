@@ -5,16 +5,20 @@ public import SessionManager
 public struct StateRecord: Sendable {
     /// A session as the core and the shell know it.
     public struct Entry: Sendable {
+        /// As the core remembers it; the rest is the shell's.
         public var session: Memory.Member
         /// The owner's unique name on the bus.
         public var owner: String
-        /// The owner's process, and when that started: with the name, this owner and no other.
+        /// The owner's process; 0: not known.
         public var ownerProcess: UInt32
+        /// The owner's user; the highest number: not known.
         public var ownerUser: UInt32
-        /// In the kernel's ticks since it booted; 0: not known.
+        /// When the owner's process started, in the kernel's ticks since it booted; 0: not known. With the name and the
+        /// process: this owner and no other.
         public var ownerStart: UInt64
         /// The process whose streams are the session's.
         public var processID: UInt32
+        /// Empty: none.
         public var desktopEntry: String
         /// Whether the client lowers its own sound when it is told to.
         public var lowersItself: Bool
@@ -38,9 +42,11 @@ public struct StateRecord: Sendable {
     public struct PausedPlayer: Sendable, Hashable {
         /// Its unique name on the bus.
         public var name: String
-        /// Of what it had loaded: `mpris:trackid`, `xesam:url`, `xesam:title`.
+        /// `mpris:trackid` of what it had loaded; like the two that follow, empty where it did not say.
         public var trackID: String
+        /// `xesam:url`.
         public var url: String
+        /// `xesam:title`.
         public var title: String
         /// Microseconds on the monotonic clock.
         public var since: UInt64
@@ -62,6 +68,7 @@ public struct StateRecord: Sendable {
     public var core: Memory
     /// The sessions that changed, whole.
     public var changed: [Entry]
+    /// Sessions that were there before, and are not any more.
     public var closed: [SessionID]
     /// What else changed of waiting, before ``changed``, and in order.
     public var waits: [WaitChange]

@@ -2,12 +2,17 @@ public import PluginAPI
 
 /// How streams, and what the server remembers of them, were before the daemon changed them.
 public struct StreamRecord: Sendable, Hashable {
+    /// A stream that is other than its person left it.
     public struct Entry: Sendable, Hashable {
         /// Of the server's run, so that a number means this stream and no other.
         public var instance: UInt32
+        /// The server's number for it.
         public var id: AudioStream.ID
+        /// As ``AudioStream/processID``.
         public var process: UInt32?
+        /// As ``AudioStream/memoryName``.
         public var memoryName: String?
+        /// How it was, and shall be again.
         public var base: StreamBase
 
         public init(instance: UInt32, _ stream: AudioStream, base: StreamBase) {
@@ -39,9 +44,12 @@ public struct StreamRecord: Sendable, Hashable {
         }
     }
 
+    /// The streams that are there.
     public var entries: [Entry] = []
+    /// What the server remembers of streams, where that has to be put right.
     public var memories: [Memory] = []
 
+    /// Whether nothing is to be given back: no file is needed then.
     public var isEmpty: Bool { entries.isEmpty && memories.isEmpty }
 
     public init() {}
@@ -60,6 +68,7 @@ public struct StreamRecord: Sendable, Hashable {
         guard reader.isAtEnd else { return nil }
     }
 
+    /// The whole file; read again by ``init(_:)``.
     public var bytes: [UInt8] {
         var writer = ByteWriter()
         writer.streams(self)
