@@ -10,6 +10,7 @@ public struct Enforcement: Sendable {
     public struct Facts: Sendable {
         public var sessions: [SessionFacts]
         public var streams: [StreamFacts]
+        /// ``AudioSnapshot/canHold``.
         public var canHold: Bool
         /// Whether a stream may be held that is not yet: nobody else loses track of one that is moved.
         public var mayHold: Bool

@@ -3,6 +3,7 @@ public import PluginAPI
 /// What the server remembers of streams that we changed, put right: the next stream of the program must start as its
 /// person left the last one, not as we lowered it.
 public struct MemoryRepair: Sendable, Hashable {
+    /// What is to be done about what the server remembers.
     public enum Verdict: Sendable, Hashable {
         case right
         case write(StreamMemory)

@@ -2,6 +2,7 @@ public import PluginAPI
 
 /// A program as a person understands it: all the processes of one application.
 public struct Program: Sendable, Hashable {
+    /// By what the processes of one application are known to be that.
     public enum Key: Sendable, Hashable {
         /// The first of the processes that run the same executable, each the child of the one before.
         case process(UInt32)
@@ -16,8 +17,9 @@ public struct Program: Sendable, Hashable {
     public let name: String
     /// Everything the lists of programs in the settings may call it by.
     public let names: Set<String>
-    /// Whether the settings let it take the class.
+    /// Whether the settings let it take the class `call`.
     public let mayCall: Bool
+    /// Whether they let it take the class `alert`.
     public let mayAlert: Bool
 
     public init(key: Key, name: String, names: Set<String>, mayCall: Bool = true, mayAlert: Bool = true) {

@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// What the sound server is to do to a stream. Answered by ``Enforcement/answered(_:succeeded:)``.
+/// What the sound server is to do to a stream. Answered by ``Enforcement/answered(_:succeeded:at:)``.
 public enum StreamCommand: Sendable, Hashable {
     case setVolume(AudioStream.ID, [UInt32])
     case setMuted(AudioStream.ID, Bool)

@@ -1,5 +1,5 @@
 /// What a stream must be now. Greater is stricter.
-public enum Treatment: Sendable, Hashable {
+enum Treatment: Sendable, Hashable {
     /// As its person set it, lowered by that many decibels, 0 or more.
     case free(lowered: Int)
     /// Silent, and running on.

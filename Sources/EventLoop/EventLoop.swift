@@ -11,6 +11,7 @@ public final class EventLoop {
     public let api: UnsafeMutablePointer<pa_mainloop_api>
     private var hasQuit = false
 
+    /// Ends the process where file descriptors or memory are exhausted.
     public init() {
         // pa_mainloop_new fails only where memory or pipes are exhausted: nothing can run then.
         guard let loop = pa_mainloop_new() else { fatalError("pa_mainloop_new: out of file descriptors or memory") }

@@ -2,7 +2,7 @@ import CPulse
 
 /// Watches a file descriptor until dropped. The descriptor stays the caller's and must outlive the watch.
 public final class IOWatch {
-    /// What to wait for, and what was seen.
+    /// What to wait for, and what was seen (`pa_io_event_flags_t`).
     public struct Events: OptionSet, Sendable, Hashable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -21,6 +21,7 @@ public final class IOWatch {
         didSet { if events != oldValue { loop.api.pointee.io_enable(event, events.flags) } }
     }
 
+    /// Calls the handler from the loop, again and again while there is something: it has to read, or to stop watching.
     public init(on loop: EventLoop, descriptor: Int32, events: Events, _ handler: @escaping (Events) -> Void) {
         self.loop = loop
         self.events = events

@@ -3,6 +3,7 @@ import Glibc
 
 /// A file in memory, without a name in any folder (`memfd_create`); gone with the object.
 public final class MemoryFile {
+    /// The object's own: closed with it, and by nobody else.
     public let descriptor: Int32
     /// What this process opens it by.
     public var path: String { "/proc/self/fd/\(descriptor)" }

@@ -3,6 +3,7 @@ import Glibc
 
 /// CLOCK_MONOTONIC in microseconds: the only clock anything here is timed by.
 public enum MonotonicClock {
+    /// Microseconds since the machine booted, sleep left out.
     public static func now() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -27,6 +28,7 @@ public final class Timer {
     /// What the kernel was told last; disarming what is not armed, as after most events, then costs nothing.
     private var isArmed = false
 
+    /// Not armed yet; fires by calling the handler from the loop.
     public init(on loop: EventLoop, _ handler: @escaping () -> Void) {
         descriptor = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
         precondition(descriptor >= 0, "timerfd_create: out of file descriptors")
@@ -52,6 +54,7 @@ public final class Timer {
     /// Fires when ``MonotonicClock`` reaches `instant`; at once where it has. Replaces an earlier arming.
     public func arm(at instant: UInt64) { set(microseconds: max(1, instant), absolute: true) }
 
+    /// Nothing fires until it is armed again, also not what is due already.
     public func disarm() {
         if isArmed { set(microseconds: 0, absolute: false) }
     }

@@ -8,6 +8,7 @@
 ///
 /// `Player` identifies one player's connection; a player that starts anew is another one.
 public struct PauseBook<Player: Hashable & Sendable>: Sendable {
+    /// What is to be done to a player, or asked of it, in order.
     public enum Command: Sendable, Hashable {
         /// Read the player's properties, and say what came of it by ``answered(_:_:at:)``.
         case ask(Player)
@@ -23,6 +24,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     /// go on from this one.
     public struct Kept: Sendable, Hashable {
         public let player: Player
+        /// What it had loaded then: it is resumed on that alone.
         public let track: Track
         /// When it was asked to pause.
         public let since: UInt64

@@ -2,7 +2,9 @@
 public struct PlayerFacts: Sendable, Hashable {
     public var status: PlaybackStatus
     public var track: Track
+    /// MPRIS's CanPlay.
     public var canPlay: Bool
+    /// MPRIS's CanPause; a player that cannot is left alone.
     public var canPause: Bool
     /// Whether it heeds requests at all.
     public var canControl: Bool

@@ -90,6 +90,7 @@ public final class MediaPlayers {
     /// Gives the name back.
     public func stop() { name.close() }
 
+    /// Takes the settings over; players are looked at again by them.
     public func reload(_ settings: Settings) {
         self.settings = settings
         book.maxAge = settings.maxAge

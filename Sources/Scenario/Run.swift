@@ -5,7 +5,9 @@ public import SessionManager
 public struct Run {
     /// A step that was done, and everything that came of it.
     public struct Outcome {
+        /// The step's.
         public let line: Scenario.Line
+        /// When it was done, on the scenario's own clock.
         public let time: Instant
         /// The step's own, and claims that ran out on the way.
         public let decisions: [Decision]
@@ -15,12 +17,16 @@ public struct Run {
 
     /// An expectation that was not met.
     public struct Failure: Sendable, Hashable {
+        /// From 1.
         public let line: Int
         public let expected: String
+        /// What came instead, for people.
         public let seen: String
     }
 
+    /// As the steps so far left it.
     public private(set) var core: Arbiter
+    /// Expectations that were not met so far, in order.
     public private(set) var failures: [Failure] = []
     /// What was carried out, as a history is exported: byte for byte the file that it came from. Empty where the
     /// scenario is not exact.

@@ -23,6 +23,7 @@ public struct Scenario: Sendable {
     public let file: String
     /// Whether every step's events must be exactly those written, and claims run out only where it is written.
     public internal(set) var isExact = false
+    /// In the order of the file.
     public internal(set) var lines: [Line] = []
     /// What the sessions are called that are there at the start or made on the way, in this order.
     public var sessionLabels: [String] {

@@ -4,6 +4,7 @@ public struct ScenarioError: Error, Sendable, Hashable, CustomStringConvertible 
     /// From 1; the column in Unicode scalars.
     public let line: Int
     public let column: Int
+    /// What is wrong and what to do; one line.
     public let message: String
 
     /// `file:line:column: message`.

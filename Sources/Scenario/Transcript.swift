@@ -9,6 +9,7 @@ public struct Transcript: Sendable {
     /// Whether ports stand for themselves, where there is no list of them.
     private var usesUIDs = false
 
+    /// Without a list of ports.
     public init() {}
 
     /// With the ports of a scenario, by what they are called there.
