@@ -27,6 +27,7 @@ enum Radio {
 
     private static func react(to interruption: AudioSession.Interruption, _ session: AudioSession) async {
         switch interruption {
+        case .began(.routeDisconnected, let name): say("silent: \(name) is gone")
         case .began(_, let name): say("silent: \(name) has the sound")
         case .ended(let options) where options.contains(.shouldResume):
             do {
