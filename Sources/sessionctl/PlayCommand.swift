@@ -142,35 +142,29 @@ final class Playback: FrontEnd {
         }
     }
 
-    /// Stopped and not finished: where that was for want of a sound server, there is nothing to wait for.
+    /// Told to play, and stopped before anything was heard: for want of a sound server, there is nothing to wait for. What
+    /// came to its end, or failed, has said so before the player answers.
     private func lookForServer() {
-        guard !isInteractive || announced == nil else { return }
-        service.call(
-            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
-        ) { [weak self] answer in
-            guard let self, line.state == "stopped", case .success(let values) = answer else { return }
-            if values.first?.unwrapped.boolValue == false {
-                end(Complaint.refused("MediaServicesFailed: there is no sound server: start one, then play again"))
-            } else {
-                lookForOwnServer()
+        guard mayPlay, announced == nil else { return }
+        plugin.get("State") { [weak self] state in
+            guard let self, state?.stringValue == "stopped", announced == nil else { return }
+            service.call(
+                "Get", [.string(BusName.manager), .string("ServerConnected")],
+                interface: "org.freedesktop.DBus.Properties"
+            ) { [weak self] answer in
+                guard let self, announced == nil, case .success(let values) = answer else { return }
+                let isOwn = values.first?.unwrapped.boolValue == true
+                end(Complaint.refused("MediaServicesFailed: " + (isOwn ? Self.ownServerAway : Self.serverAway)))
             }
         }
     }
 
-    /// Sessiond has a sound server, and nothing came of playing: ours is another one, and cannot be reached. What came to
-    /// its end, or failed, has said so before the player answers.
-    private func lookForOwnServer() {
-        guard mayPlay else { return }
-        plugin.get("State") { [weak self] state in
-            guard let self, state?.stringValue == "stopped", announced == nil else { return }
-            let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER)" }
-            end(
-                Complaint.refused(
-                    "MediaServicesFailed: the sound server \(server.map { $0 + " " } ?? "")cannot be reached from here, "
-                        + "though sessiond reaches one: "
-                        + (server == nil ? "set PULSE_SERVER as sessiond has it" : "correct PULSE_SERVER, or unset it"))
-            )
-        }
+    private static let serverAway = "there is no sound server: start one, then play again"
+    /// Sessiond's is another one.
+    private static var ownServerAway: String {
+        let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER) " }
+        return "the sound server \(server ?? "")cannot be reached from here, though sessiond reaches one: "
+            + (server == nil ? "set PULSE_SERVER as sessiond has it" : "correct PULSE_SERVER, or unset it")
     }
 
     /// Says what plays, by its title where it has one, once that is known; a radio's next song too.

@@ -62,6 +62,16 @@ import Testing
         #expect(outcome.complaint.contains("unix:/nowhere") && outcome.complaint.contains("unset"), "\(outcome)")
     }
 
+    @Test func daemonHasNoServer_ownOneIsPlayedOn() throws {
+        let deaf = try SessionctlStage()
+        let more = ["PULSE_SERVER": pulse.serverString]
+        let outcome = try deaf.run(
+            ["play", file("absent.wav"), tone("one.wav", seconds: 0.2), tone("two.wav", seconds: 0.2)], more: more,
+            timeout: 60)
+        #expect(outcome.code == 1 && outcome.output.count == 2, "\(outcome)")
+        #expect(outcome.errors.count == 1 && outcome.complaint.contains("absent.wav"), "\(outcome)")
+    }
+
     @Test func callComes_playSaysWhoInterrupts() throws {
         let child = try stage.start(["play", "--name", "Tune", tone("long.wav", seconds: 30)])
         #expect(child.line { $0.hasPrefix("playing ") } != nil)

@@ -271,8 +271,10 @@ public final class GStreamerPlayer: QueueingEngine {
             if item.loopsLeft != 0, !item.source.isLocal {
                 return reopen(at: 0, loopsLeft: max(item.loopsLeft - 1, -1))
             }
+            // Told in one with the end: a new stream takes its time.
+            if item.source.isLocal { item.rewind() }
             state = .stopped
-            rewind()
+            if !item.source.isLocal { rewind() }
             onFinished?(true)
         case .failed(let failure): take(failure)
         }
