@@ -1,4 +1,5 @@
 import CGStreamer
+import Glibc
 
 /// What an error on a pipeline's bus says, for a person.
 struct Failure {
@@ -33,7 +34,9 @@ struct Failure {
                     + "gstreamer1.0-libav and gstreamer1.0-plugins-bad have most",
                 isAboutFormat: true)
         } else if isServer, error.domain == gst_resource_error_quark() {
-            self.init("the sound server cannot be used: \(text)", isAboutFormat: false, isAboutServer: true)
+            // What most often is wrong where others can use theirs.
+            let named = getenv("PULSE_SERVER").map { "; PULSE_SERVER is '\(String(cString: $0))'" } ?? ""
+            self.init("the sound server cannot be used: \(text)\(named)", isAboutFormat: false, isAboutServer: true)
         } else if source == "source", error.domain == gst_stream_error_quark() {
             // What a source says that finds no server, or ends in the middle, and no more than that: of the way, not of
             // the item.
