@@ -21,9 +21,10 @@ final class AudioServer {
     private let outputGuard: OutputGuard
     /// What will be wanted of the server after a loss; nil where that must be told at once.
     var foresee: ((Audio) -> RouteChoice?)?
-    /// Something of the route went, and the server is asked to go on elsewhere than where it went by itself: told when
-    /// that is the route, as one change and not two.
-    private var isSettling = false
+    /// The route of which something went, while the server is asked to go on elsewhere than where it went by itself: told
+    /// when that is the route, as one change and not two. Nil: it is not.
+    private var left: Route?
+    private var isSettling: Bool { left != nil }
     private var patience: Timer?
     /// Seconds that the server may take to follow.
     private static let patience = 1.0
@@ -47,7 +48,7 @@ final class AudioServer {
     func start() {
         backend.onServicesLost = { [unowned self] in
             log.warning("the audio server is away; sessions are arbitrated all the same")
-            isSettling = false
+            left = nil
             submit(.servicesLost)
             onPoliciesChanged?()
             enforcer.serverLost()
@@ -59,16 +60,16 @@ final class AudioServer {
             onPoliciesChanged?()
             enforcer.streamsChanged()
         }
-        backend.onRouteChanged = { [unowned self] reason, _, _ in
+        backend.onRouteChanged = { [unowned self] reason, previous, _ in
             // A newcomer is news of its own.
             if reason == .newDeviceAvailable { settle() }
-            if reason == .oldDeviceUnavailable || isSettling, isOnItsWay() { return }
+            if reason == .oldDeviceUnavailable || isSettling, isOnItsWay(from: previous) { return }
             if isSettling { return settle() }
             submit(.routeChanged(reason, audio))
             updateMicrophone()
         }
         backend.onPortsChanged = { [unowned self] in
-            if isSettling { return isOnItsWay() ? () : settle() }
+            if let left { return isOnItsWay(from: left) ? () : settle() }
             submit(.portsChanged(audio))
             updateMicrophone()
         }
@@ -101,21 +102,31 @@ final class AudioServer {
     }
 
     /// Asks the server for what is wanted after what it has just shown; false where it is there already.
-    private func isOnItsWay() -> Bool {
+    private func isOnItsWay(from previous: Route) -> Bool {
         guard let choice = foresee?(audio) else { return false }
         keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: .oldDeviceUnavailable)
         guard keeper.isMoving else { return false }
-        if !isSettling { patience?.arm(after: AudioServer.patience) }
-        isSettling = true
+        if left == nil {
+            left = previous
+            patience?.arm(after: AudioServer.patience)
+        }
         return true
     }
 
     /// Tells the route as it is, where that was put off: nobody who asks for something is judged by an old one.
     func settle() {
-        guard isSettling else { return }
-        isSettling = false
+        guard let old = left else { return }
+        left = nil
         patience?.disarm()
-        submit(.routeChanged(.oldDeviceUnavailable, audio))
+        let audio = audio
+        func uids(_ route: Route) -> [String] { (route.outputs + route.inputs).map(\.uid) }
+        if audio.route == old {
+            // It is back already.
+            submit(.portsChanged(audio))
+        } else {
+            let isBack = uids(audio.route) == uids(old)
+            submit(.routeChanged(isBack ? .routeConfigurationChange : .oldDeviceUnavailable, audio))
+        }
         updateMicrophone()
     }
 
