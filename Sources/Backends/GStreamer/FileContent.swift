@@ -7,16 +7,13 @@ struct FileContent {
     let frames: MP3Frames?
     /// Bytes from the end of an ID3 tag, where there is one, to the file's end.
     let rest: Int
-    /// Bytes that are left out at the beginning: an AU's header, or an MP3's tag that is too large to be read into memory.
+    /// Bytes of an MP3's tag that is too large to be read into memory.
     let skip: Int
     /// Whether so much is said of the sound before it begins that it would fill the memory.
     let isAllTags: Bool
     private let path: [CChar]
     /// What an MP4's first sound track is coded as.
     private let codec: MP4Codec?
-    private let sun: SunFile?
-    /// Seconds, where the size tells them better than GStreamer.
-    let estimatedDuration: Double?
 
     /// The tag demultiplexer takes a tag into memory twice.
     private static let tagLimit = 8 << 20
@@ -31,12 +28,7 @@ struct FileContent {
         }
         frames = MP3Frames(FileContent.bytes(of: descriptor, at: start, count: 32_768))
         rest = size - start
-        let sun = SunFile(head)
-        self.sun = sun
-        estimatedDuration =
-            sun.map { Double(max(0, size - $0.header)) / Double($0.bytesPerSecond) }
-            ?? frames.map { [rest] in $0.secondsPerByte * Double(rest) }
-        skip = sun?.header ?? (frames != nil && start > FileContent.tagLimit ? start : 0)
+        skip = frames != nil && start > FileContent.tagLimit ? start : 0
         isAllTags =
             Preamble.size(head: head) { FileContent.bytes(of: descriptor, at: $0, count: $1) } > Preamble.limit
         codec =
@@ -63,7 +55,6 @@ struct FileContent {
             return [[1, 0], [3, 0], [0xfe, 0xff]].contains(Array(head[20...21])) ? "wavparse" : nil
         }
         if has("FORM", at: 0), has("AIFF", at: 8) || has("AIFC", at: 8) { return "aiffparse" }
-        if let sun { return sun.decoder }
         if has("fLaC", at: 0) { return "flacparse ! flacdec" }
         if has("OggS", at: 0) {
             if has("\u{1}vorbis", at: 28) { return "oggdemux ! vorbisdec" }

@@ -15,10 +15,9 @@ struct MediaSource {
     let isGuess: Bool
     /// What a local file holds is a list of others.
     let list: [PlaylistEntry]?
-    /// How many bytes at a file's beginning are left out: a header that was read, a tag that is too large to be looked at.
+    /// How many bytes at a file's beginning are left out: a tag that is too large to be looked at.
     let skip: Int
-    /// Seconds by an AU's size, or an MP3's and its first frames, for files without an index: GStreamer knows only after a
-    /// while, or never.
+    /// Seconds by an MP3's size and first frames, for files without an index: GStreamer knows only after a while.
     let estimatedDuration: Double?
     /// What of a file is sound and what its encoder's filling, which is left out.
     let sound: MP3Frames.Sound?
@@ -51,7 +50,7 @@ struct MediaSource {
             let decoder = content.decoder
             skip = content.skip
             isGuess = decoder != nil
-            estimatedDuration = content.estimatedDuration
+            estimatedDuration = content.frames.map { $0.secondsPerByte * Double(content.rest) }
             sound = content.frames?.sound
             description = "filesrc name=source ! " + (decoder ?? MediaSource.anyDecoder)
         case "http", "https":
