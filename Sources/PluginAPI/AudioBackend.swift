@@ -113,6 +113,9 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var defaultDevice: String?
     /// Whether the server can hold streams (``AudioBackend/hold(_:completion:)``).
     public var canHold = false
+    /// Whether what is remembered of streams can be written and not read: ``AudioBackend/readMemory(_:)`` finds the channels
+    /// of who plays.
+    public var hidesMemory = false
     /// This run of the server: with a stream's number, that stream and no other.
     public var instance: UInt32 = 0
 

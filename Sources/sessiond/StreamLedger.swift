@@ -101,6 +101,7 @@ final class StreamLedger {
         guard let memory else { return repaired() }
         var writes: [StreamMemory] = []
         var forgotten: [String] = []
+        if backend.snapshot.hidesMemory { return repairHidden() }
         for kept in contents.memories {
             let current = memory.first { $0.name == kept.name }
             let isNeeded = contents.entries.contains { $0.memoryName == kept.name }
@@ -115,6 +116,26 @@ final class StreamLedger {
             // Read again, to be sure, unless the server will not.
             if case .success = result { self?.isStale = true }
             self?.repaired()
+        }
+    }
+
+    /// Where it cannot be read: a stream that is there as its person left it has been remembered so. What ended before
+    /// that was remembered as we left it.
+    private func repairHidden() {
+        let present = Set(backend.snapshot.streams.compactMap(\.memoryName))
+        let changed = Set(contents.entries.compactMap(\.memoryName))
+        contents.memories.removeAll { kept in
+            !changed.contains(kept.name) && (present.contains(kept.name) || StreamMemory(kept) == nil)
+        }
+        let right = contents.memories.filter { !changed.contains($0.name) }.compactMap(StreamMemory.init)
+        guard !right.isEmpty else { return repaired() }
+        backend.writeMemory(right, forgetting: []) { [weak self] result in
+            guard let self else { return }
+            if case .success = result {
+                let names = Set(right.map(\.name)).subtracting(contents.entries.compactMap(\.memoryName))
+                contents.memories.removeAll { names.contains($0.name) }
+            }
+            repaired()
         }
     }
 
@@ -133,4 +154,14 @@ final class StreamLedger {
 
 extension MemoryRepair {
     fileprivate init(_ kept: StreamRecord.Memory) { self.init(original: kept.original, bases: kept.bases) }
+}
+
+extension StreamMemory {
+    /// How the person left the last of them; nil where that is not known.
+    fileprivate init?(_ kept: StreamRecord.Memory) {
+        guard let base = kept.bases.last, let channels = kept.original?.channels,
+            channels.count == base.volume.count
+        else { return nil }
+        self.init(name: kept.name, channels: channels, volume: base.volume, isMuted: base.isMuted)
+    }
 }

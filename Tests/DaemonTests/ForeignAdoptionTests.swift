@@ -64,33 +64,39 @@ import Testing
     }
 
     /// What stream-restore remembers of a held stream is not where we held it.
-    @Test(arguments: [false, true]) func killedWhileHeld_playsOnItsDeviceAtItsVolumeNextTime(
-        duringTheCall: Bool
-    ) throws {
-        let scene = try Scene(modules: ["module-null-sink sink_name=other rate=48000"])
-        let other = try Ear(scene.pulse, sink: "other")
+    @Test(arguments: ServerKind.allCases, [false, true])
+    func killedWhileHeld_playsOnItsDeviceAtItsVolumeNextTime(_ kind: ServerKind, duringTheCall: Bool) throws {
+        let scene = try Scene(kind, modules: ["module-null-sink sink_name=other rate=48000"])
+        // What PipeWire's session manager remembers of devices nobody else can write: there the next stream goes where
+        // everybody's do.
+        let isMoved = kind == .pulseAudio
+        let other = isMoved ? try Ear(scene.pulse, sink: "other") : scene.ear
+        // A quarter of full scale at that volume; of PipeWire, which has drop-outs on a busy machine, less is asked.
+        func isHeard() -> Bool {
+            other.waitUntil(440, above: isMoved ? -25.4 : -40, below: isMoved ? -24.4 : -15, window: 0.15)
+        }
         var music = try ForeignProgramTests.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))
         let index = "\(try scene.inputs()[0]["index"] ?? 0)"
         try scene.pulse.pactl(["set-sink-input-volume", index, "40000"])
-        try scene.pulse.pactl(["move-sink-input", index, "other"])
-        // A quarter of full scale at that volume.
-        #expect(other.waitUntil(440, above: -25.4, below: -24.4, window: 0.15))
+        if isMoved { try scene.pulse.pactl(["move-sink-input", index, "other"]) }
+        #expect(isHeard())
+        func hasItsVolume() throws -> Bool { abs(try scene.volume() - 40_000) < 3 }
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         #expect(phone.ask("activate \(call)") == "ok")
         #expect(other.waitUntil(440, below: -80))
-        #expect(try eventually { try scene.inputs()[0]["mute"] as? Bool == false && scene.volume() == 40_000 })
+        #expect(try eventually { try scene.inputs()[0]["mute"] as? Bool == false && hasItsVolume() })
         music.kill()
-        #expect(try eventually { try scene.inputs().isEmpty })
+        #expect(try eventually { try scene.pulse.pactl(["list", "short", "sink-inputs"]).isEmpty })
         if !duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
         let begun = monotonicNow()
         music = try ForeignProgramTests.music(scene.pulse, nil)
         // Who starts anew during a call plays beside it, as everybody who mixes may.
-        #expect(other.waitUntil(440, above: -25.4, below: -24.4, window: 0.15))
-        #expect(try scene.volume() == 40_000)
+        #expect(isHeard(), "\((try? scene.inputs()) ?? [])")
+        #expect(try eventually(hasItsVolume))
         let astray = scene.ear.trace(440, since: begun).filter { $0.level > -80 }
-        #expect(astray.isEmpty, "\(astray.map { (Int(($0.time - begun) * 1_000), Int($0.level)) })")
+        #expect(!isMoved || astray.isEmpty, "\(astray.map { (Int(($0.time - begun) * 1_000), Int($0.level)) })")
         if duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
     }
 

@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 /// The sound server killed while a program that never heard of us is lowered, or held (faults.md, D2): the server
-/// remembers volumes for the next stream of the program, and that one is as its person left the last.
+/// remembers volumes for the next stream of the program, and that one is as its person left the last. On PulseAudio:
+/// PipeWire's session manager writes what it remembers a second later, so that one that is killed forgets the person's, too.
 @Suite(.serialized) struct ForeignServerTests {
     typealias House = ForeignCrashTests.House
     typealias Story = ForeignCrashTests.Story
@@ -19,7 +20,7 @@ import Testing
     /// A program that comes back to the server is the one it was, and still waits.
     @Test(arguments: Deed.allCases, Moment.allCases)
     func serverKilledMeanwhile_theProgramIsTreatedAsBefore(deed: Deed, moment: Moment) throws {
-        let house = try House()
+        let house = try House(.pulseAudio)
         let story = try Story(deed, in: house, crash: nil)
         for _ in 0..<amount(1, long: 20) {
             try story.begin(until: moment == .later ? story.isDone : { try !house.isUntouched() })
@@ -32,7 +33,7 @@ import Testing
 
     @Test(arguments: Deed.allCases, [false, true])
     func serverKilledAndTheReasonGoneMeanwhile_theNextStreamIsUntouched(deed: Deed, isSameProgram: Bool) throws {
-        let house = try House()
+        let house = try House(.pulseAudio)
         let story = try Story(deed, in: house, crash: nil)
         for _ in 0..<amount(1, long: 20) {
             try story.begin(until: { try !house.isUntouched() })
@@ -54,7 +55,7 @@ import Testing
     /// right: how it should be is in the journal.
     @Test(arguments: Fate.allCases, [false, true])
     func streamThatStartsLowered_isKnownByTheJournal(fate: Fate, isReasonGone: Bool) throws {
-        let house = try House()
+        let house = try House(.pulseAudio)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
         let daemon = story.stage.daemon

@@ -217,8 +217,11 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test func volumeAndLatency_areReadBack_andToldToWhoIsActive() throws {
-        let stage = try RouteStage(PrivatePulse())
+    @Test(arguments: ServerKind.allCases)
+    func volumeAndLatency_areReadBack_andToldToWhoIsActive(_ kind: ServerKind) throws {
+        let stage = try RouteStage(kind.server())
+        // PipeWire's server knows no latency of devices, only that of streams (ADR 13).
+        let hasLatency = kind == .pulseAudio
         let client = try stage.daemon.client()
         let music = try client.session("Music")
         client.activate(music)
@@ -233,17 +236,17 @@ import Testing
         try stage.pulse.pactl(["set-sink-volume", "speaker", "50%"])
         #expect(stage.daemon.loop.iterate(timeout: 10) { volumes == [0.5] })
         let tone = try Tone(stage.pulse, hertz: 440, latency: 0.04)
-        #expect(try eventually { try stage.reads("IOBufferDuration", music).doubleValue ?? 0 > 0 })
+        #expect(try eventually { try (stage.reads("IOBufferDuration", music).doubleValue ?? 0 > 0) == hasLatency })
         #expect(try stage.reads("SampleRate", music).doubleValue == 48_000)
         // A sink's monitor is no input, and what only plays has none.
-        #expect(try stage.reads("OutputLatency", music).doubleValue ?? 0 > 0)
+        #expect(try (stage.reads("OutputLatency", music).doubleValue ?? 0 > 0) == hasLatency)
         #expect(try stage.reads("InputLatency", music).doubleValue == 0)
         #expect(
             client.call(
                 music, "SetPreferences",
                 [.properties([("sample-rate", .double(96_000)), ("io-buffer-duration", .double(2))])]) == nil)
         #expect(try stage.reads("SampleRate", music).doubleValue == 48_000, "what really is")
-        #expect(try stage.reads("IOBufferDuration", music).doubleValue ?? 9 < 2)
+        if hasLatency { #expect(try stage.reads("IOBufferDuration", music).doubleValue ?? 9 < 2) }
         stage.pulse.kill()
         #expect(try eventually { try stage.daemon.property("ServerConnected").boolValue == false })
         #expect(try stage.reads("SampleRate", music).doubleValue == 0)

@@ -21,6 +21,11 @@ extension PulseBackend {
         guard isReady else { return }
         if dirty.isEmpty { dirtySince = MonotonicClock.now() }
         dirty[Item(facility: facility, index: index)] = isRemoved
+        // PipeWire's session manager sends who comes to where it remembers the last one to have been, which may be where we
+        // held it.
+        if facility == .playing, !isRemoved, model.playing[index] == nil, model.sinks.values.contains(where: \.isHold) {
+            awaitMove(index)
+        }
         // Who comes or goes may have the device run otherwise, which is not told.
         if facility == .playing, isRemoved || model.playing[index] == nil, let output = model.output {
             let item = Item(facility: .sink, index: output.index)

@@ -120,6 +120,7 @@ struct PulseModel {
         result.policies = policies
         result.instance = cookie
         result.canHold = canHold
+        result.hidesMemory = isPipeWire
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
@@ -149,6 +150,7 @@ struct PulseStream {
     let isCorked: Bool
     let isMuted: Bool
     let volume: [UInt32]
+    private let channels: [Int32]
     let properties: [String: String]
     /// PipeWire's `node.latency`, in seconds.
     let wantedCycle: Double?
@@ -159,6 +161,7 @@ struct PulseStream {
         isCorked = info.corked != 0
         isMuted = info.mute != 0
         volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
+        channels = PulseStream.read(info.channel_map)
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
         wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
     }
@@ -169,6 +172,7 @@ struct PulseStream {
         isCorked = info.corked != 0
         isMuted = info.mute != 0
         volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
+        channels = PulseStream.read(info.channel_map)
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
         wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
     }
@@ -177,6 +181,18 @@ struct PulseStream {
     static func seconds(_ fraction: UnsafePointer<CChar>?) -> Double? {
         let parts = String(orEmpty: fraction).split(separator: "/").compactMap { UInt32($0) }
         return parts.count == 2 && parts[1] > 0 ? Double(parts[0]) / Double(parts[1]) : nil
+    }
+
+    /// The channels under the name that it is remembered by; nil: it is not.
+    var memory: StreamMemory? {
+        properties["module-stream-restore.id"].map { StreamMemory(name: $0, channels: channels) }
+    }
+
+    /// The positions' numbers.
+    static func read(_ map: pa_channel_map) -> [Int32] {
+        withUnsafeBytes(of: map.map) { bytes in
+            bytes.bindMemory(to: pa_channel_position_t.self).prefix(Int(map.channels)).map(\.rawValue)
+        }
     }
 
     static func read(_ volume: pa_cvolume) -> [UInt32] {

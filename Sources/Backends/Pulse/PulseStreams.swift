@@ -75,7 +75,7 @@ extension PulseBackend {
 
     /// PipeWire's session manager moves a stream some time after the server said so, and the server need not tell.
     /// For a moment it may show the old place again.
-    private func awaitMove(_ number: UInt32) {
+    func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
         if awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
         awaitedMoves[number] = PulseBackend.looks
@@ -111,6 +111,11 @@ extension PulseBackend {
 
     public func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void) {
         guard isReady, let connection else { return loop.later { completion(nil) } }
+        // PipeWire's session manager remembers; its server shows no more than what was written through it, by whoever.
+        guard !model.isPipeWire else {
+            let known = model.playing.values.compactMap(\.memory)
+            return loop.later { completion(known) }
+        }
         var entries: [StreamMemory] = []
         let batch = Batch(self) { result in
             if case .success = result { completion(entries) } else { completion(nil) }
@@ -122,7 +127,9 @@ extension PulseBackend {
     public func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        for entry in entries {
+        // PipeWire's session manager is not told of what was written before in the same words; its server forgets nothing.
+        let others = model.isPipeWire ? entries.map { StreamMemory(name: $0.name, isMuted: $0.isMuted) } : []
+        for entry in others + entries {
             connection.command(batch.add()) { context, done, reply in
                 entry.name.withCString { name in
                     (entry.deviceName ?? "").withCString { device in
@@ -153,9 +160,7 @@ extension StreamMemory {
     fileprivate init(_ info: pa_ext_stream_restore_info) {
         self.init(
             name: String(orEmpty: info.name),
-            channels: withUnsafeBytes(of: info.channel_map.map) { bytes in
-                bytes.bindMemory(to: pa_channel_position_t.self).prefix(Int(info.channel_map.channels)).map(\.rawValue)
-            },
+            channels: PulseStream.read(info.channel_map),
             volume: PulseStream.read(info.volume), isMuted: info.mute != 0,
             deviceName: info.device.map { String(cString: $0) })
     }
