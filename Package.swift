@@ -80,7 +80,6 @@ let package = Package(
         // Adapters; none imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
         room("GStreamerBackend", path: "Sources/Backends/GStreamer", ["CGStreamer", "EventLoop", "PluginAPI"]),
-        room("InMemoryBackend", path: "Sources/Backends/InMemory", ["PluginAPI"]),
 
         // What authors of apps and plugins import.
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
@@ -143,7 +142,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
-            "PulseBackendTests", ["PulseBackend", "InMemoryBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests(
