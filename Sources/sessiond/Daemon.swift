@@ -364,38 +364,3 @@ extension Arbiter.Settings {
         maxSessionsPerClient = settings.limits.sessionsPerClient
     }
 }
-
-extension SessionProperties {
-    /// The properties' names on the bus.
-    var names: [String] {
-        var names: [String] = []
-        if contains(.configuration) { names += ["Category", "Mode", "Options"] }
-        if contains(.state) { names.append("State") }
-        if contains(.interruptionReason) { names.append("InterruptionReason") }
-        if contains(.waitingFor) { names.append("WaitingFor") }
-        if contains(.foreground) { names.append("Foreground") }
-        if contains(.ducked) { names += ["Ducked", "DuckGain"] }
-        if contains(.muted) { names.append("Muted") }
-        if contains(.otherAudioPlaying) { names.append("OtherAudioPlaying") }
-        if contains(.silenceHint) { names.append("SecondaryAudioShouldBeSilencedHint") }
-        if contains(.route) { names += ["CurrentRoute", "SampleRate"] }
-        if contains(.availableInputs) { names.append("AvailableInputs") }
-        if contains(.preferredInput) { names.append("PreferredInput") }
-        if contains(.ignored) { names.append("IgnoredInterruption") }
-        if contains(.preferences) || contains(.route) { names.append("IOBufferDuration") }
-        return names
-    }
-}
-
-extension ManagerProperties {
-    var names: [String] {
-        var names: [String] = []
-        if contains(.silentMode) { names.append("SilentMode") }
-        if contains(.screenLocked) { names.append("ScreenLocked") }
-        if contains(.nowPlaying) { names.append("NowPlaying") }
-        if contains(.route) { names.append("CurrentRoute") }
-        if contains(.ports) { names += ["AvailableInputs", "AvailableOutputs"] }
-        if contains(.server) { names += ["ServerConnected", "ServerName"] }
-        return names
-    }
-}
