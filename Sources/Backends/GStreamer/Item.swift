@@ -234,7 +234,9 @@ final class Item {
         isSegmented = needsSegments
         seekRate = rate
         let flags = GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue | segmentFlag
-        guard send(flags, to: target.time) else {
+        let isSent = send(flags, to: target.time)
+        outlet.open()
+        guard isSent else {
             // A stream that cannot seek stays where it is.
             seeking = nil
             (isSegmented, seekRate) = (false, 1)
