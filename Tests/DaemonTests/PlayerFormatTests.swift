@@ -37,7 +37,7 @@ private let loud = -25.0
     @Test func knownFormats_areHeardWithoutTheListOfPlugins_andOthersBehindThem() throws {
         let known = [
             ("aiff", "pcm_s16be"), ("flac", "flac"), ("ogg", "libvorbis"), ("opus", "libopus"), ("mp3", "libmp3lame"),
-            ("m4a", "aac"), ("alac.m4a", "alac"),
+            ("m4a", "aac"),
         ]
         var pitch = 440.0
         #expect(isHeard(pitch, try stage.sine(pitch, seconds: 30)))
@@ -49,8 +49,10 @@ private let loud = -25.0
         #expect(music.set("MeteringEnabled", .bool(true)) == nil)
         #expect(isHeard(1_300, try stage.sine(1_300, seconds: 30)))
         #expect(!isListThere)
-        #expect(isHeard(1_400, try encoded(1_400, "mka", "libvorbis")))
+        // Its decoder is one of 651 in their plugin, all of which are made where the list does not know them.
+        #expect(isHeard(1_400, try encoded(1_400, "m4a", "alac")))
         #expect(isListThere)
+        #expect(isHeard(1_600, try encoded(1_600, "mka", "libvorbis")))
         #expect(isHeard(1_500, try encoded(1_500, "mp3", "libmp3lame")))
         #expect(music.signals == [])
     }
