@@ -1,0 +1,118 @@
+import Foundation
+import PluginAPI
+import TestSupport
+
+extension ForeignCrashTests {
+    /// What lasts over all the crashes: a sound server, and a program that plays on it at a volume of its person's.
+    final class House {
+        let pulse: any PrivateServer
+        private var program: Child
+        private var music: Tone?
+        static let volume = 40_000
+
+        init(_ kind: ServerKind) throws {
+            pulse = try kind.server(modules: kind == .pulseAudio ? ForeignProgramTests.modules : [])
+            program = try House.program()
+            music = try House.music(of: program, on: pulse)
+            try turn(to: House.volume)
+        }
+
+        private static func program() throws -> Child { try Child("sleep", ["infinity"]) }
+
+        /// It plays without end, or until its server does.
+        private static func music(of program: Child, on pulse: any PrivateServer) throws -> Tone {
+            try Tone(pulse, hertz: 440, name: "Music", processID: program.processID, latency: 0.2)
+        }
+
+        func turn(to volume: Int) throws {
+            try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(volume)"])
+        }
+
+        /// PulseAudio's memory has been asked. PipeWire's session manager writes its own a second later.
+        func remembersItsVolume() -> Bool {
+            guard pulse is PrivatePipeWire else { return true }
+            let file = pulse.folder.path + "/state/wireplumber/restore-stream"
+            let lines = (try? String(contentsOfFile: file, encoding: .utf8))?.split(separator: "\n") ?? []
+            let volume = pow(Double(House.volume) / 65_536, 3)
+            return lines.contains { line in
+                guard line.hasPrefix("Output/Audio:application.name:Music:channelVolumes=") else { return false }
+                let value = line.split(separator: "=").last?.split(separator: ";").first.flatMap { Double($0) }
+                return abs((value ?? 0) - volume) < 0.0001
+            }
+        }
+
+        func endProgram() throws {
+            program.kill()
+            music = nil
+            guard try eventually({ try pulse.pactl(["list", "short", "sink-inputs"]).isEmpty }) else {
+                throw SupportError("the music goes on")
+            }
+        }
+
+        func beginProgram() throws {
+            program = try House.program()
+            music = try House.music(of: program, on: pulse)
+            guard try eventually({ try inputs().count == 1 }) else { throw SupportError("no music") }
+        }
+
+        /// The server is killed, and is back; so is the program, or somebody starts it again.
+        func loseServer(isSameProgram: Bool, meanwhile: () throws -> Void = {}) throws {
+            pulse.kill()
+            if !isSameProgram {
+                program.kill()
+                program = try House.program()
+            }
+            try meanwhile()
+            try pulse.restart()
+            music = try House.music(of: program, on: pulse)
+        }
+
+        func inputs() throws -> [[String: Any]] {
+            let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
+            // So pactl says that there is none.
+            if text.isEmpty { return [] }
+            return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
+        }
+
+        /// For messages.
+        var description: String { (try? look()).map { "\($0)" } ?? "no music" }
+
+        /// How the music is now: volume, mute, sink.
+        func look(_ place: Int = 0) throws -> (volume: Int, isMuted: Bool, sink: String) {
+            guard let input = try inputs().dropFirst(place).first else { throw SupportError("the music has gone") }
+            let volume = input["volume"] as? [String: [String: Any]] ?? [:]
+            let index = "\(input["sink"] ?? "")"
+            let line = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").first {
+                $0.split(separator: "\t").first.map(String.init) == index
+            }
+            return (
+                volume.values.first?["value"] as? Int ?? -1, input["mute"] as? Bool ?? true,
+                line?.split(separator: "\t").dropFirst().first.map(String.init) ?? ""
+            )
+        }
+
+        func isUntouched() throws -> Bool {
+            let (volume, isMuted, sink) = try look()
+            return House.isSame(volume, House.volume) && !isMuted && sink == "speaker"
+        }
+
+        /// PipeWire keeps a volume as a real number, and gives it back a little off.
+        static func isSame(_ one: Int, _ other: Int) -> Bool { abs(one - other) < 3 }
+
+        /// The cube of a decibel's factor is a volume's.
+        static func volume(_ volume: Int = volume, lowered decibels: Double) -> Int {
+            Int((Double(volume) * pow(10, -decibels / 60)).rounded())
+        }
+
+        /// By the twelve decibels of the settings.
+        func isLowered(_ place: Int = 0, of volume: Int = House.volume) throws -> Bool {
+            let (found, isMuted, sink) = try look(place)
+            return House.isSame(found, House.volume(volume, lowered: 12)) && !isMuted && sink == "speaker"
+        }
+
+        func isHeld() throws -> Bool {
+            let (_, isMuted, sink) = try look()
+            return sink == "sessiond.hold" && !isMuted
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import DBus
+import Foundation
+import PluginAPI
+import State
+import TestSupport
+import Testing
+
+extension ForeignCrashTests {
+    /// What happens to the music.
+    enum Deed: String, CaseIterable, CustomTestStringConvertible {
+        case lowered
+        case held
+        var testDescription: String { rawValue }
+    }
+
+    struct Scenery: CustomTestStringConvertible {
+        let kind: ServerKind
+        let deed: Deed
+        var testDescription: String { "\(deed) on \(kind)" }
+
+        static let all = ServerKind.allCases.flatMap { kind in Deed.allCases.map { Scenery(kind: kind, deed: $0) } }
+    }
+
+    /// One run of it, on a daemon that dies at some point and is started again.
+    final class Story {
+        let house: House
+        let stage: DaemonStage
+        let deed: Deed
+        private let other: Foreigner
+        private var session = ""
+        private(set) var deaths = 0
+
+        private static let settings = "[ducking]\nattack = 0\nrelease = 0\nhold = 0\n"
+
+        init(_ deed: Deed, in house: House, crash: String?) throws {
+            self.deed = deed
+            self.house = house
+            stage = try DaemonStage(pulse: house.pulse, settings: Story.settings, crash: crash)
+            // One that is to die comes up like any other; nothing of the music is changed before somebody asks for it.
+            let stage = stage
+            guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
+            other = try stage.foreigner()
+        }
+
+        /// As long as the daemon lives, and lived; a dead one is followed by another.
+        func holds(_ condition: () throws -> Bool) throws -> Bool {
+            try eventually(timeout: 20) {
+                try reviveIfDead()
+                return try condition()
+            }
+        }
+
+        private func reviveIfDead() throws {
+            guard !stage.daemon.isRunning else { return }
+            guard stage.daemon.wait() == .signal(SIGKILL) else {
+                throw SupportError("ended by itself: \(stage.daemon.errors)")
+            }
+            deaths += 1
+            try stage.restart()
+        }
+
+        private func ask(_ line: String) throws {
+            var answer = ""
+            guard
+                try holds({
+                    answer = other.ask(line)
+                    return answer.hasPrefix("ok")
+                })
+            else { throw SupportError("\(line): \(answer)") }
+            if line.hasPrefix("create") { session = String(answer.dropFirst(3)) }
+        }
+
+        func begin() throws { try begin(until: isDone) }
+
+        func begin(until isBegun: () throws -> Bool) throws {
+            // The music counts as a session before anybody takes the sound from it.
+            _ = try holds {
+                try stage.sessions().values.contains {
+                    $0["Name"] == .string("Music") && $0["State"] == .string("active")
+                }
+            }
+            switch deed {
+            case .lowered: try ask("create Prompt playback duck-others app")
+            case .held: try ask("create Phone play-and-record - call")
+            }
+            try ask("activate \(session)")
+            #expect(try holds(isBegun), "\(house.description)")
+        }
+
+        func end() throws {
+            try leave()
+            try expectUntouched()
+        }
+
+        /// The one who lowers, or calls, has done.
+        func leave() throws { try ask("deactivate \(session)") }
+
+        /// The volumes that the journal of the streams holds; empty where it is gone.
+        func journal() throws -> Set<Int> {
+            let file = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).first {
+                $0.hasPrefix("streams-")
+            }
+            guard let file, let bytes = FileManager.default.contents(atPath: stage.stateFolder + "/" + file),
+                let record = StreamRecord(Array(bytes))
+            else { return [] }
+            return Set(record.entries.flatMap { $0.base.volume.map(Int.init) })
+        }
+
+        /// Ends the daemon by SIGTERM; whatever becomes of it on its way out, the next one goes on.
+        func terminate() throws {
+            stage.daemon.signal(SIGTERM)
+            switch stage.daemon.wait() {
+            case .code(0): #expect(try house.isUntouched(), "\(house.description)")
+            case .signal(SIGKILL): deaths += 1
+            case let exit: throw SupportError("ended with \(String(describing: exit)): \(stage.daemon.errors)")
+            }
+            try stage.restart()
+            #expect(try holds(isDone), "\(house.description)")
+        }
+
+        func kill() throws {
+            stage.daemon.kill()
+            try stage.restart()
+            #expect(try holds(isDone), "\(house.description)")
+        }
+
+        /// The client is killed, as a phone that crashes.
+        func die() throws {
+            other.process.kill()
+            try expectUntouched()
+        }
+
+        func expectDone() throws { #expect(try holds(isDone), "\(house.description)") }
+
+        func isDone() throws -> Bool { try deed == .lowered ? house.isLowered() : house.isHeld() }
+
+        func expectUntouched() throws {
+            #expect(try holds { try house.isUntouched() }, "\(house.description)")
+            #expect(try holds(isTidy))
+        }
+
+        /// Nothing is left to be put back.
+        func isTidy() throws -> Bool {
+            try !FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).contains {
+                $0.hasPrefix("streams-")
+            }
+        }
+    }
+}
