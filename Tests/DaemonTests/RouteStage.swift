@@ -43,6 +43,15 @@ final class RouteStage {
         return told.map(\.reason)
     }
 
+    /// All that was told, for whoever wonders.
+    var story: String {
+        func ports(_ route: Route) -> String { (route.inputs + route.outputs).map(\.uid).joined(separator: " + ") }
+        return told.map {
+            "\($0.reason.map { String($0.rawValue) } ?? "?"): \(ports($0.previous)) → \(ports($0.current))"
+        }
+        .joined(separator: "; ")
+    }
+
     func forget() {
         daemon.loop.iterate(timeout: 0.004) { false }
         daemon.handleWhatWasRead(by: daemon.observer)

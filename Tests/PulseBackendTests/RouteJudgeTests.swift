@@ -83,4 +83,11 @@ import Testing
         one.requested = ["b": .override]
         #expect(one.verdict?.reason == .override)
     }
+
+    @Test func nothingForAMoment_onTheWayToWhatWasAskedFor_isAsThatIsCalled() {
+        var one = judge(snapshot(["a"], route: port("a")), snapshot(["a"], route: nil))
+        #expect(one.verdict?.reason == .unknown)
+        one.requested = ["b": .categoryChange]
+        #expect(one.verdict?.reason == .categoryChange)
+    }
 }

@@ -44,6 +44,8 @@ struct RouteJudge {
             if let reason = requested[uid] { return tell(reason) }
         }
         if !added.isDisjoint(with: appeared.union(recent)) { return tell(.newDeviceAvailable) }
+        // On the way to what was asked for, for a moment there may be nothing.
+        if uses.isEmpty, let reason = requested.values.first { return tell(reason) }
         // Somebody chose another device that was there already: the platform has no number for it.
         return tell(.unknown)
     }
