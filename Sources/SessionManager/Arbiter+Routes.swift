@@ -238,9 +238,8 @@ extension Arbiter {
         if isHeard, sessions.indices.contains(where: isPausedByUnplug) { return nil }
         var after = self
         after.audio = audio
-        for x in sessions.indices where sessions[x].standing.override != .none {
-            after.sessions[x].standing.override = .none
-        }
+        var told = Effects()
+        after.forgetOverrides(&told)
         return after.routeChoice
     }
 
