@@ -41,7 +41,6 @@ final class Outlet {
     /// heard, and does not give all of it back. What is written before that place is never heard.
     func renew() {
         isFresh = true
-        open()
         // What still comes waits here, and is thrown away by the seek: it must not find the way unlinked.
         gate = gst_pad_add_probe(
             way, GST_PAD_PROBE_TYPE_BLOCK_DOWNSTREAM, { _, _, _ in GST_PAD_PROBE_OK }, nil, nil)
