@@ -11,7 +11,7 @@ final class FrontName {
     private static let limit = 64
     /// What is passed on; the rest is not served here.
     private static let interfaces: Set<String> = [
-        "", MPRIS.root, MPRIS.player, StandardName.properties, MPRIS.introspectable,
+        "", MPRIS.root, MPRIS.player, StandardName.properties, StandardName.introspectable,
         MPRIS.root + ".TrackList", MPRIS.root + ".Playlists",
     ]
     /// What says nothing of whether a person wants it to play.

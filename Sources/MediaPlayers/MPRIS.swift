@@ -9,7 +9,6 @@ enum MPRIS {
     static let path = "/org/mpris/MediaPlayer2"
     static let root = "org.mpris.MediaPlayer2"
     static let player = "org.mpris.MediaPlayer2.Player"
-    static let introspectable = "org.freedesktop.DBus.Introspectable"
 
     /// Ours: whoever is in front.
     static let front = namespace + ".sessiond"

@@ -77,7 +77,7 @@ final class EventMonitor {
         if isJSON {
             return write(
                 json: [
-                    ("path", .objectPath("/org/freedesktop/DBus")), ("interface", .string("org.freedesktop.DBus")),
+                    ("path", .objectPath(StandardName.busPath)), ("interface", .string(StandardName.bus)),
                     ("signal", .string("NameOwnerChanged")),
                     ("arguments", .properties([("name", .string(BusName.service)), ("new_owner", .string(owner))])),
                 ])

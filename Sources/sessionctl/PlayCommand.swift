@@ -150,7 +150,7 @@ final class Playback: FrontEnd {
             guard let self, state?.stringValue == "stopped", announced == nil else { return }
             service.call(
                 "Get", [.string(BusName.manager), .string("ServerConnected")],
-                interface: "org.freedesktop.DBus.Properties"
+                interface: StandardName.properties
             ) { [weak self] answer in
                 guard let self, announced == nil, case .success(let values) = answer else { return }
                 let isOwn = values.first?.unwrapped.boolValue == true
