@@ -37,23 +37,18 @@ extension Connection {
     ///
     /// Who owns it already is not told; asked of the bus after this, nothing is missed between.
     public func watchOwner(of name: String, _ changed: @escaping (String) -> Void) -> Subscription {
-        watchOwners(arg0: name) { changed($1) }
+        watchOwners(.ownerChanged(of: name)) { changed($1) }
     }
 
     /// The same for that name and all below it, each by its name.
     public func watchOwners(
         below namespace: String, _ changed: @escaping (_ name: String, _ owner: String) -> Void
     ) -> Subscription {
-        watchOwners(arg0Namespace: namespace, changed)
+        watchOwners(.ownerChanged(below: namespace), changed)
     }
 
-    private func watchOwners(
-        arg0: String? = nil, arg0Namespace: String? = nil, _ changed: @escaping (String, String) -> Void
-    ) -> Subscription {
-        subscribe(
-            path: StandardName.busPath, interface: StandardName.bus, member: "NameOwnerChanged",
-            sender: StandardName.bus, arg0: arg0, arg0Namespace: arg0Namespace
-        ) { signal in
+    private func watchOwners(_ rule: MatchRule, _ changed: @escaping (String, String) -> Void) -> Subscription {
+        matches.subscribe(rule) { signal in
             guard let values = try? signal.arguments(), values.count == 3, let name = values[0].stringValue,
                 let owner = values[2].stringValue
             else { return }

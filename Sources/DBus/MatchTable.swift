@@ -10,6 +10,13 @@ struct MatchRule: Hashable {
     /// The first argument is that name, or one below it (`arg0namespace`).
     var arg0Namespace: String?
 
+    /// The bus's own word that a name has another owner: that name; one below that namespace; nil for both: any.
+    static func ownerChanged(of name: String? = nil, below namespace: String? = nil) -> MatchRule {
+        MatchRule(
+            path: StandardName.busPath, interface: StandardName.bus, member: "NameOwnerChanged",
+            sender: StandardName.bus, arg0: name, arg0Namespace: namespace)
+    }
+
     /// As the bus reads it; nil where a part is malformed, so that no signal can ever match.
     var text: String? {
         guard path.map(Syntax.isPath) ?? true, interface.map(Syntax.isInterface) ?? true,

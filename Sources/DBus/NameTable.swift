@@ -53,10 +53,7 @@ final class NameTable {
 
     private func entry(for name: String) -> Entry {
         if let entry = entries[name] { return entry }
-        let rule = MatchRule(
-            path: StandardName.busPath, interface: StandardName.bus, member: "NameOwnerChanged",
-            sender: StandardName.bus,
-            arg0: entries.count < Self.ownRules ? name : nil)
+        let rule = MatchRule.ownerChanged(of: entries.count < Self.ownRules ? name : nil)
         let entry = Entry(rule)
         entries[name] = entry
         connection?.matches.hold(rule)
