@@ -268,13 +268,17 @@ public final class GStreamerPlayer: QueueingEngine {
         case .tags(let tags): onTags?(tags)
         case .ended:
             guard state == .playing, let item else { return }
-            if item.loopsLeft != 0, !item.source.isLocal {
+            if item.source.isLocal {
+                // Told in one with the end: a new stream takes its time.
+                item.rewind()
+                state = .stopped
+            } else if item.loopsLeft != 0 {
                 return reopen(at: 0, loopsLeft: max(item.loopsLeft - 1, -1))
+            } else {
+                // What is opened again while it plays, plays.
+                state = .stopped
+                reopen(at: 0, loopsLeft: loops)
             }
-            // Told in one with the end: a new stream takes its time.
-            if item.source.isLocal { item.rewind() }
-            state = .stopped
-            if !item.source.isLocal { rewind() }
             onFinished?(true)
         case .failed(let failure): take(failure)
         }
