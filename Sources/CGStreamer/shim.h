@@ -125,15 +125,45 @@ static inline void shim_succession_arm(shim_succession *succession, gint armed) 
     __atomic_store_n(&succession->armed, armed, __ATOMIC_RELEASE);
 }
 
-// A file as its readers shall see it: without its first bytes, and never read in pieces larger than a limit, because
-// parsers take into memory whatever size a header claims. Runs on GStreamer's threads.
+// A file as its readers shall see it: without its first bytes, or with others in their place, and never read in pieces
+// larger than a limit, because parsers take into memory whatever size a header claims. Runs on GStreamer's threads.
 typedef struct {
     guint64 skip;
+    GBytes *header;
+    gsize header_size;
     guint limit;
     GstPadGetRangeFunction get_range;
     GstPadQueryFunction query;
 } shim_view;
 
+// The header's part of a piece that begins in it, and what follows of the file.
+static GstFlowReturn shim_view_get_head(
+    shim_view *view, GstPad *pad, GstObject *parent, guint64 offset, guint length, GstBuffer **buffer) {
+    gsize count = MIN((gsize)length, view->header_size - (gsize)offset);
+    GBytes *part = g_bytes_new_from_bytes(view->header, (gsize)offset, count);
+    GstBuffer *whole = gst_buffer_new_wrapped_bytes(part);
+    g_bytes_unref(part);
+    if (length > count) {
+        GstBuffer *rest = NULL;
+        GstFlowReturn result = view->get_range(pad, parent, view->skip, length - (guint)count, &rest);
+        if (result == GST_FLOW_OK) {
+            whole = gst_buffer_append(whole, rest);
+        } else if (result != GST_FLOW_EOS) {
+            gst_buffer_unref(whole);
+            return result;
+        }
+    }
+    if (*buffer) {
+        GstMapInfo map;
+        gst_buffer_map(whole, &map, GST_MAP_READ);
+        gst_buffer_resize(*buffer, 0, (gssize)gst_buffer_fill(*buffer, 0, map.data, map.size));
+        gst_buffer_unmap(whole, &map);
+        gst_buffer_unref(whole);
+    } else {
+        *buffer = whole;
+    }
+    return GST_FLOW_OK;
+}
 static GstFlowReturn shim_view_get_range(
     GstPad *pad, GstObject *parent, guint64 offset, guint length, GstBuffer **buffer) {
     shim_view *view = (shim_view *)g_object_get_data((GObject *)pad, "shim-view");
@@ -142,7 +172,9 @@ static GstFlowReturn shim_view_get_range(
             (GstElement *)parent, RESOURCE, READ, ("a piece of it claims to be %u MB", length >> 20), (NULL));
         return GST_FLOW_ERROR;
     }
-    GstFlowReturn result = view->get_range(pad, parent, offset + view->skip, length, buffer);
+    GstFlowReturn result = offset < view->header_size
+        ? shim_view_get_head(view, pad, parent, offset, length, buffer)
+        : view->get_range(pad, parent, offset - view->header_size + view->skip, length, buffer);
     if (result == GST_FLOW_OK && view->skip && *buffer) {
         *buffer = gst_buffer_make_writable(*buffer);
         GST_BUFFER_OFFSET(*buffer) = offset;
@@ -158,17 +190,23 @@ static gboolean shim_view_query(GstPad *pad, GstObject *parent, GstQuery *query)
         gint64 size;
         gst_query_parse_duration(query, &format, &size);
         if (format == GST_FORMAT_BYTES && size > (gint64)view->skip)
-            gst_query_set_duration(query, format, size - (gint64)view->skip);
+            gst_query_set_duration(query, format, size - (gint64)view->skip + (gint64)view->header_size);
     }
     return result;
 }
-static inline void shim_limit_view(GstPad *pad, guint64 skip, guint limit) {
+static void shim_view_free(gpointer data) {
+    g_bytes_unref(((shim_view *)data)->header);
+    g_free(data);
+}
+static inline void shim_limit_view(GstPad *pad, guint64 skip, const void *header, gsize header_size, guint limit) {
     shim_view *view = g_new0(shim_view, 1);
     view->skip = skip;
+    view->header = g_bytes_new(header, header_size);
+    view->header_size = header_size;
     view->limit = limit;
     view->get_range = GST_PAD_GETRANGEFUNC(pad);
     view->query = GST_PAD_QUERYFUNC(pad);
-    g_object_set_data_full((GObject *)pad, "shim-view", view, g_free);
+    g_object_set_data_full((GObject *)pad, "shim-view", view, shim_view_free);
     gst_pad_set_getrange_function(pad, shim_view_get_range);
     gst_pad_set_query_function(pad, shim_view_query);
 }

@@ -269,9 +269,12 @@ import Testing
         ("tagged.mp3", "lamemp3enc ! xingmux ! id3v2mux"), ("mka", "vorbisenc ! matroskamux"),
         ("m4a", "ffmpeg aac"), ("alac.m4a", "ffmpeg alac"), ("aac", "ffmpeg aac"), ("aiff", "ffmpeg pcm_s16be"),
         ("u8.wav", "ffmpeg pcm_u8"), ("s24.wav", "ffmpeg pcm_s24le"), ("f32.wav", "ffmpeg pcm_f32le"),
-        ("alaw.wav", "ffmpeg pcm_alaw"),
+        ("alaw.wav", "ffmpeg pcm_alaw"), ("au", "ffmpeg pcm_s16be"), ("f64.au", "ffmpeg pcm_f64be"),
+        ("ulaw.au", "ffmpeg pcm_mulaw"), ("caf", "ffmpeg pcm_s16be"), ("s8.caf", "ffmpeg pcm_s8"),
+        ("f32.caf", "ffmpeg pcm_f32le"), ("alaw.caf", "ffmpeg pcm_alaw"), ("ima4.caf", "ffmpeg adpcm_ima_qt"),
+        ("ima4.aiff", "ffmpeg adpcm_ima_qt"), ("ulaw.aiff", "ffmpeg pcm_mulaw"),
     ])
-    func everyFormat_isHeardWithItsLength(kind: String, encoder: String) throws {
+    func everyFormat_isHeardWithItsLength_atEveryRate(kind: String, encoder: String) throws {
         let path = folder.path + "/tone.\(kind)"
         try Media.encode(try file([(440, 3)]), encoder, to: path)
         player.load(uri: Media.uri(path))
@@ -280,9 +283,28 @@ import Testing
         #expect(heard && stage.failures.isEmpty, "\(stage.failures)")
         // ADTS does not say how long it is.
         if kind != "aac" { #expect(abs((player.duration ?? 0) - 3) < 0.15, "\(player.duration ?? -1)") }
+        for rate in [0.5, 2] {
+            player.rate = rate
+            player.seek(to: 0.5)
+            stage.pass(0.3)
+            #expect(stage.hears(440, above: -10), "at \(rate)")
+            #expect(stage.finished.isEmpty)
+        }
         player.seek(to: 2)
-        #expect(stage.until { !stage.seeks.isEmpty && !stage.finished.isEmpty })
+        #expect(stage.until { stage.seeks.count >= 3 && !stage.finished.isEmpty })
         #expect(stage.finished == [true])
+        // Begun anew at that rate.
+        let begin = monotonicNow()
+        try player.play()
+        #expect(stage.until { stage.finished.count == 2 })
+        #expect(stage.ear.trace(440, window: 0.02, since: begin).filter { $0.level > -10 }.count > 60)
+        // Stopped in its middle, and begun anew.
+        try player.play()
+        #expect(stage.hears(440, above: -10))
+        player.stop()
+        try player.play()
+        #expect(stage.until { stage.finished.count == 3 })
+        #expect(stage.failures == [])
     }
 
     @Test func nothingLoaded_cannotPlay() {

@@ -37,13 +37,9 @@ final class Chain {
         gst_object_ref(pad)
         gst_element_add_pad(bin, pad)
         (self.pad, self.origin) = (pad, origin)
-        shim_set_string(origin, "location", source.path ?? Array(source.uri.utf8CString))
-        if let way = gst_element_get_static_pad(origin, "src") {
-            if source.isLocal {
-                shim_limit_view(way, UInt(source.skip), Chain.pieceLimit)
-            } else {
-                shim_limit_appetite(way, inner, Preamble.limit)
-            }
+        source.apply(to: origin)
+        if !source.isLocal, let way = gst_element_get_static_pad(origin, "src") {
+            shim_limit_appetite(way, inner, Preamble.limit)
             gst_object_unref(way)
         }
         if let sound = source.sound, let entry = gst_element_get_static_pad(end, "sink") {
@@ -52,9 +48,6 @@ final class Chain {
         }
         pipeline.add(bin)
     }
-
-    /// Covers are a few megabytes, sound is read by the kilobyte; a header may claim anything.
-    private static let pieceLimit: UInt32 = 16 << 20
 
     deinit { gst_object_unref(pad) }
 

@@ -7,8 +7,10 @@ struct FileContent {
     let frames: MP3Frames?
     /// Bytes from the end of an ID3 tag, where there is one, to the file's end.
     let rest: Int
-    /// Bytes of an MP3's tag that is too large to be read into memory.
+    /// Bytes of an MP3's tag that is too large to be read into memory, or of what ``plain`` has another header for.
     let skip: Int
+    /// Read as a file of another kind.
+    let plain: PlainFile?
     /// Whether so much is said of the sound before it begins that it would fill the memory.
     let isAllTags: Bool
     private let path: [CChar]
@@ -18,7 +20,7 @@ struct FileContent {
     /// The tag demultiplexer takes a tag into memory twice.
     private static let tagLimit = 8 << 20
 
-    init(_ descriptor: Int32, path: [CChar], size: Int) {
+    init(_ descriptor: Int32, path: [CChar], size: Int) throws(AppleFile.Refusal) {
         self.path = path
         head = FileContent.bytes(of: descriptor, at: 0, count: 64)
         var start = 0
@@ -28,7 +30,8 @@ struct FileContent {
         }
         frames = MP3Frames(FileContent.bytes(of: descriptor, at: start, count: 32_768))
         rest = size - start
-        skip = frames != nil && start > FileContent.tagLimit ? start : 0
+        plain = try PlainFile(head: head, size: size) { FileContent.bytes(of: descriptor, at: $0, count: $1) }
+        skip = plain?.skip ?? (frames != nil && start > FileContent.tagLimit ? start : 0)
         isAllTags =
             Preamble.size(head: head) { FileContent.bytes(of: descriptor, at: $0, count: $1) } > Preamble.limit
         codec =
@@ -49,6 +52,7 @@ struct FileContent {
     /// A chain fixed beforehand starts sooner than one found by decodebin, above all for MP3, and takes the lightest
     /// decoder there is.
     var decoder: String? {
+        if let plain { return plain.decoder }
         func has(_ text: String, at place: Int) -> Bool { head.dropFirst(place).starts(with: text.utf8) }
         if has("RIFF", at: 0), has("WAVEfmt ", at: 8), head.count > 21 {
             // PCM, floating point, extensible; other codecs in a WAV need a decoder of their own.

@@ -3,7 +3,7 @@ public import EventLoop
 import Glibc
 public import PluginAPI
 
-/// A ``SoundDecoder`` on GStreamer; what it cannot read of Apple's formats is read here (``AppleFile``).
+/// A ``SoundDecoder`` on GStreamer; IMA4, for which GStreamer needs libav, is decoded here.
 ///
 /// Everything becomes 48 kHz in two channels: what a sample takes at the server then depends on its length alone.
 public final class GStreamerDecoder: SoundDecoder {
@@ -50,14 +50,14 @@ public final class GStreamerDecoder: SoundDecoder {
         private let pipeline: Pipeline
         /// Where GStreamer's thread writes; in memory.
         private let output: Int32
-        /// One of Apple's files as a WAV, in memory; −1 for other files.
+        /// A file with IMA4 as a WAV, in memory; −1 for other files.
         private let input: Int32
         private let tally: UnsafeMutablePointer<shim_tally>
 
         init(path: String, limit: Double, loop: EventLoop) throws(SessionError) {
             self.path = path
             self.limit = limit
-            input = try AppleFile.wave(path: path, limit: limit) ?? -1
+            input = try IMA4.wave(path: path, limit: limit) ?? -1
             let source: MediaSource
             do throws(MediaSource.Refusal) {
                 source = try MediaSource(uri: Self.uri(input < 0 ? path : "/proc/self/fd/\(input)"))
@@ -88,7 +88,7 @@ public final class GStreamerDecoder: SoundDecoder {
                 shim_count_bytes(pad, tally)
                 gst_object_unref(pad)
             }
-            if let origin = made.child("source"), let place = source.path { shim_set_string(origin, "location", place) }
+            if let origin = made.child("source") { source.apply(to: origin) }
             made.onMessage = { [weak self] in self?.received($0) }
         }
 

@@ -15,8 +15,10 @@ struct MediaSource {
     let isGuess: Bool
     /// What a local file holds is a list of others.
     let list: [PlaylistEntry]?
-    /// How many bytes at a file's beginning are left out: a tag that is too large to be looked at.
+    /// How many bytes at a file's beginning are left out: a tag that is too large to be looked at, or what `header` is
+    /// read in the place of.
     let skip: Int
+    let header: [UInt8]
     /// Seconds by an MP3's size and first frames, for files without an index: GStreamer knows only after a while.
     let estimatedDuration: Double?
     /// What of a file is sound and what its encoder's filling, which is left out.
@@ -48,7 +50,7 @@ struct MediaSource {
             let content = try MediaSource.content(of: bytes, name: name)
             list = try MediaSource.list(in: content, uri: uri, name: name)
             let decoder = content.decoder
-            skip = content.skip
+            (skip, header) = (content.skip, content.plain?.header ?? [])
             isGuess = decoder != nil
             estimatedDuration = content.frames.map { $0.secondsPerByte * Double(content.rest) }
             sound = content.frames?.sound
@@ -57,7 +59,7 @@ struct MediaSource {
             path = nil
             name = uri
             list = nil
-            skip = 0
+            (skip, header) = (0, [])
             isGuess = false
             (estimatedDuration, sound) = (nil, nil)
             description =
@@ -68,10 +70,21 @@ struct MediaSource {
         }
     }
 
+    /// Tells the element "source" of a pipeline made by ``description`` what to read, and how.
+    func apply(to origin: UnsafeMutablePointer<GstElement>) {
+        shim_set_string(origin, "location", path ?? Array(uri.utf8CString))
+        guard isLocal, let way = gst_element_get_static_pad(origin, "src") else { return }
+        shim_limit_view(way, UInt(skip), header, UInt(header.count), MediaSource.pieceLimit)
+        gst_object_unref(way)
+    }
+
+    /// Covers are a few megabytes, sound is read by the kilobyte; a header may claim anything.
+    private static let pieceLimit: UInt32 = 16 << 20
+
     /// The same item, decoded by what GStreamer finds for it.
     init(anyDecoderFor source: MediaSource) {
         (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
-        (list, skip, estimatedDuration, sound) = (nil, 0, nil, nil)
+        (list, skip, header, estimatedDuration, sound) = (nil, 0, [], nil, nil)
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 
@@ -95,7 +108,12 @@ struct MediaSource {
             throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
-        let content = FileContent(descriptor, path: path, size: Int(status.st_size))
+        let content: FileContent
+        do throws(AppleFile.Refusal) {
+            content = try FileContent(descriptor, path: path, size: Int(status.st_size))
+        } catch {
+            throw Refusal(message: "'\(name)' cannot be played: \(error.reason)")
+        }
         guard !content.isAllTags else {
             throw Refusal(
                 message: "'\(name)' cannot be played: its tags alone are more than \(Preamble.limit >> 20) MB")

@@ -13,7 +13,7 @@ enum PluginFiles {
         "pulseaudio": ["pulsesink", "pulsesrc"],
         "audioconvert": ["audioconvert"], "audioresample": ["audioresample"], "volume": ["volume"],
         "audiofx": ["scaletempo", "audiopanorama"], "level": ["level"],
-        "wavparse": ["wavparse"], "aiff": ["aiffparse"],
+        "wavparse": ["wavparse"], "aiff": ["aiffparse"], "alaw": ["alawdec"], "mulaw": ["mulawdec"],
         "audioparsers": ["flacparse", "aacparse", "mpegaudioparse"],
         "flac": ["flacdec", "flacenc"],
         "ogg": ["oggdemux", "oggmux"], "vorbis": ["vorbisdec", "vorbisenc"], "opus": ["opusdec", "opusenc"],

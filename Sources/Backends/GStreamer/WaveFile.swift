@@ -45,23 +45,31 @@ struct WaveFile: ~Copyable {
     }
 
     private static func header(_ encoding: Encoding) -> [UInt8] {
+        header(
+            tag: encoding.isFloat ? 3 : 1, bits: encoding.bytesPerFrame / encoding.channels * 8,
+            channels: encoding.channels, sampleRate: encoding.sampleRate, size: .max)
+    }
+
+    /// What stands before `size` bytes of samples; the largest size is that of a growing file. `tag` is WAVE's number for
+    /// the kind of samples.
+    static func header(tag: UInt16, bits: Int, channels: Int, sampleRate: Int, size: UInt32) -> [UInt8] {
         func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
             withUnsafeBytes(of: value.littleEndian) { Array($0) }
         }
-        let bits = encoding.bytesPerFrame / encoding.channels * 8
-        let tag: UInt16 = encoding.isFloat ? 3 : 1
+        let frame = bits / 8 * channels
         // More than two channels need the extended form, which says where their loudspeakers stand.
-        let isExtended = encoding.channels > 2
-        var format = bytes(isExtended ? 0xfffe : tag) + bytes(UInt16(clamping: encoding.channels))
-        format += bytes(UInt32(clamping: encoding.sampleRate)) + bytes(UInt32(clamping: encoding.bytesPerSecond))
-        format += bytes(UInt16(clamping: encoding.bytesPerFrame)) + bytes(UInt16(clamping: bits))
+        let isExtended = channels > 2
+        var format = bytes(isExtended ? 0xfffe : tag) + bytes(UInt16(clamping: channels))
+        format += bytes(UInt32(clamping: sampleRate)) + bytes(UInt32(clamping: sampleRate * frame))
+        format += bytes(UInt16(clamping: frame)) + bytes(UInt16(clamping: bits))
         if isExtended {
             let mask = [0, 0x4, 0x3, 0x7, 0x33, 0x37, 0x3f, 0x13f, 0x63f]
             format += bytes(UInt16(22)) + bytes(UInt16(clamping: bits))
-            format += bytes(UInt32(clamping: mask[min(encoding.channels, 8)])) + bytes(tag)
+            format += bytes(UInt32(clamping: mask[min(channels, 8)])) + bytes(tag)
             format += [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71]
         }
-        return Array("RIFF".utf8) + bytes(UInt32.max) + Array("WAVEfmt ".utf8)
-            + bytes(UInt32(clamping: format.count)) + format + Array("data".utf8) + bytes(UInt32.max)
+        let (all, _) = size.addingReportingOverflow(UInt32(clamping: format.count) + 20)
+        return Array("RIFF".utf8) + bytes(size == .max ? size : all) + Array("WAVEfmt ".utf8)
+            + bytes(UInt32(clamping: format.count)) + format + Array("data".utf8) + bytes(size)
     }
 }

@@ -1,0 +1,40 @@
+/// A file that GStreamer has no good reader for, read as one of a kind that it reads well: another header stands in the
+/// place of its own, the samples stay where they are.
+///
+/// Of AU files auparse ends at once where it is asked for another rate, for CAF there is no reader at all, and of AIFF-C
+/// only what is not compressed is read.
+struct PlainFile {
+    /// Bytes before the samples.
+    let skip: Int
+    /// What is read in their place.
+    let header: [UInt8]
+    /// The elements that make sound of it.
+    let decoder: String
+
+    /// Nil for a file of another kind.
+    init?(
+        head: [UInt8], size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]
+    ) throws(AppleFile.Refusal) {
+        if head.starts(with: ".snd".utf8), head.count >= 24, let format = SampleFormat(sun: Array(head[12..<24])) {
+            self.init(format, at: Int(head[4..<8].number), size: size)
+        } else if let file = try AppleFile.read(head: head, read) {
+            self.init(file.format, at: file.place, size: min(file.size, size - file.place))
+        } else {
+            return nil
+        }
+    }
+
+    private init?(_ format: SampleFormat, at place: Int, size: Int) {
+        guard size > 0 else { return nil }
+        skip = place
+        switch format.coding {
+        case .samples(_, _, isLittleEndian: false):
+            (header, decoder) = (format.aiffHeader(size: size), "aiffparse")
+        case .samples: (header, decoder) = (format.waveHeader(size: size), "wavparse")
+        case .aLaw: (header, decoder) = (format.waveHeader(size: size), "wavparse ! alawdec")
+        case .muLaw: (header, decoder) = (format.waveHeader(size: size), "wavparse ! mulawdec")
+        case .packets:
+            (header, decoder) = (format.aiffHeader(size: size), "avdemux_aiff ! avdec_adpcm_ima_qt")
+        }
+    }
+}
