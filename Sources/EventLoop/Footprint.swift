@@ -2,6 +2,13 @@ import CLinux
 
 /// The memory that a process keeps while it waits.
 public enum Footprint {
+    /// From now on a large block goes back to the system as soon as it is freed. To be called once, at the start.
+    ///
+    /// The C library keeps blocks from 128 kB on out of the heap, but raises that size to that of the largest one that was
+    /// freed, up to 32 MB: after one huge message, all that is smaller stays. A size that is set is not raised
+    /// (`mallopt`, `M_MMAP_THRESHOLD`).
+    public static func returnLargeBlocks() { mallopt(M_MMAP_THRESHOLD, 128 << 10) }
+
     /// Gives back what only starting needed: free heap (`malloc_trim`) and, from every loaded file, the pages that
     /// nothing writes to (`madvise`).
     ///

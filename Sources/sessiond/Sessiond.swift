@@ -24,6 +24,7 @@ enum Sessiond {
 
     private static func run(_ arguments: Arguments) -> Int32 {
         signal(SIGPIPE, SIG_IGN)
+        Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
         var log = Logger(label: "sessiond")
         log.logLevel = arguments.logLevel
