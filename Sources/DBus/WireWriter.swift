@@ -5,8 +5,10 @@ import Glibc
 /// Written here rather than by libdbus's iterators, which cost thirty times as much for an `a{sv}`: they read the
 /// signature anew with each value. What is written is held against libdbus's own reader by the tests and the fuzzer.
 struct WireWriter {
-    /// Below the 64 MiB of an array and the 128 MiB of a message, beyond which the bus disconnects the sender.
-    static let byteLimit = 60 << 20
+    /// Beyond 128 MiB of a message the bus disconnects the sender. A header, whose texts end at 255 bytes, has its room.
+    static let byteLimit = (128 << 20) - (64 << 10)
+    /// The same of an array's elements.
+    static let arrayLimit = 64 << 20
     /// Containers in containers, as libdbus counts them when it validates a body.
     static let depthLimit = 64
 
@@ -134,7 +136,7 @@ struct WireWriter {
         align(alignment)
         let first = bytes.count
         try elements(&self)
-        guard bytes.count <= Self.byteLimit else { throw .limitsExceeded("The message is too large") }
+        guard bytes.count - first <= Self.arrayLimit else { throw .limitsExceeded("An array is too large") }
         patch(UInt32(bytes.count - first), at: start)
     }
 

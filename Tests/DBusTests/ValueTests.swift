@@ -125,8 +125,10 @@ import Testing
     @Test func hugeValues_areRefusedAndTheConnectionStays() throws {
         let world = try World()
         world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])
-        let huge = try world.message("Echo", [.variant(.string(String(repeating: "x", count: 70 << 20)))])
-        #expect(huge.failure?.name == Failure.Name.limitsExceeded)
+        let huge = String(repeating: "x", count: 128 << 20)
+        #expect(try world.message("Echo", [.variant(.string(huge))]).failure?.name == Failure.Name.limitsExceeded)
+        let wide = Value.properties([("k", .string(String(huge.prefix(64 << 20))))])
+        #expect(try world.message("Echo", [.variant(wide)]).failure?.name == Failure.Name.limitsExceeded)
         let many = Value.array(of: "y", Array(repeating: .byte(0), count: 1_100_000))
         #expect(try world.failure("Echo", [.variant(many)])?.name == Failure.Name.limitsExceeded)
         #expect(try world.call("Echo", [.variant(.byte(1))]) == [.variant(.byte(1))])

@@ -124,23 +124,23 @@ import Testing
         let stage = try DaemonStage()
         try stage.surviving {
             let client = try stage.client()
-            func size(_ value: Value) -> String? {
+            func refusal(name: String = "A", _ options: [(String, Value)] = []) -> String? {
                 do throws(Failure) {
                     _ = try client.connection.callAndWait(
                         BusName.service, ObjectPath.root, BusName.manager, "CreateSession",
-                        [.string("A"), .properties([("category", value)])], timeout: 60)
+                        [.string(name), .properties(options)], timeout: 60)
                     return nil
                 } catch {
                     return error.name
                 }
             }
-            let bytes = amount(32, long: 100) << 20
-            #expect(
-                size(.string(String(repeating: "x", count: bytes))) == "org.sessiond1.Error.BadParameter")
-            let values = amount(1 << 20, long: 8 << 20)
-            #expect(
-                size(.array(of: "y", Array(repeating: .byte(1), count: values)))
-                    == "org.freedesktop.DBus.Error.LimitsExceeded")
+            // As a name: a dictionary, like every array, ends at 64 MB.
+            let text = String(repeating: "x", count: amount(32, long: 100) << 20)
+            #expect(refusal(name: text) == "org.sessiond1.Error.BadParameter")
+            let inOptions = String(repeating: "x", count: amount(8, long: 60) << 20)
+            #expect(refusal([("category", .string(inOptions))]) == "org.sessiond1.Error.BadParameter")
+            let values = Value.array(of: "y", Array(repeating: .byte(1), count: amount(1 << 20, long: 8 << 20)))
+            #expect(refusal([("category", values)]) == "org.freedesktop.DBus.Error.LimitsExceeded")
             #expect(stage.isServing)
         }
     }
