@@ -74,6 +74,14 @@ final class Daemon {
         restore()
         // Sessions from before a restart were announced then.
         connection.objects.enableObjectManager(at: ObjectPath.root)
+        startPlugins()
+        startAudio()
+        // Not before somebody could have been served: another bus is not worth waiting for.
+        loop.later { [weak self] in self?.startSleepWatch() }
+        if let playerBus { startPlayers(on: playerBus) }
+    }
+
+    private func startPlugins() {
         let plugins = PluginSupervisor(loop: loop, connection: connection, log: log) { [unowned self] client in
             records.contains { $1.client.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive }
         }
@@ -81,37 +89,43 @@ final class Daemon {
         let pluginsObject = PluginsObject(plugins, on: connection.objects)
         self.pluginsObject = pluginsObject
         plugins.onStateChanged = { [unowned pluginsObject] in pluginsObject.stateChanged($0, $1, $2) }
+    }
+
+    private func startAudio() {
         let backend = PulseBackend(on: loop)
         let enforcer = Enforcer(self, backend, busID: busID)
         self.enforcer = enforcer
-        audio = AudioServer(backend, enforcer, on: loop, log: log) { [unowned self] event in submit(event) }
-        audio?.foresee = { [unowned self] in arbiter.routeChoice(afterLossOn: $0) }
-        audio?.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
-        audio?.onLatencyChanged = { [unowned self] in
+        let audio = AudioServer(backend, enforcer, on: loop, log: log) { [unowned self] event in submit(event) }
+        self.audio = audio
+        audio.foresee = { [unowned self] in arbiter.routeChoice(afterLossOn: $0) }
+        audio.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
+        audio.onLatencyChanged = { [unowned self] in
             tellActive(["IOBufferDuration", "OutputLatency", "InputLatency"])
         }
         for session in arbiter.sessions where !session.preferredInput.isEmpty {
-            audio?.selectInput(session.preferredInput, of: session.id)
+            audio.selectInput(session.preferredInput, of: session.id)
         }
         neighbours = Neighbours(connection, isSessionBus: playerBus != nil) { [unowned self] in
             managerObject?.propertiesChanged(["Neighbours"])
         }
-        audio?.onPoliciesChanged = { [unowned self] in neighbours?.update(audio?.snapshot.policies ?? []) }
-        audio?.start()
-        // Not before somebody could have been served: another bus is not worth waiting for.
-        loop.later { [weak self] in
-            guard let self else { return }
-            self.sleepWatch = SleepWatch(
-                loop: self.loop, shared: self.playerBus == nil ? self.connection : nil, log: self.log
-            ) { [unowned self] in self.audio?.wake() }
+        audio.onPoliciesChanged = { [unowned self, unowned audio] in neighbours?.update(audio.snapshot.policies) }
+        audio.start()
+    }
+
+    private func startSleepWatch() {
+        sleepWatch = SleepWatch(loop: loop, shared: playerBus == nil ? connection : nil, log: log) { [unowned self] in
+            audio?.wake()
         }
-        guard let bus = playerBus else { return }
+    }
+
+    private func startPlayers(on bus: BusAddress) {
         let rules = PlayerRules(self)
         playerRules = rules
-        players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)
-        players?.onNotice = { [log] in log.notice("\($0)") }
-        players?.onKeptChanged = { [unowned self] in savePaused(players?.kept ?? []) }
-        players?.start(keptPauses)
+        let players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)
+        self.players = players
+        players.onNotice = { [log] in log.notice("\($0)") }
+        players.onKeptChanged = { [unowned self, unowned players] in savePaused(players.kept) }
+        players.start(keptPauses)
     }
 
     /// Only active sessions are told, as of everything that may change many times a second.
