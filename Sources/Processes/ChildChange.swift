@@ -18,12 +18,11 @@ public enum ChildChange: Equatable, Sendable {
         return signal == 0 ? .exited(code: status >> 8 & 0xFF) : .killed(signal: signal)
     }
 
-    /// The exit code that a shell reports: 128 and the signal's number where one ended it; nil where it lives.
-    public var exitCode: Int32? {
+    /// Whether the child lives no more.
+    public var isEnd: Bool {
         switch self {
-        case .exited(let code): code
-        case .killed(let signal): 128 + signal
-        case .stopped, .continued: nil
+        case .exited, .killed: true
+        case .stopped, .continued: false
         }
     }
 }

@@ -129,6 +129,7 @@ final class GuardedCommand {
         while phase != .ended, let change = ChildChange.next(of: process) {
             switch change {
             case .exited(let code): finish(code)
+            // As a shell says it.
             case .killed(let signal): finish(128 + signal)
             case .stopped(let signal): stopped(by: signal)
             case .continued: continued()

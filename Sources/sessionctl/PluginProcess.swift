@@ -183,7 +183,7 @@ final class PluginProcess {
     }
 
     private func reap() {
-        guard !isGone, ChildChange.next(of: process)?.exitCode != nil else { return }
+        guard !isGone, ChildChange.next(of: process)?.isEnd == true else { return }
         isGone = true
         onGone()
     }
@@ -196,7 +196,7 @@ final class PluginProcess {
         kill(process, SIGCONT)
         let end = MonotonicClock.now() + 2_000_000
         while MonotonicClock.now() < end {
-            if ChildChange.next(of: process)?.exitCode != nil { return }
+            if ChildChange.next(of: process)?.isEnd == true { return }
             usleep(2_000)
         }
         kill(process, SIGKILL)

@@ -218,7 +218,7 @@ final class PluginSupervisor: PluginService {
 
     private func reap() {
         for instance in instances.values {
-            guard let process = instance.process, let change = ChildChange.next(of: process), change.exitCode != nil
+            guard let process = instance.process, let change = ChildChange.next(of: process), change.isEnd
             else { continue }
             instance.process = nil
             instance.deadline = nil
