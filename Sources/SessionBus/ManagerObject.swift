@@ -143,7 +143,7 @@ public final class ManagerObject {
     }
 
     private func listed(_ id: SessionID) -> Value? {
-        service.describe(id).map { description in
+        service.read(id).map { description in
             .properties([("path", Value(id))] + SessionObject.values(of: description))
         }
     }

@@ -31,17 +31,17 @@ public final class SessionObject {
 
     /// The properties as they are now, by name; of a long ``waits``, only that it reads differently.
     public func propertiesChanged(_ names: [String]) {
-        let wasInvalidated = isInvalidated
         guard let description = service.describe(id) else { return }
         var values: [(String, Value)] = []
         values.reserveCapacity(names.count)
         var invalidated: [String] = []
         for name in names {
             if name == SessionObject.waits, description.waitingFor.count > SessionObject.longestTold {
-                if !wasInvalidated { invalidated = [name] }
+                if !isInvalidated { invalidated = [name] }
                 isInvalidated = true
-            } else if let reading = SessionObject.readings[name] {
-                values.append((name, reading(description)))
+            } else if let value = SessionObject.readings[name]?(description) {
+                if name == SessionObject.waits { isInvalidated = false }
+                values.append((name, value))
             }
         }
         objects.propertiesChanged(path: path, interface: BusName.session, values, invalidated: invalidated)
@@ -54,7 +54,7 @@ public final class SessionObject {
         propertiesChanged([SessionObject.waits])
     }
 
-    /// What was told to be invalid was read, or may have been.
+    /// Somebody read what was told to be invalid, or may have.
     public func wasRead() { isInvalidated = false }
 
     /// Who caused it: nil where no session did, and the name then that of the output that went, or "".
@@ -213,7 +213,7 @@ public final class SessionObject {
         properties: properties.map { property in
             .init(
                 property.name, property.signature,
-                get: { object in object.service.describe(object.id).map(property.value) ?? .string("") })
+                get: { object in object.service.read(object.id).map(property.value) ?? .string("") })
         })
 
     private func setPreferences(_ call: Invocation) throws(Failure) {

@@ -36,8 +36,10 @@ public protocol SessionService: AnyObject {
     func authorize(_ id: SessionID, caller: String) throws(SessionError)
     /// Called once a request has been answered: what its answer says may be announced to everybody else now.
     func announce()
-    /// Nil where it is closed. Whoever asks has read it: see ``SessionObject/wasRead()``.
+    /// Nil where it is closed.
     func describe(_ id: SessionID) -> SessionDescription?
+    /// The same, for somebody who asked: see ``SessionObject/wasRead()``.
+    func read(_ id: SessionID) -> SessionDescription?
     /// How many it waits for.
     func waitCount(of id: SessionID) -> Int
 }

@@ -164,7 +164,6 @@ extension Daemon: SessionService {
 
     func describe(_ id: SessionID) -> SessionDescription? {
         guard let session = arbiter.session(id), let record = records[id] else { return nil }
-        record.object.wasRead()
         let route = arbiter.route(of: session)
         return SessionDescription(
             name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
@@ -181,6 +180,11 @@ extension Daemon: SessionService {
             outputLatency: route.outputs.isEmpty ? 0 : audio?.snapshot.outputLatency ?? 0,
             inputLatency: route.inputs.isEmpty ? 0 : audio?.snapshot.inputLatency ?? 0,
             outputVolume: audio?.snapshot.outputVolume ?? 0)
+    }
+
+    func read(_ id: SessionID) -> SessionDescription? {
+        records[id]?.object.wasRead()
+        return describe(id)
     }
 
     func waitCount(of id: SessionID) -> Int { arbiter.waitCount(of: id) }
