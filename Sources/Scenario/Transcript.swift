@@ -246,10 +246,11 @@ extension SessionProperties {
     /// Each by its name, in the order of their bits.
     fileprivate var words: [String] {
         let names = [
-            "configuration", "state", "interruption-reason", "waiting-for", "foreground", "ducked", "muted",
-            "other-audio-playing", "silence-hint", "route", "available-inputs", "preferred-input", "preferences",
+            "category", "mode", "options", "state", "interruption-reason", "waiting-for", "foreground", "ducked",
+            "duck-gain", "muted", "other-audio-playing", "silence-hint", "route", "available-inputs", "preferred-input",
+            "preferences", "ignored",
         ]
-        return (0..<16).filter { rawValue & 1 << $0 != 0 }.map { $0 < names.count ? names[$0] : "property-\($0)" }
+        return names.indices.filter { rawValue & 1 << $0 != 0 }.map { names[$0] }
     }
 }
 

@@ -11,7 +11,12 @@ public final class SessionObject {
     /// Whether it was told that ``waits`` reads differently, without its value, and nobody has read it since.
     private var isInvalidated = false
 
+    /// What was last told of ``derived``.
+    private var told: [String: Value] = [:]
+
     private static let waits = "WaitingFor"
+    /// They follow from the route and from what the server says of it, and often read the same with another one.
+    private static let derived: Set = ["SampleRate", "IOBufferDuration"]
     /// Sessions in a list whose value is told as it changes.
     private static let longestTold = 16
 
@@ -24,7 +29,11 @@ public final class SessionObject {
     }
 
     /// Appears on the bus, until ``remove()``. The service must be able to describe it by now.
-    public func export() { objects.export(self, at: path, interfaces: [SessionObject.interface]) }
+    public func export() {
+        objects.export(self, at: path, interfaces: [SessionObject.interface])
+        guard let description = service.describe(id) else { return }
+        for name in SessionObject.derived { told[name] = SessionObject.readings[name]?(description) }
+    }
 
     /// Leaves the bus: who calls it later is told `ExpiredSession`.
     public func remove() { objects.remove(path: path) }
@@ -41,6 +50,7 @@ public final class SessionObject {
                 isInvalidated = true
             } else if let value = SessionObject.readings[name]?(description) {
                 if name == SessionObject.waits { isInvalidated = false }
+                if SessionObject.derived.contains(name), told.updateValue(value, forKey: name) == value { continue }
                 values.append((name, value))
             }
         }

@@ -54,8 +54,9 @@ extension Arbiter {
             sessions[x].standing.override = .none
             effects.append(.selectOutput(sessions[x].id, uid: nil))
         }
+        sessions[x].standing.changes.formUnion(
+            SessionProperties(from: sessions[x].standing.configuration, to: configuration))
         sessions[x].standing.configuration = configuration
-        sessions[x].standing.changes.insert(.configuration)
         forgetVanishedInput(x, &effects)
         if route(of: sessions[x]) != previous { sessions[x].standing.changes.insert(.route) }
         if availableInputs(of: sessions[x]) != previousInputs { sessions[x].standing.changes.insert(.availableInputs) }

@@ -76,7 +76,7 @@ extension Arbiter {
             sessions[x].duckCause = Cause(
                 .lowered, .matrix, at: now, by: sessions[ducker].id, sessions[ducker].name)
         }
-        sessions[x].standing.changes.insert(.ducked)
+        sessions[x].standing.changes.formUnion([.ducked, .duckGain])
         let effect = Effect.duckingChanged(sessions[x].id, ducked: ducked, gain: ducked ? settings.duckGain : 0)
         if ducked { effects.restrict(effect) } else { effects.grant(effect) }
     }

@@ -197,7 +197,7 @@ public struct Arbiter: Sendable {
         self.settings = settings
         guard settings.duckGain != gain else { return }
         for x in sessions.indices where sessions[x].standing.isDucked {
-            sessions[x].standing.changes.insert(.ducked)
+            sessions[x].standing.changes.insert(.duckGain)
             effects.restrict(.duckingChanged(sessions[x].id, ducked: true, gain: settings.duckGain))
         }
     }

@@ -163,26 +163,36 @@ struct Place: Sendable {
 
 /// Which of a session's properties on the bus read differently after one event.
 public struct SessionProperties: OptionSet, Sendable, Hashable {
-    public let rawValue: UInt16
-    public init(rawValue: UInt16) { self.rawValue = rawValue }
-    /// Category, Mode and Options.
-    public static let configuration = SessionProperties(rawValue: 1 << 0)
-    public static let state = SessionProperties(rawValue: 1 << 1)
-    public static let interruptionReason = SessionProperties(rawValue: 1 << 2)
-    public static let waitingFor = SessionProperties(rawValue: 1 << 3)
-    public static let foreground = SessionProperties(rawValue: 1 << 4)
-    /// Ducked and DuckGain.
-    public static let ducked = SessionProperties(rawValue: 1 << 5)
-    public static let muted = SessionProperties(rawValue: 1 << 6)
-    public static let otherAudioPlaying = SessionProperties(rawValue: 1 << 7)
-    public static let silenceHint = SessionProperties(rawValue: 1 << 8)
-    public static let route = SessionProperties(rawValue: 1 << 9)
-    public static let availableInputs = SessionProperties(rawValue: 1 << 10)
-    public static let preferredInput = SessionProperties(rawValue: 1 << 11)
+    public let rawValue: UInt32
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+    public static let category = SessionProperties(rawValue: 1 << 0)
+    public static let mode = SessionProperties(rawValue: 1 << 1)
+    public static let options = SessionProperties(rawValue: 1 << 2)
+    public static let configuration: SessionProperties = [.category, .mode, .options]
+    public static let state = SessionProperties(rawValue: 1 << 3)
+    public static let interruptionReason = SessionProperties(rawValue: 1 << 4)
+    public static let waitingFor = SessionProperties(rawValue: 1 << 5)
+    public static let foreground = SessionProperties(rawValue: 1 << 6)
+    public static let ducked = SessionProperties(rawValue: 1 << 7)
+    public static let duckGain = SessionProperties(rawValue: 1 << 8)
+    public static let muted = SessionProperties(rawValue: 1 << 9)
+    public static let otherAudioPlaying = SessionProperties(rawValue: 1 << 10)
+    public static let silenceHint = SessionProperties(rawValue: 1 << 11)
+    public static let route = SessionProperties(rawValue: 1 << 12)
+    public static let availableInputs = SessionProperties(rawValue: 1 << 13)
+    public static let preferredInput = SessionProperties(rawValue: 1 << 14)
     /// What was asked for: it shows in IOBufferDuration.
-    public static let preferences = SessionProperties(rawValue: 1 << 12)
+    public static let preferences = SessionProperties(rawValue: 1 << 15)
     /// IgnoredInterruption.
-    public static let ignored = SessionProperties(rawValue: 1 << 13)
+    public static let ignored = SessionProperties(rawValue: 1 << 16)
+
+    /// What of the configuration reads differently.
+    init(from old: Configuration, to new: Configuration) {
+        self = []
+        if old.category != new.category { insert(.category) }
+        if old.mode != new.mode { insert(.mode) }
+        if old.options != new.options { insert(.options) }
+    }
 }
 
 /// Which of the manager's properties on the bus read differently after one event.

@@ -157,10 +157,11 @@ final class Daemon {
 
     /// Takes over changed settings, also for what is under way: who is lowered is lowered by them from now on.
     func reload(_ settings: Settings) {
+        let ducking = self.settings.ducking
         self.settings = settings
         history = History(capacity: settings.limits.history, keeping: history)
         // Before whoever is lowered is told of another gain: how fast it gets there is news, too.
-        managerObject?.propertiesChanged(["Ducking"])
+        if settings.ducking != ducking { managerObject?.propertiesChanged(["Ducking"]) }
         submit(.settingsChanged(Arbiter.Settings(settings)))
         enforcer?.reload(settings)
         players?.reload(MediaPlayers.Settings(settings))

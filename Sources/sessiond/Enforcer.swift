@@ -294,7 +294,7 @@ extension Effect {
         case .activated, .deactivated, .closed, .interruptionBegan, .interruptionEnded, .claimDropped, .duckingChanged,
             .mutedChanged:
             true
-        case .propertiesChanged(_, let properties): properties.contains(.configuration)
+        case .propertiesChanged(_, let properties): !properties.isDisjoint(with: .configuration)
         case .created, .interruptionIgnored, .silenceSecondaryAudioHint, .routeChanged, .servicesLost, .servicesReset,
             .selectOutput, .selectInput, .waitsChanged, .managerPropertiesChanged:
             false

@@ -4,12 +4,15 @@ extension SessionProperties {
     /// The properties' names on the bus.
     var names: [String] {
         var names: [String] = []
-        if contains(.configuration) { names += ["Category", "Mode", "Options"] }
+        if contains(.category) { names.append("Category") }
+        if contains(.mode) { names.append("Mode") }
+        if contains(.options) { names.append("Options") }
         if contains(.state) { names.append("State") }
         if contains(.interruptionReason) { names.append("InterruptionReason") }
         if contains(.waitingFor) { names.append("WaitingFor") }
         if contains(.foreground) { names.append("Foreground") }
-        if contains(.ducked) { names += ["Ducked", "DuckGain"] }
+        if contains(.ducked) { names.append("Ducked") }
+        if contains(.duckGain) { names.append("DuckGain") }
         if contains(.muted) { names.append("Muted") }
         if contains(.otherAudioPlaying) { names.append("OtherAudioPlaying") }
         if contains(.silenceHint) { names.append("SecondaryAudioShouldBeSilencedHint") }

@@ -160,6 +160,49 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    @Test func properties_areToldOnlyWhereTheyReadDifferently() throws {
+        let stage = try DaemonStage(settings: "[ducking]\ngain = -6\n")
+        let (musician, listener) = (try stage.client(), try stage.client())
+        var told: [String] = []
+        let music = try musician.session("Music", hears: false)
+        let prompt = try musician.session("Prompt", options: ["duck-others"], hears: false)
+        let subscriptions = [music, prompt, ObjectPath.root].map { path in
+            listener.connection.subscribe(
+                path: path, interface: StandardName.properties, member: "PropertiesChanged", sender: BusName.service
+            ) { message in
+                told += (try? message.arguments())?[1].asProperties?.keys.sorted() ?? []
+            }
+        }
+        defer { withExtendedLifetime(subscriptions) {} }
+        func heard() throws -> [String] {
+            _ = try listener.heard()
+            defer { told = [] }
+            return told
+        }
+        musician.call(music, "SetCategory", [.string("playback"), .string("spoken-audio"), .strings([])])
+        #expect(try heard() == ["Mode"])
+        musician.call(music, "SetPreferences", [.properties([("no-interruptions-from-alerts", .bool(true))])])
+        #expect(try heard() == [])
+        musician.call(music, "SetPreferences", [.properties([("io-buffer-duration", .double(0.02))])])
+        #expect(try heard() == ["IOBufferDuration"])
+        musician.activate(music)
+        musician.activate(prompt)
+        _ = try heard()
+        let path = stage.bus.folder.path + "/sessiond.conf"
+        try Data("[ducking]\ngain = -20\n".utf8).write(to: URL(fileURLWithPath: path))
+        stage.daemon.signal(SIGHUP)
+        #expect(
+            eventually {
+                told += (try? heard()) ?? []
+                return told.contains("DuckGain")
+            })
+        #expect(try heard() == ["Ducking", "DuckGain"])
+        try Data("[ducking]\ngain = -20\n[limits]\nsessions = 1\n".utf8).write(to: URL(fileURLWithPath: path))
+        stage.daemon.signal(SIGHUP)
+        #expect(eventually { (try? musician.session("Another", hears: false)) == nil })
+        #expect(try heard() == [])
+    }
+
     @Test func history_namesTheEventsInOrder() throws {
         let stage = try DaemonStage()
         let client = try stage.client()

@@ -28,13 +28,16 @@ struct EffectChecker {
     static func differences(_ a: Session, in arbiterA: Arbiter, _ b: Session, in arbiterB: Arbiter) -> SessionProperties
     {
         var result: SessionProperties = []
-        if a.configuration != b.configuration { result.insert(.configuration) }
+        if a.configuration.category != b.configuration.category { result.insert(.category) }
+        if a.configuration.mode != b.configuration.mode { result.insert(.mode) }
+        if a.configuration.options != b.configuration.options { result.insert(.options) }
         if a.state != b.state { result.insert(.state) }
         if a.interruption?.reason != b.interruption?.reason { result.insert(.interruptionReason) }
         if a.waitingFor != b.waitingFor { result.insert(.waitingFor) }
         if a.isForeground != b.isForeground { result.insert(.foreground) }
         let hasNewGain = arbiterA.settings.duckGain != arbiterB.settings.duckGain
-        if a.isDucked != b.isDucked || a.isDucked && hasNewGain { result.insert(.ducked) }
+        if a.isDucked != b.isDucked { result.insert(.ducked) }
+        if a.isDucked != b.isDucked || a.isDucked && hasNewGain { result.insert(.duckGain) }
         if a.isMuted != b.isMuted { result.insert(.muted) }
         if a.otherAudioPlaying != b.otherAudioPlaying { result.insert(.otherAudioPlaying) }
         if a.shouldSilenceSecondaryAudio != b.shouldSilenceSecondaryAudio { result.insert(.silenceHint) }

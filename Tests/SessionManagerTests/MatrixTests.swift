@@ -279,6 +279,6 @@ import Testing
         var world = World()
         let music = world.create("music", .app, .music)
         let decision = world.send(.setCategory(music, .podcast))
-        #expect(decision.effects == [.propertiesChanged(music, .configuration)])
+        #expect(decision.effects == [.propertiesChanged(music, .mode)])
     }
 }
