@@ -36,11 +36,11 @@ extension KeyFile.Entry {
         return value
     }
 
-    /// `on` or `true`, `off` or `false`.
+    /// `on` or `off`.
     public func isOn() throws(KeyFileError) -> Bool {
         switch rawValue {
-        case "on", "true": return true
-        case "off", "false": return false
+        case "on": return true
+        case "off": return false
         default: throw refusal("\(quoted(rawValue)) is neither on nor off; write \(key) = on or \(key) = off")
         }
     }

@@ -43,10 +43,10 @@ import Testing
         expectRefusal("whole number") { _ = try fraction.integer(in: 0...2) }
     }
 
-    @Test func switches_areOnOffTrueFalse() throws {
-        #expect(try ["on", "true"].allSatisfy { try entry($0).isOn() })
-        #expect(try ["off", "false"].allSatisfy { try !entry($0).isOn() })
-        for text in ["yes", "1", "ON", "on off"] {
+    @Test func switches_areOnOrOff() throws {
+        #expect(try entry("on").isOn())
+        #expect(try !entry("off").isOn())
+        for text in ["true", "false", "yes", "1", "ON", "on off"] {
             let entry = try entry(text)
             expectRefusal("key = on") { _ = try entry.isOn() }
         }
