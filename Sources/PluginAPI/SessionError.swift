@@ -47,22 +47,29 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
             case .notOwner: ""
             }
         }
+
+        fileprivate var suffix: String { platformCode.isEmpty ? "" : " (\(platformCode))" }
     }
 
     public let code: Code
     /// Ends with the platform's number in parentheses where there is one.
     public let message: String
 
-    /// The message without the platform's number, which is put behind it: what is wrong, then what to do.
-    public init(_ code: Code, _ message: String) {
+    /// What is wrong, then what to do; the platform's number is put behind it.
+    public init(_ code: Code, _ reason: String) {
         self.code = code
-        self.message = code.platformCode.isEmpty ? message : "\(message) (\(code.platformCode))"
+        message = reason + code.suffix
     }
 
     /// A refusal of before, whose message is whole already.
     public init(_ code: Code, asWritten message: String) {
         self.code = code
         self.message = message
+    }
+
+    /// The message without the platform's number, which is news only to who called.
+    public var reason: String {
+        message.hasSuffix(code.suffix) ? String(message.dropLast(code.suffix.count)) : message
     }
 
     /// The commonest one; the message names the value.

@@ -253,7 +253,7 @@ extension Settings.Role {
             let configuration = try Configuration(category: category, mode: mode ?? .default, options: options)
             self.init(configuration, sessionClass: sessionClass ?? .app)
         } catch {
-            throw entry.refusal(error.message)
+            throw entry.refusal(error.reason)
         }
     }
 

@@ -258,7 +258,7 @@ struct Parser {
         do throws(SessionError) {
             return try Configuration(category: category, mode: mode, options: options)
         } catch {
-            throw LineError(place, error.message)
+            throw LineError(place, error.reason)
         }
     }
 

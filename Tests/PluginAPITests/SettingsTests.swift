@@ -86,6 +86,12 @@ import Testing
         #expect(error?.message.contains("gain") == true)
     }
 
+    @Test func illegalRole_isRefusedWithoutACallsNumber() {
+        let error = #expect(throws: KeyFileError.self) { try settings("[roles]\nphone = playback; voice-chat\n") }
+        #expect(error?.message.contains("'voice-chat' is not legal with category 'playback'") == true)
+        #expect(error?.message.contains("(") == false, "\(error?.message ?? "")")
+    }
+
     @Test func dropIns_overrideKeyByKeyInOrder() throws {
         let settings = try settings(
             "[ducking]\ngain = -6\nhold = 1\n[roles]\nMusic = record\n", "[ducking]\ngain = -20\n",
