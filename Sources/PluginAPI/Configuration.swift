@@ -19,12 +19,12 @@ public struct Configuration: Sendable, Hashable {
     /// Throws `badParameter`, naming both halves of the pair, where mode or an option is illegal with the category.
     public init(category: Category, mode: Mode = .default, options: Options = []) throws(SessionError) {
         guard mode.legalCategories.contains(category) else {
-            throw .badParameter("mode '\(mode.rawValue)' is not legal with category '\(category.rawValue)'")
+            throw illegal("mode '\(mode.rawValue)'", with: category, mode.legalCategories)
         }
         var effective = options.union(mode.impliedOptions)
         for entry in Options.table where options.contains(entry.option) {
             guard entry.legalCategories.contains(category) else {
-                throw .badParameter("option '\(entry.name)' is not legal with category '\(category.rawValue)'")
+                throw illegal("option '\(entry.name)'", with: category, entry.legalCategories)
             }
             effective.formUnion(entry.implies)
         }
@@ -62,6 +62,11 @@ public struct Configuration: Sendable, Hashable {
     public var isMixable: Bool { options.contains(.mixWithOthers) }
     /// Lowers the others while active.
     public var ducksOthers: Bool { options.contains(.duckOthers) }
+}
+
+private func illegal(_ what: String, with category: Category, _ legal: Set<Category>) -> SessionError {
+    let names = Category.allCases.filter(legal.contains).map(\.rawValue).joined(separator: ", ")
+    return .badParameter("\(what) is not legal with category '\(category.rawValue)'; use it with \(names)")
 }
 
 /// A caller's text as it may stand in a message: quoted, control characters escaped, cut at 64 characters.

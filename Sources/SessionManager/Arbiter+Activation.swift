@@ -155,7 +155,8 @@ extension Arbiter {
                 "category '\(configuration.category.rawValue)' cannot start in the background; use 'playback'")
         case (.playAndRecord, true):
             throw SessionError(
-                .cannotStartRecording, "a mixable 'play-and-record' cannot start recording in the background")
+                .cannotStartRecording,
+                "a mixable 'play-and-record' cannot start recording in the background; wait until you are in front")
         case (_, true): break
         case (_, false):
             guard session.id != nowPlaying else { break }

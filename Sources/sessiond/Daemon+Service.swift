@@ -55,7 +55,8 @@ extension Daemon: SessionService {
             throw .badParameter("there is no process \(processID); give the pid of a running one")
         }
         guard user == client.credentials.userID else {
-            throw SessionError(.missingEntitlement, "process \(processID) belongs to another user")
+            throw SessionError(
+                .missingEntitlement, "process \(processID) belongs to another user; give one of your own")
         }
         return processID
     }
@@ -77,7 +78,7 @@ extension Daemon: SessionService {
 
     private func check(_ text: String, _ what: String) throws(SessionError) {
         guard text.utf8.count <= settings.limits.stringLength else {
-            throw .badParameter("'\(what)' is longer than \(settings.limits.stringLength) bytes")
+            throw .badParameter("'\(what)' is longer than \(settings.limits.stringLength) bytes; shorten it")
         }
     }
 

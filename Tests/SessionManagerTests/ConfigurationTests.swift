@@ -112,6 +112,7 @@ import Testing
             #expect(error.message.contains(category))
             let namesMode = !mode.legal.contains(category) && error.message.contains(mode.name)
             #expect(namesMode || illegal.contains { error.message.contains($0.name) }, "\(error)")
+            #expect(error.message.contains("; use it with "), "\(error)")
         }
     }
 
