@@ -131,9 +131,10 @@ struct Standing: Sendable {
     var canBeDucked: Bool {
         isActive && sessionClass == .app && configuration.category.hasOutput && !configuration.ducksOthers
     }
-    /// Whether it sounds: by its streams, or by its state where no server can be asked.
+    /// Whether it sounds: by its streams, or by its state where no server can be asked. Interrupted, it is silent to
+    /// everyone else from then on, while its last samples still leave it.
     func sounds(byState: Bool) -> Bool {
-        byState ? isActive && configuration.category.hasOutput && !isMuted : isHeard
+        byState ? isActive && configuration.category.hasOutput && !isMuted : isHeard && state != .interrupted
     }
     var canBeNowPlaying: Bool { sessionClass == .app && !configuration.isMixable && configuration.category.hasOutput }
 

@@ -116,9 +116,9 @@ struct ReferenceModel {
         }
     }
 
-    /// §6: judged by the streams, else by the state.
+    /// §6: judged by the streams, else by the state; who is interrupted is silent to everyone else.
     func sounds(_ person: Person) -> Bool {
-        if let sounding { return sounding.sessions.contains(person.id) }
+        if let sounding { return person.stretch == nil && sounding.sessions.contains(person.id) }
         return person.isPlaying && person.outputs && !isMuted(person)
     }
 

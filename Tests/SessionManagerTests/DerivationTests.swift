@@ -194,6 +194,18 @@ import Testing
         #expect(world.send(.soundingChanged(nil)).hints == [.hint(game, true)])
     }
 
+    /// The streams of those it interrupts are heard a moment longer.
+    @Test func callBegins_isNotHintedAtWhomItInterrupts() {
+        var world = World()
+        let music = world.player("music")
+        let call = world.create("call", .call, .voice)
+        world.send(.soundingChanged(Sounding(sessions: [music], others: false)))
+        #expect(world.arbiter.session(call)?.shouldSilenceSecondaryAudio == true, "it does not sound yet")
+        #expect(world.activate(call).hints == [.hint(call, false)])
+        #expect(world.arbiter.session(call)?.otherAudioPlaying == false)
+        #expect(world.send(.soundingChanged(Sounding(sessions: [], others: false))).hints.isEmpty)
+    }
+
     @Test func callSounds_hintEvenIfItsCategoryMixes() {
         var world = World()
         world.activate(world.create("call", .call, .mixing))
