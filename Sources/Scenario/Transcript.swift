@@ -256,7 +256,7 @@ extension SessionProperties {
 
 extension ManagerProperties {
     fileprivate var words: [String] {
-        let names = ["silent-mode", "screen-locked", "now-playing", "route", "ports", "server"]
-        return (0..<8).filter { rawValue & 1 << $0 != 0 }.map { $0 < names.count ? names[$0] : "property-\($0)" }
+        let names = ["silent-mode", "screen-locked", "now-playing", "route", "inputs", "outputs", "server"]
+        return names.indices.filter { rawValue & 1 << $0 != 0 }.map { names[$0] }
     }
 }

@@ -167,8 +167,10 @@ extension Arbiter {
 
     /// Marks what reads differently than before; the sessions are the same ones.
     private mutating func tellRoutes(since before: Arbiter) {
-        if before.audio?.route != audio?.route { changes.insert(.route) }
-        if before.audio?.inputs != audio?.inputs || before.audio?.outputs != audio?.outputs { changes.insert(.ports) }
+        // As they read: no server is no route and no ports.
+        if before.audio?.route ?? .none != audio?.route ?? .none { changes.insert(.route) }
+        if before.audio?.inputs ?? [] != audio?.inputs ?? [] { changes.insert(.inputs) }
+        if before.audio?.outputs ?? [] != audio?.outputs ?? [] { changes.insert(.outputs) }
         for x in sessions.indices {
             let old = before.sessions[x]
             if before.route(of: old) != route(of: sessions[x]) { sessions[x].standing.changes.insert(.route) }

@@ -204,8 +204,8 @@ public struct ManagerProperties: OptionSet, Sendable, Hashable {
     public static let screenLocked = ManagerProperties(rawValue: 1 << 1)
     public static let nowPlaying = ManagerProperties(rawValue: 1 << 2)
     public static let route = ManagerProperties(rawValue: 1 << 3)
-    /// AvailableInputs and AvailableOutputs.
-    public static let ports = ManagerProperties(rawValue: 1 << 4)
+    public static let inputs = ManagerProperties(rawValue: 1 << 4)
+    public static let outputs = ManagerProperties(rawValue: 1 << 5)
     /// ServerConnected and ServerName.
-    public static let server = ManagerProperties(rawValue: 1 << 5)
+    public static let server = ManagerProperties(rawValue: 1 << 6)
 }

@@ -32,7 +32,8 @@ extension ManagerProperties {
         if contains(.screenLocked) { names.append("ScreenLocked") }
         if contains(.nowPlaying) { names.append("NowPlaying") }
         if contains(.route) { names.append("CurrentRoute") }
-        if contains(.ports) { names += ["AvailableInputs", "AvailableOutputs"] }
+        if contains(.inputs) { names.append("AvailableInputs") }
+        if contains(.outputs) { names.append("AvailableOutputs") }
         if contains(.server) { names += ["ServerConnected", "ServerName"] }
         return names
     }

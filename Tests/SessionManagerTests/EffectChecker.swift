@@ -265,16 +265,13 @@ struct EffectChecker {
         if before.isSilentMode != after.isSilentMode { changed.insert(.silentMode) }
         if before.isScreenLocked != after.isScreenLocked { changed.insert(.screenLocked) }
         if before.nowPlaying != after.nowPlaying { changed.insert(.nowPlaying) }
-        if before.audio?.route != after.audio?.route { changed.insert(.route) }
-        if before.audio?.inputs != after.audio?.inputs || before.audio?.outputs != after.audio?.outputs {
-            changed.insert(.ports)
-        }
+        if before.audio?.route ?? .none != after.audio?.route ?? .none { changed.insert(.route) }
+        if before.audio?.inputs ?? [] != after.audio?.inputs ?? [] { changed.insert(.inputs) }
+        if before.audio?.outputs ?? [] != after.audio?.outputs ?? [] { changed.insert(.outputs) }
         if (before.audio == nil) != (after.audio == nil) { changed.insert(.server) }
         var announced: ManagerProperties = []
         for case .managerPropertiesChanged(let properties) in decision.effects { announced.formUnion(properties) }
-        // With the server everything about it comes and goes; what was empty on both sides may be announced.
-        let serverSide: ManagerProperties = changed.contains(.server) ? [.route, .ports] : []
-        if announced.subtracting(serverSide) != changed.subtracting(serverSide) {
+        if announced != changed {
             fault("manager: announced \(announced.rawValue), changed \(changed.rawValue)")
         }
     }
