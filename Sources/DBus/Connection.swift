@@ -2,14 +2,6 @@ import CDBus
 public import EventLoop
 import Glibc
 
-/// Where a bus is.
-public enum BusAddress: Hashable, Sendable {
-    case session
-    case system
-    /// Such as `unix:path=/run/user/1000/bus`.
-    case custom(String)
-}
-
 /// What became of asking for a name.
 public enum NameRequest: Hashable, Sendable {
     case owner
@@ -38,6 +30,13 @@ public final class Connection {
     public var onDisconnect: (() -> Void)?
     /// Called when a name taken with `allowReplacement` went to somebody else.
     public var onNameLost: ((String) -> Void)?
+    /// Users whose calls alone are answered; everybody else's are refused with AccessDenied. Nil: everybody's.
+    ///
+    /// For programs that do as they are told, on a bus that several users share.
+    public var servedUsers: Set<UInt32>? {
+        get { callerCheck?.users }
+        set { callerCheck = newValue.map(CallerCheck.init) }
+    }
 
     let raw: OpaquePointer
     /// Where everything here happens.
@@ -59,6 +58,7 @@ public final class Connection {
     private var writable: IOWatch?
     private var dispatching = false
     private var calls = CallQueue()
+    private var callerCheck: CallerCheck?
     /// Brings the loop back to messages that are read but not handled. A timer rather than deferred work: while any is
     /// deferred, the loop looks at no file descriptor.
     private var backlog: Timer?
@@ -92,6 +92,7 @@ public final class Connection {
             switch address {
             case .session: dbus_bus_get_private(DBUS_BUS_SESSION, error)
             case .system: dbus_bus_get_private(DBUS_BUS_SYSTEM, error)
+            case .starter: dbus_bus_get_private(DBUS_BUS_STARTER, error)
             case .custom(let address): dbus_connection_open_private(address, error)
             }
         }
@@ -334,6 +335,9 @@ public final class Connection {
     }
 
     private func receive(call: Message) {
+        guard callerCheck?.admits(call, on: self) ?? true else {
+            return answer(call, .accessDenied("this answers its own user and root alone"))
+        }
         switch calls.judge(call) {
         case .handle: objects.handle(call, on: self)
         case .wait: break

@@ -53,6 +53,7 @@ public struct Failure: Error, Hashable, Sendable {
     public static func limitsExceeded(_ message: String) -> Failure {
         Failure(name: Name.limitsExceeded, message: message)
     }
+    static func accessDenied(_ message: String) -> Failure { Failure(name: Name.accessDenied, message: message) }
     /// What every call fails with once the bus is gone.
     public static var disconnected: Failure {
         Failure(name: Name.disconnected, message: "The connection to the bus is closed")

@@ -11,16 +11,18 @@ public struct SpawnFailure: Error, CustomStringConvertible {
 
 /// Starting programs.
 public enum Spawn {
-    /// Starts a program, with our environment and standard streams but those of `descriptors`, and returns its process,
-    /// which is the caller's to wait for (``ChildChange/next(of:)``).
+    /// Starts a program, with our environment and standard streams but for `environment` and `descriptors`, and returns
+    /// its process, which is the caller's to wait for (``ChildChange/next(of:)``).
     ///
     /// - Parameters:
     ///   - program: its path; PATH is not looked through.
     ///   - arguments: without the program itself.
+    ///   - environment: variables that are others there, by name.
     ///   - descriptors: which of ours are which of its own.
     ///   - ownGroup: whether it leads a process group of its own, out of the reach of the terminal's control-C.
     public static func start(
-        _ program: String, _ arguments: [String], descriptors: [(from: Int32, to: Int32)] = [], ownGroup: Bool
+        _ program: String, _ arguments: [String], environment: [String: String] = [:],
+        descriptors: [(from: Int32, to: Int32)] = [], ownGroup: Bool
     ) throws(SpawnFailure) -> Int32 {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -43,9 +45,25 @@ public enum Spawn {
         posix_spawnattr_setflags(&attributes, Int16(flags))
         let words = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
+        let own = environment.map { strdup("\($0)=\($1)") }
+        defer { for variable in own { free(variable) } }
         var process: Int32 = 0
-        let status = posix_spawn(&process, program, &actions, &attributes, words, environ)
+        let status = posix_spawn(
+            &process, program, &actions, &attributes, words, inherited(but: environment.keys) + own + [nil])
         guard status == 0 else { throw SpawnFailure(errorNumber: status) }
         return process
+    }
+
+    /// Our variables but those, as they are: nobody says that they are text.
+    private static func inherited(but names: some Collection<String>) -> [UnsafeMutablePointer<CChar>?] {
+        var variables: [UnsafeMutablePointer<CChar>?] = []
+        var next = environ
+        while let variable = next.pointee {
+            if !names.contains(where: { strncmp(variable, $0 + "=", $0.utf8.count + 1) == 0 }) {
+                variables.append(variable)
+            }
+            next += 1
+        }
+        return variables
     }
 }

@@ -1,3 +1,4 @@
+import DBus
 import PluginAPI
 
 /// A plugin program's command line. By hand, because an argument library would bring Foundation with it.
@@ -6,6 +7,7 @@ public struct PluginArguments {
     public var session: AudioSessionClient.Description
     /// The manifest's id; nil for a program nobody started as a plugin.
     var pluginID: String?
+    private var isSystem = false
     /// Whether it ends, as at SIGTERM, with the program that started it.
     var endsWithParent = false
     /// What to play or the file to record, as given; nil to serve.
@@ -14,6 +16,9 @@ public struct PluginArguments {
     public var duration: Double?
     /// The uid of the input to record from; empty: the route's.
     public var input = ""
+
+    /// A daemon that started it says which it serves; nobody else's word for that is meant for it.
+    var bus: BusAddress { isSystem ? .system : pluginID == nil ? .session : .starter }
 
     /// What to do about the words.
     enum Outcome {
@@ -69,6 +74,7 @@ public struct PluginArguments {
             case "--class": session.sessionClass = try parsed(value(), parts[0])
             case "--option": options.append(try value())
             case "--id": pluginID = try value()
+            case "--system": isSystem = true
             case "--die-with-parent": endsWithParent = true
             case "--input" where isRecorder: input = try value()
             case "--duration" where isRecorder:
@@ -112,14 +118,15 @@ public struct PluginArguments {
             Usage: \(program) [OPTION]... [\(item)]
 
             \(action); \
-            without one, serves on the session bus until SIGTERM.
+            without one, serves on the bus until SIGTERM.
 
               --name NAME        the session's name, as people read it
               --category C       the session's category (default: \(category.rawValue))
               --mode M           its mode
               --option O         one of its options; may be given again
               --class CLASS      app, alert or call
-              --id PLUGIN-ID     register with the daemon as that plugin
+              --system           talk to the daemon on the system bus, and serve there
+              --id PLUGIN-ID     register with the daemon as that plugin, on the bus that it serves
               --die-with-parent  end with the program that started this one
 
             """

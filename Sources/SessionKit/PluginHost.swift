@@ -18,7 +18,7 @@ import SessionBus
 public final class PluginHost {
     /// Where the engine and the plugin live: they are called on its thread alone.
     public let loop = EventLoop()
-    /// To the session bus; ``run(_:)`` closes it.
+    /// To the bus it serves; ``run(_:)`` closes it.
     public let connection: Connection
     private let name: String
     private var registration: PluginRegistration?
@@ -27,16 +27,20 @@ public final class PluginHost {
     /// This process's number, for names on the bus that another process must not have.
     public static var processID: Int32 { getpid() }
 
-    /// Connects to the session bus.
+    /// Connects to the bus.
+    ///
+    /// A plugin does as it is told, with its user's rights: on the system bus it answers that user and root alone.
     /// - Parameters:
     ///   - name: the program's, in front of what it complains of.
+    ///   - bus: the daemon's that started the program, unless given; the session bus where none did.
     ///   - endsWithParent: whether the program ends (as at SIGTERM) with the one that started it.
-    public init(name: String = "plugin", endsWithParent: Bool = false) throws(Failure) {
+    public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
         self.name = name
         signal(SIGPIPE, SIG_IGN)
         // A file that may not grow any more is an error like a full disk, not the end.
         signal(SIGXFSZ, SIG_IGN)
-        connection = try Connection(.session, loop: loop)
+        connection = try Connection(bus, loop: loop)
+        if bus.isSystem { connection.servedUsers = [0, getuid()] }
         self.endsWithParent = endsWithParent
     }
 

@@ -61,9 +61,9 @@ public struct PluginProgram {
         if kind != .recorder || arguments.item == nil { Footprint.releaseStartUp() }
         let host: PluginHost
         do throws(Failure) {
-            host = try PluginHost(name: name, endsWithParent: arguments.endsWithParent)
+            host = try PluginHost(name: name, bus: arguments.bus, endsWithParent: arguments.endsWithParent)
         } catch {
-            complain("no session bus: \(error.message)")
+            complain("no \(arguments.bus.isSystem ? "system" : "session") bus: \(error.message)")
             return 69
         }
         let plugin = try make(host, arguments)

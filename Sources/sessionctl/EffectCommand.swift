@@ -14,9 +14,10 @@ struct EffectCommand: ParsableCommand {
     @Argument(help: "The sounds.")
     var files: [String]
     @OptionGroup var session: SessionOptions
+    @OptionGroup var bus: BusOptions
 
     func run() throws {
-        let service = try Service(BusOptions.session)
+        let service = try Service(bus)
         let paths = try files.map { file in
             guard let path = FileURI.absolute(file) else {
                 throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")

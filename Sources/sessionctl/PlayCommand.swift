@@ -18,19 +18,11 @@ struct PlayCommand: ParsableCommand {
     @Argument(help: "What to play.")
     var items: [String]
     @OptionGroup var session: SessionOptions
+    @OptionGroup var bus: BusOptions
 
     func run() throws {
-        let service = try Service(BusOptions.session)
+        let service = try Service(bus)
         try Playback(items, session.arguments(name: "sessionctl play"), service).run()
-    }
-}
-
-extension BusOptions {
-    /// Where programs that play are.
-    static var session: BusOptions {
-        var options = BusOptions()
-        options.system = false
-        return options
     }
 }
 

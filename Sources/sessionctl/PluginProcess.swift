@@ -75,7 +75,8 @@ final class PluginProcess {
         defer { close(null) }
         // A group of its own: ctrl-C is for us, who end it in order. Its standard output is not ours to mix with.
         process = try Spawn.launch(
-            program, arguments + ["--die-with-parent"], descriptors: [(from: null, to: 0), (from: null, to: 1)])
+            program, arguments + (service.isSystem ? ["--system"] : []) + ["--die-with-parent"],
+            descriptors: [(from: null, to: 0), (from: null, to: 1)])
         busName = kind.busName(process)
         subscriptions = [
             service.connection.watchOwner(of: busName) { [unowned self] owner in if owner != "" { ready() } },

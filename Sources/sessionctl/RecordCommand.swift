@@ -29,6 +29,7 @@ struct RecordCommand: ParsableCommand {
     @Option(help: "The uid of the input to record from, as 'route list' shows it.")
     var device: String?
     @OptionGroup var session: SessionOptions
+    @OptionGroup var bus: BusOptions
 
     func validate() throws {
         if let duration, !(duration > 0 && duration < 1e9) {
@@ -37,7 +38,7 @@ struct RecordCommand: ParsableCommand {
     }
 
     func run() throws {
-        let service = try Service(BusOptions.session)
+        let service = try Service(bus)
         guard let path = FileURI.absolute(file) else {
             throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")
         }

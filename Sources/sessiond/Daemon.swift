@@ -53,11 +53,11 @@ final class Daemon {
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
-    /// The bus whose MPRIS players are looked after; nil on a system bus, which has none.
-    private let playerBus: BusAddress?
+    /// What the connection is to.
+    private let bus: BusAddress
 
-    init(_ settings: Settings, loop: EventLoop, connection: Connection, playerBus: BusAddress?, log: Logger) {
-        self.playerBus = playerBus
+    init(_ settings: Settings, loop: EventLoop, connection: Connection, to bus: BusAddress, log: Logger) {
+        self.bus = bus
         self.settings = settings
         self.loop = loop
         self.connection = connection
@@ -78,11 +78,12 @@ final class Daemon {
         startAudio()
         // Not before somebody could have been served: another bus is not worth waiting for.
         loop.later { [weak self] in self?.startSleepWatch() }
-        if let playerBus { startPlayers(on: playerBus) }
+        // The users' own players are on the users' own buses.
+        if !bus.isSystem { startPlayers() }
     }
 
     private func startPlugins() {
-        let plugins = PluginSupervisor(loop: loop, connection: connection, log: log) { [unowned self] client in
+        let plugins = PluginSupervisor(loop: loop, connection: connection, to: bus, log: log) { [unowned self] client in
             records.contains { $1.client.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive }
         }
         self.plugins = plugins
@@ -105,7 +106,7 @@ final class Daemon {
         for session in arbiter.sessions where !session.preferredInput.isEmpty {
             audio.selectInput(session.preferredInput, of: session.id)
         }
-        neighbours = Neighbours(connection, isSessionBus: playerBus != nil) { [unowned self] in
+        neighbours = Neighbours(connection, isSessionBus: !bus.isSystem) { [unowned self] in
             managerObject?.propertiesChanged(["Neighbours"])
         }
         audio.onPoliciesChanged = { [unowned self, unowned audio] in neighbours?.update(audio.snapshot.policies) }
@@ -113,12 +114,12 @@ final class Daemon {
     }
 
     private func startSleepWatch() {
-        sleepWatch = SleepWatch(loop: loop, shared: playerBus == nil ? connection : nil, log: log) { [unowned self] in
+        sleepWatch = SleepWatch(loop: loop, shared: bus.isSystem ? connection : nil, log: log) { [unowned self] in
             audio?.wake()
         }
     }
 
-    private func startPlayers(on bus: BusAddress) {
+    private func startPlayers() {
         let rules = PlayerRules(self)
         playerRules = rules
         let players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)

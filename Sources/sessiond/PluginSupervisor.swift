@@ -46,6 +46,8 @@ final class PluginSupervisor: PluginService {
 
     private let loop: EventLoop
     private let connection: Connection
+    /// What tells a plugin which bus it is to serve.
+    private let environment: [String: String]
     private let log: Logger
     private var folders: PluginFolders
     private var instances: [String: Instance] = [:]
@@ -57,7 +59,10 @@ final class PluginSupervisor: PluginService {
     /// How long a plugin that is told to end may take, in seconds.
     private static let endTime = 5.0
 
-    init(loop: EventLoop, connection: Connection, log: Logger, isBusy: @escaping (String) -> Bool) {
+    init(
+        loop: EventLoop, connection: Connection, to bus: BusAddress, log: Logger, isBusy: @escaping (String) -> Bool
+    ) {
+        environment = bus.starterEnvironment
         self.isBusy = isBusy
         self.loop = loop
         self.connection = connection
@@ -202,7 +207,7 @@ final class PluginSupervisor: PluginService {
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         do throws(SpawnFailure) {
             instance.process = try Spawn.start(
-                program, manifest.exec.dropFirst() + ["--id", instance.id], ownGroup: true)
+                program, manifest.exec.dropFirst() + ["--id", instance.id], environment: environment, ownGroup: true)
         } catch {
             throw SessionError(.resourceNotAvailable, "\(program) cannot be started: \(error)")
         }

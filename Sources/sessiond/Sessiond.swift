@@ -37,15 +37,15 @@ enum Sessiond {
             return 1
         }
         let loop = EventLoop()
+        let bus = arguments.isSystem ? BusAddress.system : .session
         let connection: Connection
         do throws(Failure) {
-            connection = try Connection(arguments.isSystem ? .system : .session, loop: loop)
+            connection = try Connection(bus, loop: loop)
         } catch {
-            complain("sessiond: no \(arguments.isSystem ? "system" : "session") bus: \(error.message)\n")
+            complain("sessiond: no \(bus.isSystem ? "system" : "session") bus: \(error.message)\n")
             return 69
         }
-        let daemon = Daemon(
-            settings, loop: loop, connection: connection, playerBus: arguments.isSystem ? nil : .session, log: log)
+        let daemon = Daemon(settings, loop: loop, connection: connection, to: bus, log: log)
         connection.onDisconnect = { [unowned daemon] in
             log.error("the bus is gone")
             daemon.leave(69)

@@ -188,7 +188,8 @@ final class Foreigner {
                 elif word == 'foreground': manager.SetForeground(dbus.ObjectPath(rest[0]), rest[1] == 'on')
                 elif word == 'list': result = len(manager.ListSessions())
                 elif word == 'own': result = bus.request_name('org.sessiond1', 4)
-                elif word == 'open': dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Open(*rest)
+                elif word == 'open': result = dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Open(*rest)[0]
+                elif word == 'call': bus.call_blocking(*rest[:4], 's' * len(rest[4:]), rest[4:])
                 elif word == 'chroot': os.chroot(rest[0])
                 elif word == 'hide': libc.prctl(4, 0, 0, 0, 0)
                 elif word == 'pid': result = os.getpid()

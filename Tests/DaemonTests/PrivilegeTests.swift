@@ -159,8 +159,13 @@ final class SystemStage {
     let daemon: Child
     private let bus: Child
 
-    /// - Parameter user: whom the daemon runs as. Another than root may own the name as if it were in the policy.
-    init(settings: String? = nil, as user: String = "root") throws {
+    /// - Parameters:
+    ///   - user: whom the daemon runs as. Another than root may own the name as if it were in the policy.
+    ///   - more: what everybody's environment has beside the usual.
+    init(
+        settings: String? = nil, as user: String = "root", pulse: PrivatePulse? = nil,
+        environment more: [String: String] = [:]
+    ) throws {
         guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
         folder = try PrivateFolder()
         chmod(folder.path, 0o755)
@@ -193,18 +198,23 @@ final class SystemStage {
         }
         let home = try folder.folder("home")
         chmod(home, 0o777)
-        environment = [
+        let common = [
             "PATH": path, "HOME": home, "XDG_RUNTIME_DIR": home, "DBUS_SYSTEM_BUS_ADDRESS": address,
             // The clients' word for the bus that is meant.
-            "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": "unix:\(folder.path)/absent",
+            "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": pulse?.serverString ?? "unix:\(folder.path)/absent",
         ]
+        environment = common.merging(more) { $1 }
+        // Its socket lies in folders that PulseAudio keeps to itself.
+        for folder in ["", "/run", "/run/pulse"] { if let pulse { chmod(pulse.folder.path + folder, 0o755) } }
         var words = ["setpriv", "--reuid=\(user)", "--clear-groups", try builtProduct(named: "sessiond"), "--system"]
         if let settings {
             let file = try folder.file("sessiond.conf", settings)
             chmod(file, 0o644)
             words += ["--config", file]
         }
-        daemon = try Child(words[0], Array(words.dropFirst()), environment: environment)
+        // It has no session bus, and neither have the plugins that it starts.
+        let daemonEnvironment = environment.merging(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"]) { $1 }
+        daemon = try Child(words[0], Array(words.dropFirst()), environment: daemonEnvironment)
         guard daemon.line(where: { $0.contains("serves org.sessiond1") }) != nil else {
             throw SupportError("sessiond --system did not come up: \(daemon.errors) \(bus.errors)")
         }

@@ -1,0 +1,84 @@
+import DBus
+import EventLoop
+import Foundation
+import SessionBus
+import TestSupport
+import Testing
+
+/// Players on the bus of the whole machine, where nobody is logged in.
+@Suite(.serialized, .enabled(if: getuid() == 0, "several users are root's to be")) struct SystemBusMediaTests {
+    private static let denied = "org.freedesktop.DBus.Error.AccessDenied"
+    private static let prefix = "org.mpris.MediaPlayer2.sessiond_player"
+    private static let repository = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+    private static let mpris = "/org/mpris/MediaPlayer2 org.mpris.MediaPlayer2.Player"
+
+    /// A file that everybody may read.
+    private static func music(_ stage: SystemStage) throws -> String {
+        let path = try CountedMusic.file(in: stage.folder, seconds: 60)
+        chmod(path, 0o644)
+        return path
+    }
+
+    /// The name of the only player on the bus.
+    private static func player(_ stage: SystemStage) throws -> String {
+        let address = try #require(stage.environment["DBUS_SYSTEM_BUS_ADDRESS"])
+        let connection = try Connection(.custom(address), loop: EventLoop())
+        var name: String?
+        _ = try eventually(timeout: 20) {
+            let names = try connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue ?? []
+            name = names.first { $0.hasPrefix(prefix) }
+            return name != nil
+        }
+        return try #require(name)
+    }
+
+    @Test func player_isHeardAndObeysItsUserAndRootAlone() throws {
+        let pulse = try PrivatePulse()
+        let stage = try SystemStage(pulse: pulse)
+        let music = try Self.music(stage)
+        let ear = try Ear(pulse, sink: "speaker")
+        let play = try Child(
+            "setpriv",
+            [
+                "--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "play", "--system", music,
+            ], environment: stage.environment)
+        defer { play.kill() }
+        #expect(ear.hears(true), "\(play.output) \(play.errors)")
+        let player = try Self.player(stage)
+        let stranger = try stage.client(as: "daemon")
+        #expect(stranger.ask("call \(player) \(Self.mpris) Pause") == Self.denied)
+        #expect(stranger.ask("call \(player) /org/sessiond1/player org.sessiond1.Player Stop") == Self.denied)
+        #expect(try stage.client(as: "root").ask("call \(player) \(Self.mpris) Pause") == "ok")
+        #expect(ear.hears(false))
+        #expect(try stage.client(as: "nobody").ask("call \(player) \(Self.mpris) Play") == "ok")
+        #expect(ear.hears(true))
+    }
+
+    @Test func pluginOpenedByRoot_servesTheBusOfItsDaemon() throws {
+        let pulse = try PrivatePulse()
+        let share = try PrivateFolder()
+        let plugins = try share.folder("sessiond/plugins")
+        let manifest = try String(contentsOfFile: Self.repository + "/data/plugins/player.plugin", encoding: .utf8)
+        try manifest.replacingOccurrences(
+            of: "Exec=sessiond-player", with: "Exec=" + (try builtProduct(named: "sessiond-player"))
+        ).write(toFile: plugins + "/player.plugin", atomically: true, encoding: .utf8)
+        let stage = try SystemStage(pulse: pulse, environment: ["XDG_DATA_HOME": share.path])
+        let music = try Self.music(stage)
+        let ear = try Ear(pulse, sink: "speaker")
+        let root = try stage.client(as: "root")
+        let answer = root.ask("open player file://\(music)")
+        #expect(answer.hasPrefix("ok :"), "\(answer)")
+        let player = "call \(answer.dropFirst(3)) /org/sessiond1/player org.sessiond1.Player"
+        #expect(root.ask("\(player) Load file://\(music)") == "ok")
+        #expect(root.ask("\(player) Play") == "ok")
+        #expect(ear.hears(true))
+    }
+}
+
+extension Ear {
+    /// Whether the music comes to be heard, or comes to be no more.
+    fileprivate func hears(_ music: Bool) -> Bool {
+        waitUntil(CountedMusic.hertz, above: music ? -30 : nil, below: music ? nil : -60, window: 0.05)
+    }
+}
