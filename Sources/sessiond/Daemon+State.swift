@@ -55,24 +55,34 @@ extension Daemon {
         }
     }
 
-    /// Goes on where the last daemon on this bus was. Before anything is dispatched, once the name is ours.
-    func restore() {
+    /// Goes on where the last daemon on this bus was, and returns what that was. Before anything is dispatched, once
+    /// the name is ours.
+    func restore() -> StateLog.Summary? {
         busID = (try? connection.askBusAndWait("GetId", timeout: 5).first?.stringValue) ?? ""
-        guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return }
+        guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return nil }
         self.state = state
-        guard let saved = state.read() else { return state.replace(with: snapshot) }
+        guard let saved = state.read() else {
+            state.replace(with: snapshot)
+            return nil
+        }
         var memory = saved.core
         memory.settings = Arbiter.Settings(settings)
         do throws(MemoryError) {
             arbiter = try Arbiter(memory)
         } catch {
             log.warning("the saved state is not believed: \(error)")
-            return state.replace(with: snapshot)
+            state.replace(with: snapshot)
+            return nil
         }
         saved.entries.forEach(revive)
         if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions go on from before the restart") }
         CrashPoint.pass("restored")
-        tellRest(saved.untold, sequence: saved.core.sequence, state)
+        return saved
+    }
+
+    /// Tells what the last daemon left untold, and takes in what happened while there was none.
+    func catchUp(_ saved: StateLog.Summary) {
+        tellRest(saved.untold, sequence: saved.core.sequence)
         // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
         let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
         pausedPlayers = saved.paused.filter { present.contains($0.name) }
@@ -80,7 +90,7 @@ extension Daemon {
         for client in gone { submit(.clientVanished(client.id)) }
         for client in clients.values { confirm(client) }
         submit(.timePassed)
-        state.replace(with: snapshot)
+        state?.replace(with: snapshot)
     }
 
     private var snapshot: StateRecord {
@@ -134,9 +144,9 @@ extension Daemon {
     }
 
     /// Tells what the last daemon decided and did not get to tell.
-    private func tellRest(_ untold: [(place: Int, notice: Notice)], sequence: UInt64, _ state: StateFile) {
+    private func tellRest(_ untold: [(place: Int, notice: Notice)], sequence: UInt64) {
         for (place, notice) in untold {
-            state.noteTold(place + 1)
+            state?.noteTold(place + 1)
             switch notice {
             case .began(let id, let reason, let by, let byName):
                 records[id]?.object.interruptionBegan(reason, by: by, byName: byName, sequence: sequence)

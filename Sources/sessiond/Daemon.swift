@@ -71,9 +71,10 @@ final class Daemon {
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
         deadline = Timer(on: loop) { [unowned self] in expireClaims() }
-        restore()
-        // Sessions from before a restart were announced then.
+        let saved = restore()
+        // Sessions from before a restart were announced then; that one is gone by now is told.
         connection.objects.enableObjectManager(at: ObjectPath.root)
+        if let saved { catchUp(saved) }
         startPlugins()
         startAudio()
         // Not before somebody could have been served: another bus is not worth waiting for.

@@ -135,12 +135,20 @@ import Testing
         music.activate(path)
         phone?.activate(call)
         #expect(try music.heard() == ["Music began default by Phone"])
+        var listed: [String] = []
+        let subscription = music.connection.subscribe(
+            path: ObjectPath.root, interface: "org.freedesktop.DBus.ObjectManager", sender: BusName.service
+        ) { message in
+            listed.append("\(message.member ?? "") \((try? message.arguments())?[0].objectPathValue ?? "")")
+        }
+        defer { withExtendedLifetime(subscription) {} }
         stage.daemon.kill()
         phone?.connection.close()
         phone = nil
         try stage.restart()
         // A call that vanished has ended, which recommends to resume (R5, R11).
         #expect(try music.heard() == ["Music ended resume"])
+        #expect(listed == ["InterfacesRemoved \(call)"])
         #expect(music.state(call) == "gone")
         #expect(music.call(call, "Close") == "org.sessiond1.Error.ExpiredSession")
         let next = try music.session("Next")
