@@ -20,7 +20,7 @@ final class WebServer {
     /// Paths: 404, 500; loop (redirects to itself); mute (accepts and says nothing); stall (400 kB of tone.wav
     /// and then nothing); cut (the same, and the connection's end); slow (a byte a second); zeros (for ever);
     /// tags (200 MB that claim to be a tag before an MP3); blocks (the same in a FLAC);
-    /// radio (tone.mp3 for ever, with titles); anything else is a file.
+    /// radio (tone.mp3 for ever, with titles); drops/… (a file, 9 kB every 0.2 s); anything else is a file.
     private static let program = #"""
         import http.server, os, socketserver, sys, threading, time
 
@@ -66,6 +66,7 @@ final class WebServer {
                             for piece in range(255): self.wfile.write(bytes(65536))
                             self.wfile.write(bytes(65531))
                     elif name == 'radio': self.radio()
+                    elif name.startswith('drops/'): self.drops(open(folder + name[5:], 'rb').read())
                     else: self.file(name)
                 except (BrokenPipeError, ConnectionResetError): pass
 
@@ -83,6 +84,12 @@ final class WebServer {
                 else:
                     self.head(200, Content_Type=kind, Content_Length=len(data), Accept_Ranges='bytes')
                 self.wfile.write(data[first:])
+
+            def drops(self, data):
+                self.head(200, Content_Length=len(data))
+                for place in range(0, len(data), 9000):
+                    self.wfile.write(data[place:place + 9000]); self.wfile.flush()
+                    time.sleep(0.2)
 
             def radio(self):
                 # As an Icecast server: after each 4096 bytes a length in sixteens, and that much text.

@@ -212,8 +212,9 @@ final class Item {
     private var needsSeek: Bool { seekRate != rate || isSegmented != needsSegments }
 
     private func applyState() {
-        // Before its first seek nothing of a faster or looping item may sound.
-        let mayStart = isReady ? seeking?.isAnew != true : !needsSeek && next == nil
+        // Before its first seek nothing of a faster or looping item may sound, and of a stream nothing before it is known
+        // whether enough of it is there.
+        let mayStart = isReady ? seeking?.isAnew != true : source.isLocal && !needsSeek && next == nil
         let sounds = wantsPlaying && !buffering.isShort && mayStart
         if sounds { outlet.isFresh = false }
         pipeline.setState(sounds ? GST_STATE_PLAYING : GST_STATE_PAUSED)
@@ -286,6 +287,7 @@ final class Item {
     }
 
     private func isAsyncDone() {
+        pipeline.settle()
         if !isReady {
             isReady = true
             knownDuration = pipeline.duration

@@ -56,6 +56,15 @@ final class Pipeline {
         return gst_element_set_state(element, state) != GST_STATE_CHANGE_FAILURE
     }
 
+    /// Waits, once ASYNC_DONE is read, until the change of state that it belongs to is over; mostly it is.
+    ///
+    /// It is told before the pipeline goes on to what was asked for. Asked to pause in between, GStreamer 1.22 would do
+    /// neither, and leave the pipeline as it is whatever it is asked for later.
+    func settle() { gst_element_get_state(element, nil, nil, Pipeline.settlingTime) }
+
+    /// More than a busy machine needs to start a thread, in nanoseconds.
+    private static let settlingTime: GstClockTime = 200_000_000
+
     /// The element of that name, valid while the pipeline holds it.
     func child(_ name: String) -> UnsafeMutablePointer<GstElement>? { Pipeline.child(name, of: element) }
 
