@@ -120,6 +120,19 @@ import Testing
         try expectTone(path, seconds: recorder.position, within: 0.05)
     }
 
+    @Test(arguments: ["wav", "ogg"]) func stoppingASourceThatGivesNothing_finishesTheFileAtOnce(ending: String) throws {
+        let path = try record("tone.\(ending)")
+        #expect(stage.until { recorder.position > 1 })
+        try Child.run("pactl", ["-s", stage.pulse.serverString, "suspend-sink", "speaker", "1"])
+        stage.pass(0.2)
+        let length = recorder.position
+        let before = monotonicNow()
+        stop()
+        #expect(monotonicNow() - before < 1)
+        try Child.run("pactl", ["-s", stage.pulse.serverString, "suspend-sink", "speaker", "0"])
+        try expectTone(path, seconds: length)
+    }
+
     @Test func telephoneSettings_are8BitMono() throws {
         let path = try record("take.wav", RecordingSettings(sampleRate: 8_000, channels: 1, bitDepth: 8))
         #expect(stage.until { recorder.position > 1 })

@@ -23,6 +23,8 @@ final class Take {
     private let loop: EventLoop
     private let pipeline: Pipeline
     private let source: UnsafeMutablePointer<GstElement>
+    /// Where what comes from the source goes in.
+    private let entry: UnsafeMutablePointer<GstPad>
     private let splice: Splice
     /// Shared with GStreamer's thread, which counts in it; freed after the pipeline.
     private let tally: UnsafeMutablePointer<shim_tally>
@@ -76,14 +78,15 @@ final class Take {
             throw SessionError(.cannotStartRecording, "GStreamer cannot record: \(error.message)")
         }
         guard let source = pipeline.child("device"), let file = pipeline.child("file"),
-            let samples = pipeline.child("samples"),
+            let samples = pipeline.child("samples"), let head = pipeline.child("head"),
+            let entry = gst_element_get_static_pad(head, "sink"),
             let splice = Splice(in: pipeline, from: "head", to: "tail", on: loop),
             let pad = gst_element_get_static_pad(samples, "src")
         else {
             Glibc.close(descriptor)
             throw SessionError(.cannotStartRecording, "the pipeline is not whole")
         }
-        (self.pipeline, self.source, self.splice) = (pipeline, source, splice)
+        (self.pipeline, self.source, self.entry, self.splice) = (pipeline, source, entry, splice)
         tally = .allocate(capacity: 1)
         tally.initialize(to: shim_tally(bytes: 0, limit: .max, pipeline: pipeline.element))
         shim_count_bytes(pad, tally)
@@ -110,6 +113,7 @@ final class Take {
 
     deinit {
         pipeline.close()
+        gst_object_unref(entry)
         tally.deallocate()
         shim_disk_free(disk)
     }
@@ -159,12 +163,11 @@ final class Take {
 
     /// Tells `ended` when the file is whole.
     func end() {
-        if isPaused {
-            // A paused source sends no end: it runs on for a moment, and nothing of it is kept.
-            shim_tally_limit(tally, shim_tally_bytes(tally))
-            gst_element_set_state(source, GST_STATE_PLAYING)
-        }
-        gst_element_send_event(source, gst_event_new_eos())
+        // The source itself is not asked to end: it would keep us waiting until it has more to give, and one that is
+        // suspended never has.
+        gst_element_set_locked_state(source, 1)
+        gst_element_set_state(source, GST_STATE_NULL)
+        gst_pad_send_event(entry, gst_event_new_eos())
     }
 
     /// No more than that many seconds from now on; nil for no limit.
@@ -235,7 +238,7 @@ final class Take {
         failure = reason
         flushTimer = Timer(on: loop) { [weak self] in self?.onEvent?(.failed(reason)) }
         flushTimer?.arm(after: Take.flushTime)
-        gst_element_send_event(source, gst_event_new_eos())
+        end()
     }
 
     private static func refused(_ path: String) -> SessionError {
