@@ -1,5 +1,7 @@
 public import ArgumentParser
+import DBus
 public import PluginAPI
+import SessionBus
 
 // The contract's words as arguments: wrong ones are wrong usage, and the completions know the right ones.
 
@@ -32,8 +34,15 @@ struct SessionOptions: ParsableArguments {
         guard name != "" else { throw ValidationError("--name must not be empty; people will read it") }
     }
 
-    /// The same for a program that takes the same words.
-    func arguments(name fallback: String) -> [String] {
+    /// The same for a program that takes the same words, whose category is `usual` unless another is given.
+    func arguments(name fallback: String, in usual: Category) throws(Complaint) -> [String] {
+        do throws(SessionError) {
+            _ = try Configuration(
+                category: (category ?? usual).rawValue, mode: (mode ?? .default).rawValue,
+                options: option.flatMap(\.names))
+        } catch {
+            throw Complaint(Failure(error))
+        }
         var words = ["--name", name ?? fallback]
         if let category { words += ["--category", category.rawValue] }
         if let mode { words += ["--mode", mode.rawValue] }

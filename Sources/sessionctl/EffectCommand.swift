@@ -24,7 +24,7 @@ struct EffectCommand: ParsableCommand {
             }
             return path
         }
-        try Effects(paths, session.arguments(name: "sessionctl effect"), service).run()
+        try Effects(paths, session.arguments(name: "sessionctl effect", in: .ambient), service).run()
     }
 }
 

@@ -22,7 +22,7 @@ struct PlayCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
-        try Playback(items, session.arguments(name: "sessionctl play"), service).run()
+        try Playback(items, session.arguments(name: "sessionctl play", in: .playback), service).run()
     }
 }
 

@@ -42,7 +42,7 @@ struct RecordCommand: ParsableCommand {
         guard let path = FileURI.absolute(file) else {
             throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")
         }
-        var arguments = session.arguments(name: "sessionctl record")
+        var arguments = try session.arguments(name: "sessionctl record", in: .record)
         if let device { arguments += ["--input", device] }
         try Recording(path, settings, duration, arguments, service).run()
     }
@@ -130,7 +130,8 @@ final class Recording: FrontEnd {
             guard let self else { return }
             learn(value)
             guard success else { return end(Complaint.refused("\(path.escaped): the end of the file is missing")) }
-            say("\(path.escaped)  \(Wording.tenths(line.position)) s")
+            let reason = line.position == 0 ? ": nothing came from the input" : ""
+            say("\(path.escaped)  \(Wording.tenths(line.position)) s\(reason)")
             end(0)
         }
     }

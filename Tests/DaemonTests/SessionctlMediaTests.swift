@@ -116,6 +116,13 @@ import Testing
         #expect(child.text.contains("take.flac  "))
     }
 
+    @Test(arguments: ["play", "record", "effect"]) func modeIsOfAnotherCategory_isSaidOnce(command: String) throws {
+        let outcome = try stage.run(
+            [command, tone("one.wav", seconds: 0.2), "--category", "ambient", "--mode", "voice-chat"], timeout: 60)
+        #expect(outcome.code == 1)
+        #expect(outcome.errors.count == 1 && outcome.complaint.contains("not legal with category 'ambient'"))
+    }
+
     @Test func folderIsMissing_recordingIsRefused() throws {
         let outcome = try stage.run(["record", file("nowhere/take.wav")], timeout: 60)
         #expect(outcome.code == 1)
