@@ -87,8 +87,7 @@ extension PulseBackend {
             connection.readSources(
                 index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)
         case .playing:
-            connection.readPlaying(
-                index, item: { [weak self] in self?.model.playing[$0.index] = PulseStream($0) }, end: end)
+            connection.readPlaying(index, item: { [weak self] in self?.model.add(PulseStream($0)) }, end: end)
         case .recording:
             connection.readRecording(
                 index, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: end)

@@ -45,6 +45,12 @@ struct PulseModel {
         policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
     }
 
+    /// PipeWire shows a stream while it is being made: on no device yet, and with a volume of 0 that is nobody's wish.
+    mutating func add(_ stream: PulseStream) {
+        if isPipeWire, stream.device == noIndex, playing[stream.index] == nil { return }
+        playing[stream.index] = stream
+    }
+
     mutating func add(_ info: pa_client_info) {
         if let version = WirePlumberVersion(info) { wirePlumber = version }
     }
