@@ -64,9 +64,30 @@ import Testing
         try story.end()
     }
 
+    /// The device that a person moved the music to is where it goes on, also for a daemon that was not there.
+    @Test(arguments: ServerKind.allCases, [false, true])
+    func deviceChosenByHand_survivesSIGKILL(_ kind: ServerKind, alsoTheClient: Bool) throws {
+        let house = try House(kind)
+        try house.pulse.addSink("other")
+        try house.move(to: "other")
+        let story = try Story(.held, in: house, crash: nil)
+        try story.begin()
+        story.stage.daemon.kill()
+        if alsoTheClient { story.killClient() }
+        try story.stage.restart()
+        if !alsoTheClient {
+            try story.expectDone()
+            try story.leave()
+        }
+        #expect(try eventually { try house.look().sink == "other" }, "\(house.description)")
+        #expect(try eventually(story.isTidy))
+        #expect(House.isSame(try house.look().volume, House.volume))
+    }
+
     /// The volume that a person sets while the music is lowered is theirs, also for a daemon that was not there.
-    @Test(arguments: [false, true]) func volumeSetWhileLowered_survivesSIGKILL(whileNobodyIsThere: Bool) throws {
-        let house = try House(.pulseAudio)
+    @Test(arguments: ServerKind.allCases, [false, true])
+    func volumeSetWhileLowered_survivesSIGKILL(_ kind: ServerKind, whileNobodyIsThere: Bool) throws {
+        let house = try House(kind)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
         if whileNobodyIsThere { story.stage.daemon.kill() }
@@ -135,9 +156,9 @@ import Testing
     }
 
     /// What the journal says is believed only where it is a file of ours, whole: one warning, and nothing is touched.
-    @Test(arguments: ["garbage", "short", "link", "a FIFO", "a folder"])
-    func spoiltJournal_costsOneWarning(state: String) throws {
-        let house = try House(.pulseAudio)
+    @Test(arguments: ServerKind.allCases, ["garbage", "short", "link", "a FIFO", "a folder"])
+    func spoiltJournal_costsOneWarning(_ kind: ServerKind, state: String) throws {
+        let house = try House(kind)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
         story.stage.daemon.kill()

@@ -28,6 +28,13 @@ extension ForeignCrashTests {
             try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(volume)"])
         }
 
+        func move(to sink: String) throws {
+            try pulse.pactl(["move-sink-input", "\(try inputs()[0]["index"] ?? 0)", sink])
+            guard try eventually({ try look().sink == sink }) else {
+                throw SupportError("nobody moves it: \(description)")
+            }
+        }
+
         /// PulseAudio's memory has been asked. PipeWire's session manager writes its own a second later.
         func remembersItsVolume() -> Bool {
             guard pulse is PrivatePipeWire else { return true }

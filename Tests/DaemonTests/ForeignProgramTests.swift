@@ -77,8 +77,8 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    @Test func prompt_lowersAndGivesBackExactly() throws {
-        let scene = try Scene()
+    @Test(arguments: ServerKind.allCases) func prompt_lowersAndGivesBackExactly(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, nil)
         // The whole of the window that is measured next.
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))

@@ -126,9 +126,11 @@ extension ForeignCrashTests {
 
         /// The client is killed, as a phone that crashes.
         func die() throws {
-            other.process.kill()
+            killClient()
             try expectUntouched()
         }
+
+        func killClient() { other.process.kill() }
 
         func expectDone() throws { #expect(try holds(isDone), "\(house.description)") }
 
