@@ -35,7 +35,8 @@ final class RouteKeeper {
         if choice.handsFree != before.handsFree {
             // Whoever talks already when the server is found has asked for that before.
             backend.setHandsFree(
-                choice.handsFree, takesOver: isFirst, reason: cause, completion: answer("the headset's profile stays"))
+                choice.handsFree, takesOver: isFirst, reason: cause,
+                completion: answer("the headset's profile stays", choice.handsFree, \.wanted?.handsFree))
         }
         let route = backend.snapshot.route
         // Where the server went by itself when a device did, nothing goes when we go on from there.
@@ -44,12 +45,12 @@ final class RouteKeeper {
         if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
             asked.output = uid
             backend.selectOutput(
-                uid, reason: reason, completion: answer("the output stays") { [weak self] in self?.asked.output = nil })
+                uid, reason: reason, completion: answer("the output stays", uid, \.asked.output))
         }
         if let uid = choice.input, uid != before.input, uid != asked.input ?? route.inputs.first?.uid {
             asked.input = uid
             backend.selectInput(
-                uid, reason: reason, completion: answer("the input stays") { [weak self] in self?.asked.input = nil })
+                uid, reason: reason, completion: answer("the input stays", uid, \.asked.input))
         }
     }
 
@@ -76,11 +77,15 @@ final class RouteKeeper {
         }
     }
 
-    private func answer(_ what: String, _ failed: @escaping () -> Void = {}) -> AudioBackend.Completion {
-        { [log] result in
-            guard case .failure(let error) = result else { return }
+    /// A refusal of what is no longer wanted is worth no word. `wanted`: where that is written.
+    private func answer(
+        _ what: String, _ uid: String?, _ wanted: KeyPath<RouteKeeper, String?>
+    ) -> AudioBackend.Completion {
+        { [weak self] result in
+            guard let self, case .failure(let error) = result, self[keyPath: wanted] == uid else { return }
             log.warning("\(what): \(error)")
-            failed()
+            if asked.output == uid { asked.output = nil }
+            if asked.input == uid { asked.input = nil }
         }
     }
 }

@@ -282,6 +282,26 @@ import Testing
         #expect(stage.goes(to: "speaker"))
     }
 
+    /// Its music profile is in the list until it has the other one, and is gone by the time the server comes to it.
+    @Test func headsetTakesOverFromTheSpeaker_withoutARefusal() throws {
+        let radio = try FakeBluetooth()
+        let stage = try RouteStage(radio)
+        let client = try stage.daemon.client()
+        let plain = try client.session("Plain", category: "play-and-record")
+        client.activate(plain)
+        #expect(stage.goes(to: "speaker"))
+        for _ in 0..<3 {
+            let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+            client.activate(chat)
+            #expect(eventually { stage.output.hasSuffix("/hfp") })
+            #expect(client.call(chat, "Close") == nil)
+            client.activate(plain)
+            #expect(stage.goes(to: "speaker"))
+            #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+        }
+        #expect(stage.daemon.daemon.errors.filter { $0.contains("warning") }.isEmpty)
+    }
+
     @Test func daemonDiesWhileTalking_theHeadsetIsGivenBackAllTheSame() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(radio)

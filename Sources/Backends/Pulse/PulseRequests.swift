@@ -5,7 +5,21 @@ public import PluginAPI
 /// What the server is asked to do.
 extension PulseBackend {
     public func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
-        select(uid, isInput: false, reason, completion)
+        guard let coming = handsFreeOutput(insteadOf: uid) else {
+            return select(uid, isInput: false, reason, completion)
+        }
+        (awaited.output, requestedOutput) = (coming, coming)
+        Batch(self, completion).close()
+    }
+
+    /// The output that takes the place of that one, as its headset has just been asked to become hands-free.
+    private func handsFreeOutput(insteadOf uid: String) -> String? {
+        let card = model.cards.values.first { card in
+            profilesBefore[card.name] != nil && !card.isHandsFree
+                && card.address.map { Bluetooth.uid($0, .bluetoothA2DP, isInput: false) == uid } == true
+        }
+        let coming = card?.address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: false) }
+        return coming.flatMap { requested[$0] == nil ? nil : $0 }
     }
 
     public func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
