@@ -35,6 +35,8 @@ public struct Enforcement: Sendable {
     /// What is to happen to adopted sessions.
     public enum Step: Sendable, Hashable {
         case adopt(AdoptedProgram, Program)
+        /// It counts as something else of the same class, by other settings.
+        case change(SessionID, to: AdoptedProgram)
         case activate(SessionID)
         /// The sound is over; whoever waits may go on.
         case deactivate(SessionID)
@@ -51,7 +53,10 @@ public struct Enforcement: Sendable {
         public var deadline: UInt64?
     }
 
-    public var settings: Settings
+    public var settings: Settings { didSet { if former == nil { former = oldValue } } }
+    /// By which the sessions of the streams were adopted, until ``steps(_:at:)`` has seen to it that they are as the new
+    /// ones say.
+    private var former: Settings?
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
@@ -85,14 +90,14 @@ public struct Enforcement: Sendable {
             let owners = Evidence.owners(of: stream, among: told)
             if !owners.isEmpty {
                 result[stream.stream.id] = owners
-            } else if let program = program(of: stream), let id = adopted[program] {
+            } else if let program = program(of: stream, by: settings), let id = adopted[program] {
                 result[stream.stream.id] = [id]
             }
         }
         return result
     }
 
-    private func program(of facts: StreamFacts) -> AdoptedProgram? {
+    private func program(of facts: StreamFacts, by settings: Settings) -> AdoptedProgram? {
         guard let program = facts.program, let role = Adoption(settings: settings).role(of: facts) else { return nil }
         return AdoptedProgram(program: program.key, role: role)
     }
@@ -103,12 +108,16 @@ public struct Enforcement: Sendable {
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
         stepDeadline = nil
         let told = facts.sessions.filter { $0.kind == .told }
+        if let former {
+            if let step = changed(from: former, facts, told) { return [step] }
+            self.former = nil
+        }
         var present: Set<AdoptedProgram> = []
         var sounding: [AdoptedProgram] = []
         var fresh: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
         for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
-            guard let program = program(of: stream) else { continue }
+            guard let program = program(of: stream, by: settings) else { continue }
             present.insert(program)
             names[program] = stream.program
             guard !stream.stream.isCorked else { continue }
@@ -131,18 +140,33 @@ public struct Enforcement: Sendable {
         return steps
     }
 
+    /// A session whose streams count as something else by the settings than by the former ones goes on as that: the
+    /// claims and waits are its program's. Where the class is another, or somebody is that already, it ends.
+    private func changed(from former: Settings, _ facts: Facts, _ told: [SessionFacts]) -> Step? {
+        for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
+            let (old, new) = (program(of: stream, by: former), program(of: stream, by: settings))
+            guard let old, old != new, let session = facts.sessions.first(where: { $0.kind == .adopted(old) }) else {
+                continue
+            }
+            guard let new, new.role.sessionClass == old.role.sessionClass,
+                !facts.sessions.contains(where: { $0.kind == .adopted(new) })
+            else { return .close(session.id) }
+            return .change(session.id, to: new)
+        }
+        return nil
+    }
+
     private func isGone(
         _ adopted: AdoptedProgram, isPresent: Bool, _ facts: Facts, _ told: [SessionFacts]
     ) -> Bool {
         if isPresent { return false }
         switch adopted.program {
         // It has come to speak to us itself.
-        case .process(let id): return facts.gone.contains(id) || told.contains { $0.process == id } || adoptsNobody
+        case .process(let id):
+            return facts.gone.contains(id) || told.contains { $0.process == id } || settings.adoption.isOff
         case .sandbox, .name: return true
         }
     }
-
-    private var adoptsNobody: Bool { settings.adoption.streams == .off && settings.adoption.always.isEmpty }
 
     private mutating func step(
         _ session: SessionFacts, isSounding: Bool, isFresh: Bool, at now: UInt64

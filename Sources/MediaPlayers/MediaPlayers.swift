@@ -112,7 +112,8 @@ public final class MediaPlayers {
         let players = watch.players.values.filter { $0.facts != nil }
         let now = MonotonicClock.now()
         for player in players {
-            carryOut(book.demand(settings.pauses ? policy.demand(of: player) : .free, of: player.id, at: now))
+            // Whoever no longer wants players paused wants none left paused.
+            carryOut(book.demand(settings.pauses ? policy.demand(of: player) : .resume, of: player.id, at: now))
         }
         let playing = players.filter { $0.facts.map { $0.status == .playing && $0.canPause && $0.canControl } == true }
         policy.playing(settings.pauses ? playing : [])

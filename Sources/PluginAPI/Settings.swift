@@ -67,6 +67,8 @@ public struct Settings: Sendable, Hashable {
         public var never: [String] = []
         /// Programs, named alike, that are full sessions whatever `streams` says; ``never`` goes before.
         public var always: [String] = []
+        /// Whether no program is adopted at all.
+        public var isOff: Bool { streams == .off && always.isEmpty }
     }
 
     /// The session an adopted stream of a role stands for.

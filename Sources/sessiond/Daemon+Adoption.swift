@@ -32,6 +32,20 @@ extension Daemon {
         return id
     }
 
+    /// The program counts as that from now on; where the rules refuse it, it is looked at as one that has just come.
+    func change(_ id: SessionID, to adopted: AdoptedProgram) {
+        records[id]?.adopted = adopted
+        let wasInterrupted = arbiter.session(id)?.state == .interrupted
+        let decision = decide(.setCategory(id, adopted.role.configuration))
+        if decision.refusal != nil {
+            _ = decide(.close(id))
+        } else if wasInterrupted, arbiter.session(id)?.state == .inactive, arbiter.isFreeToActivate(id) {
+            // What it waited for is no reason any more; nobody asks it whether it comes back.
+            _ = decide(.activate(id))
+        }
+        announce()
+    }
+
     /// One that an earlier daemon made. It is closed again where its program is gone.
     func readopt(_ entry: StateRecord.Entry) {
         let client = Client(

@@ -181,6 +181,7 @@ final class Enforcer {
     private func carryOut(_ step: Enforcement.Step) {
         switch step {
         case .adopt(let adopted, let program): _ = daemon.adopt(adopted, program)
+        case .change(let id, let adopted): daemon.change(id, to: adopted)
         case .activate(let id): daemon.submit(.activate(id))
         case .deactivate(let id): daemon.submit(.deactivate(id, notifyOthers: true))
         case .close(let id): daemon.submit(.close(id))

@@ -23,8 +23,10 @@ final class PlayerRules: PlayerPolicy {
     /// Programs that never spoke to us are paused with the interruption; those who did, where they went on playing.
     func demand(of player: Player) -> Demand {
         var wanted = Demand.free
+        var isSomebodys = false
         for (id, record) in daemon.records where belongs(player, to: id, record) {
             guard let session = daemon.arbiter.session(id) else { continue }
+            isSomebodys = true
             switch session.state {
             case .interrupted: if record.adopted != nil || session.ignoredSince != nil { wanted = .silent }
             case .inactive: if session.mayResume, wanted == .free { wanted = .resume }
@@ -34,7 +36,8 @@ final class PlayerRules: PlayerPolicy {
                 if wanted == .free { wanted = .resume }
             }
         }
-        return wanted
+        // Who was paused as somebody that is no longer adopted is given back.
+        return !isSomebodys && daemon.settings.adoption.isOff ? .resume : wanted
     }
 
     func isNowPlaying(_ player: Player) -> Bool {

@@ -70,6 +70,20 @@ import Testing
     }
 
     /// What an earlier daemon paused is resumed by the next one, and only that.
+    /// Who no longer wants players paused, or looked at, wants none left paused.
+    @Test(arguments: ["[mpris]\npause = off\n", "[adoption]\nstreams = off\n"])
+    func switchedOffMeanwhile_resumesWhatWasPaused(settings: String) throws {
+        let scene = try Scene(.pulseAudio, settings: "")
+        scene.ring()
+        #expect(eventually { scene.player.status == "Paused" })
+        _ = try scene.stage.bus.folder.file("sessiond.conf", settings)
+        scene.stage.daemon.signal(SIGHUP)
+        #expect(eventually { scene.player.status == "Playing" })
+        scene.hangUp()
+        scene.settle()
+        #expect(scene.player.calls == ["Pause", "Play"])
+    }
+
     @Test(arguments: ServerKind.allCases, ["nothing", "track 2", "Stopped", "hung up"])
     func daemonKilledDuringACall_resumesWhatWasPaused(
         _ kind: ServerKind, _ meanwhile: String

@@ -1,0 +1,25 @@
+import PluginAPI
+import Testing
+
+@testable import Enforcement
+
+/// Sessions of our making, as what a program counts as changes.
+@Suite struct AdoptionTests {
+    private typealias Stage = EnforcementTests.Stage
+
+    /// Settings read anew: what a program counts as is changed where it can be, and ended where not.
+    @Test func otherSettings_changeOrEndWhatWasAdopted() throws {
+        var stage = Stage()
+        stage.streams = [EnforcementTests.stream(1, of: 70), EnforcementTests.stream(2, of: 70)]
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
+        stage.enforcement.settings.adoption.streams = .all
+        let full = AdoptedProgram(
+            program: .process(70), role: Settings.Role(try Configuration(category: .playback)))
+        #expect(stage.enforcement.steps(stage.facts, at: 0) == [.change(SessionID(1), to: full)])
+        stage.sessions = [try EnforcementTests.session(1, .adopted(full), process: 70, .interrupted)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
+        stage.enforcement.settings.adoption.never = ["p70"]
+        #expect(stage.enforcement.steps(stage.facts, at: 0) == [.close(SessionID(1))])
+    }
+}
