@@ -72,6 +72,9 @@ public struct Enforcement: Sendable {
     /// Adopted sessions that asked for the sound since they last fell silent.
     private var asked: Set<SessionID> = []
     private var stepDeadline: UInt64?
+    /// Until when streams that belonged to a session of somebody's own may be about to end like it; `.max`: it is there.
+    private var farewells: [AudioStream.ID: UInt64] = [:]
+    private static let farewell: UInt64 = 200_000
 
     /// How long an app may be silent between two pieces, in microseconds; calls and alerts end at once.
     public static let pause: UInt64 = 1_000_000
@@ -116,7 +119,7 @@ public struct Enforcement: Sendable {
         var sounding: [AdoptedProgram] = []
         var fresh: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
-        for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
+        for stream in facts.streams where isNobodys(stream, told, at: now) {
             guard let program = program(of: stream, by: settings) else { continue }
             present.insert(program)
             names[program] = stream.program
@@ -154,6 +157,21 @@ public struct Enforcement: Sendable {
             return .change(session.id, to: new)
         }
         return nil
+    }
+
+    /// Whether it is to count as a session of our making; not for a while where it had one that went: who ends leaves the
+    /// bus first, and its sound some milliseconds later.
+    private mutating func isNobodys(_ facts: StreamFacts, _ told: [SessionFacts], at now: UInt64) -> Bool {
+        let id = facts.stream.id
+        guard Evidence.owners(of: facts, among: told).isEmpty else {
+            farewells[id] = .max
+            return false
+        }
+        guard var due = farewells[id] else { return true }
+        if due == .max { due = now + Enforcement.farewell }
+        farewells[id] = due > now ? due : nil
+        if due > now { stepDeadline = min(stepDeadline ?? due, due) }
+        return due <= now
     }
 
     private func isGone(
@@ -208,6 +226,7 @@ public struct Enforcement: Sendable {
         controls = controls.filter { present.contains($0.key) }
         treatments = treatments.filter { present.contains($0.key) }
         ignoring.formIntersection(present)
+        farewells = farewells.filter { present.contains($0.key) }
         for stream in facts.streams.map(\.stream) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
             let target = treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
@@ -311,6 +330,7 @@ public struct Enforcement: Sendable {
         controls = [:]
         treatments = [:]
         ignoring = []
+        farewells = [:]
         known = []
         playing = []
     }

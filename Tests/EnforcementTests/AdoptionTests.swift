@@ -22,4 +22,17 @@ import Testing
         stage.enforcement.settings.adoption.never = ["p70"]
         #expect(stage.enforcement.steps(stage.facts, at: 0) == [.close(SessionID(1))])
     }
+
+    /// Who ends leaves the bus first: its sound need not become a session of our making for the milliseconds in between.
+    @Test func streamOfASessionThatWent_isAdoptedAWhileLater() throws {
+        var stage = Stage()
+        stage.streams = [EnforcementTests.stream(1, of: 70)]
+        stage.sessions = [try EnforcementTests.session(1, .told, process: 70, .active)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
+        stage.sessions = []
+        #expect(stage.enforcement.steps(stage.facts, at: 5_000_000).isEmpty)
+        let due = try #require(stage.enforcement.commands(stage.facts, at: 5_000_000).deadline)
+        #expect(stage.enforcement.steps(stage.facts, at: due - 1).isEmpty)
+        #expect(stage.enforcement.steps(stage.facts, at: due).count == 1)
+    }
 }
