@@ -22,8 +22,9 @@ public struct MemoryRepair: Sendable, Hashable {
 
     /// How the person left a stream that was just found and is remembered under this name, where it started as we left the
     /// last one: the server remembered that, and nobody was in time to put it right. Nil: it started as it should.
-    /// `defaultDevice` is where new streams go.
-    public func base(of stream: AudioStream, defaultDevice: String?) -> StreamBase? {
+    /// `defaultDevice` is where new streams go; `remembersDevice` tells whether the server knows where the last one was, but
+    /// for us.
+    public func base(of stream: AudioStream, defaultDevice: String?, remembersDevice: Bool = true) -> StreamBase? {
         var base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: nil)
         if stream.volume != original?.volume,
             !bases.contains(where: { Level.isSame($0.volume, stream.volume) }),
@@ -35,9 +36,11 @@ public struct MemoryRepair: Sendable, Hashable {
         if stream.isMuted, !bases.isEmpty, original?.isMuted != true, !bases.contains(where: \.isMuted) {
             base.isMuted = false
         }
-        if base.volume == stream.volume, base.isMuted == stream.isMuted { return nil }
-        if stream.isHeld {
-            base.deviceName = original?.deviceName
+        let chosen = original?.deviceName ?? bases.last?.deviceName
+        let isAstray = stream.isHeld || !remembersDevice && stream.deviceName != chosen
+        if base.volume == stream.volume, base.isMuted == stream.isMuted, !isAstray || chosen == nil { return nil }
+        if isAstray, stream.isHeld || chosen != nil {
+            base.deviceName = chosen
         } else if stream.deviceName != defaultDevice {
             base.deviceName = stream.deviceName
         }

@@ -37,6 +37,8 @@ struct StreamControl {
     private var canBeHeld = true
     /// It starts where it should be: there is nothing yet to be lowered from in steps.
     private var isNew: Bool
+    /// It has started elsewhere than its person wants it.
+    private var isAstray = false
     /// When the server said that it moves the stream to where it is held, which it may still not do, or show in turns;
     /// nil: that is long ago.
     private var holdPromised: UInt64?
@@ -68,6 +70,7 @@ struct StreamControl {
         self.base = base
         self.isNew = isNew
         isHeld = stream.isHeld
+        isAstray = isNew && !isHeld && base.deviceName.map { $0 != stream.deviceName } ?? false
         isMuted = stream.isMuted && !base.isMuted
         if let level = Level.of(stream.volume, below: base.volume) {
             self.level = level
@@ -79,7 +82,7 @@ struct StreamControl {
     }
 
     var isSettled: Bool {
-        level == 0 && !isHeld && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
+        level == 0 && !isHeld && !isAstray && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
     }
 
     mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
@@ -174,6 +177,7 @@ struct StreamControl {
             // PipeWire's session manager needs as long to move it as the fade takes.
             if !isHeld, isLow || StreamControl.isSlow(stream) {
                 isHeld = true
+                isAstray = false
                 showsHold = false
                 add(.hold(stream.id), &commands)
             }
@@ -235,8 +239,9 @@ struct StreamControl {
 
     private mutating func sendBack(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
         nextLetGo = nil
-        guard isHeld else { return }
+        guard isHeld || isAstray else { return }
         isHeld = false
+        isAstray = false
         showsHold = false
         holdPromised = nil
         add(.letGo(stream.id, to: base.deviceName), &commands)

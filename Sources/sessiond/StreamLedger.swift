@@ -11,6 +11,8 @@ final class StreamLedger {
     private var isReading = false
     private var isStale = false
     private var waiting: [() -> Void] = []
+    /// Names whose memory is right, as far as it can be written, and whose next stream is waited for.
+    private var written: Set<String> = []
 
     init(_ backend: any AudioBackend, _ journal: StreamJournal?) {
         self.backend = backend
@@ -40,7 +42,9 @@ final class StreamLedger {
         guard let name = stream.memoryName, let kept = contents.memories.first(where: { $0.name == name }) else {
             return nil
         }
-        return MemoryRepair(kept).base(of: stream, defaultDevice: backend.snapshot.defaultDevice)
+        let snapshot = backend.snapshot
+        return MemoryRepair(kept).base(
+            of: stream, defaultDevice: snapshot.defaultDevice, remembersDevice: !snapshot.hidesMemory)
     }
 
     /// Writes down how these streams were, then calls `completion` with whether they may be changed: at once where
@@ -56,6 +60,7 @@ final class StreamLedger {
             entries.append(
                 StreamRecord.Entry(instance: snapshot.instance, stream, base: base))
             guard let name = stream.memoryName else { continue }
+            written.remove(name)
             if let place = contents.memories.firstIndex(where: { $0.name == name }) {
                 // The newest last: what the server remembers is of one of these.
                 contents.memories[place].bases.removeAll { $0 == base }
@@ -120,20 +125,24 @@ final class StreamLedger {
     }
 
     /// Where it cannot be read: a stream that is there as its person left it has been remembered so. What ended before
-    /// that was remembered as we left it.
+    /// that was remembered as we left it. The device it was held on cannot be written, so that one that was chosen stays in
+    /// the book until the next stream is there to be let go to it.
     private func repairHidden() {
         let present = Set(backend.snapshot.streams.compactMap(\.memoryName))
         let changed = Set(contents.entries.compactMap(\.memoryName))
         contents.memories.removeAll { kept in
-            !changed.contains(kept.name) && (present.contains(kept.name) || StreamMemory(kept) == nil)
+            !changed.contains(kept.name)
+                && (present.contains(kept.name) || StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil)
         }
-        let right = contents.memories.filter { !changed.contains($0.name) }.compactMap(StreamMemory.init)
+        let right = contents.memories.filter { !changed.contains($0.name) && !written.contains($0.name) }
+            .compactMap(StreamMemory.init)
         guard !right.isEmpty else { return repaired() }
         backend.writeMemory(right, forgetting: []) { [weak self] result in
             guard let self else { return }
             if case .success = result {
                 let names = Set(right.map(\.name)).subtracting(contents.entries.compactMap(\.memoryName))
-                contents.memories.removeAll { names.contains($0.name) }
+                written.formUnion(names)
+                contents.memories.removeAll { names.contains($0.name) && $0.bases.last?.deviceName == nil }
             }
             repaired()
         }

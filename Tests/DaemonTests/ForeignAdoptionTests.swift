@@ -67,19 +67,15 @@ import Testing
     @Test(arguments: ServerKind.allCases, [false, true])
     func killedWhileHeld_playsOnItsDeviceAtItsVolumeNextTime(_ kind: ServerKind, duringTheCall: Bool) throws {
         let scene = try Scene(kind, modules: ["module-null-sink sink_name=other rate=48000"])
-        // What PipeWire's session manager remembers of devices nobody else can write: there the next stream goes where
-        // everybody's do.
-        let isMoved = kind == .pulseAudio
-        let other = isMoved ? try Ear(scene.pulse, sink: "other") : scene.ear
+        let other = try Ear(scene.pulse, sink: "other")
         // A quarter of full scale at that volume; of PipeWire, which has drop-outs on a busy machine, less is asked.
-        func isHeard() -> Bool {
-            other.waitUntil(440, above: isMoved ? -25.4 : -40, below: isMoved ? -24.4 : -15, window: 0.15)
-        }
+        let range = kind == .pulseAudio ? (-25.4, -24.4) : (-40, -15)
+        func isHeard() -> Bool { other.waitUntil(440, above: range.0, below: range.1, window: 0.15) }
         var music = try ForeignProgramTests.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))
         let index = "\(try scene.inputs()[0]["index"] ?? 0)"
         try scene.pulse.pactl(["set-sink-input-volume", index, "40000"])
-        if isMoved { try scene.pulse.pactl(["move-sink-input", index, "other"]) }
+        try scene.pulse.pactl(["move-sink-input", index, "other"])
         #expect(isHeard())
         func hasItsVolume() throws -> Bool { abs(try scene.volume() - 40_000) < 3 }
         let phone = try scene.stage.foreigner()
@@ -96,7 +92,10 @@ import Testing
         #expect(isHeard(), "\((try? scene.inputs()) ?? [])")
         #expect(try eventually(hasItsVolume))
         let astray = scene.ear.trace(440, since: begun).filter { $0.level > -80 }
-        #expect(!isMoved || astray.isEmpty, "\(astray.map { (Int(($0.time - begun) * 1_000), Int($0.level)) })")
+        // PipeWire's session manager may link it to the default first.
+        #expect(
+            kind == .pipeWire || astray.isEmpty,
+            "\(astray.map { (Int(($0.time - begun) * 1_000), Int($0.level)) })")
         if duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
     }
 

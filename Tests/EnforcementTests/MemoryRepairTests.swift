@@ -50,6 +50,25 @@ import Testing
             MemoryRepair(original: entry(lowered), bases: [base]).base(of: stream(lowered), defaultDevice: nil) == nil)
     }
 
+    /// Sent to where the last one was held, and as it was otherwise.
+    @Test func streamThatStartsHeld_goesToTheChosenDevice() {
+        let chosen = StreamBase(volume: [65_536], isMuted: false, deviceName: "phones")
+        for repair in [
+            MemoryRepair(original: entry(65_536), bases: [base, chosen]),
+            MemoryRepair(original: entry(65_536, device: "phones"), bases: [base]),
+        ] {
+            #expect(repair.base(of: stream(65_536, isHeld: true), defaultDevice: "speaker") == chosen)
+            #expect(repair.base(of: stream(65_536), defaultDevice: "speaker") == nil)
+        }
+        let repair = MemoryRepair(original: entry(65_536), bases: [chosen, base])
+        #expect(repair.base(of: stream(65_536, isHeld: true), defaultDevice: "speaker") == nil)
+        // Where the server does not know it, from wherever it is.
+        let other = StreamBase(volume: [65_536], isMuted: false, deviceName: "other")
+        let hidden = MemoryRepair(original: entry(65_536), bases: [other])
+        #expect(hidden.base(of: stream(65_536), defaultDevice: "phones") == nil)
+        #expect(hidden.base(of: stream(65_536), defaultDevice: "phones", remembersDevice: false) == other)
+    }
+
     @Test func streamThatStartsMuted_isMutedByUsOnlyWhereNobodyWas() {
         let muted = StreamBase(volume: [65_536], isMuted: true, deviceName: nil)
         let started = stream(65_536, isMuted: true, isHeld: true)
