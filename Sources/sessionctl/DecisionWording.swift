@@ -76,8 +76,10 @@ extension Wording {
             return who + "told that other audio \(fields["begin"]?.boolValue ?? false ? "began" : "ended")"
         case "route-changed":
             guard let previous = fields["previous"]?.route, let current = fields["current"]?.route else { return nil }
-            let text = routeChange(fields["reason"]?.uint32Value ?? 0, from: previous, to: current)
-            return path == ObjectPath.none ? text : who + text
+            let reason = fields["reason"]?.uint32Value ?? 0
+            let text = routeChange(reason, from: previous, to: current)
+            guard path == ObjectPath.none else { return who + text }
+            return isOfSessions(reason) ? nil : text
         case "services-lost", "services-reset": return nil
         case "select-output": return who + "plays on " + (fields["uid"]?.stringValue.map(chosen) ?? "?")
         case "select-input": return who + "records from " + (fields["uid"]?.stringValue.map(chosen) ?? "?")

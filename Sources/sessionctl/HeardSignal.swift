@@ -70,8 +70,10 @@ struct HeardSignal {
         if member == "RouteChanged", arguments.count == 3, let previous = arguments[1].route,
             let current = arguments[2].route
         {
-            let text = Wording.routeChange(arguments[0].uint32Value ?? 0, from: previous, to: current)
-            return Line(subject: subject == "sessiond" ? "Route" : subject, text: text)
+            let reason = arguments[0].uint32Value ?? 0
+            let text = Wording.routeChange(reason, from: previous, to: current)
+            guard subject == "sessiond" else { return Line(subject: subject, text: text) }
+            return Wording.isOfSessions(reason) ? nil : Line(subject: "Route", text: text)
         }
         switch (member, arguments.count) {
         case ("InterruptionBegan", 2):
@@ -138,6 +140,13 @@ struct HeardSignal {
         case "ServerName":
             let server = value.stringValue ?? ""
             return server.isEmpty ? nil : line("connected to \(server.escaped)")
+        case "Neighbours":
+            let others = (value.arrayValue ?? []).compactMap { $0.asProperties?["name"]?.stringValue?.escaped }
+            return line(others.isEmpty ? "nobody is beside us" : "beside us: \(Wording.list(others))", .dim)
+        case "IgnoredInterruption":
+            return isOn ? line(Wording.ignored, .warning) : nil
+        // What follows from the route, for each who is active.
+        case "IOBufferDuration", "OutputLatency", "InputLatency": return nil
         // Signals of their own tell these, with reasons.
         case "InterruptionReason", "Ducked", "DuckGain", "CurrentRoute", "ServerConnected", "SampleRate",
             "SecondaryAudioShouldBeSilencedHint":

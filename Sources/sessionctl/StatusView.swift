@@ -184,9 +184,7 @@ struct StatusView {
     private func remarks(on session: SessionInfo) -> [String] {
         var remarks: [String] = []
         if session.state == .interrupted { remarks.append(interruption(of: session)) }
-        if session.ignoredInterruption {
-            remarks.append("played on after it was told, silenced at the sound server")
-        }
+        if session.ignoredInterruption { remarks.append(Wording.ignored) }
         if session.path == snapshot["NowPlaying"]?.objectPathValue { remarks.append("now playing") }
         if session.isDucked {
             let duckers = snapshot.sessions.filter { $0.isDucker && $0.state == .active && $0.path != session.path }
@@ -198,6 +196,7 @@ struct StatusView {
             let isSilent = snapshot["SilentMode"]?.boolValue ?? false
             remarks.append("muted by the \(isSilent ? "silent switch" : "screen lock")")
         }
+        if snapshot["ServerConnected"]?.boolValue == true, let lack = Wording.lack(of: session) { remarks.append(lack) }
         if session.state == .inactive, let remark = expectation(of: session) { remarks.append(remark) }
         if !session.isForeground { remarks.append("in the background") }
         return remarks

@@ -1,5 +1,6 @@
 import DBus
 import PluginAPI
+import SessionBus
 
 /// How things are said to people. Everything that comes from others is escaped here.
 enum Wording {
@@ -100,10 +101,15 @@ enum Wording {
         case .categoryChange: return "\(isSame ? "" : ports(before) + " ")→ \(now), by the category"
         case .override: return "\(isSame ? "" : ports(before) + " ")→ \(now), overridden"
         case .wakeFromSleep: return "→ \(now), after sleep"
-        case .noSuitableRouteForCategory: return "nothing suits the category"
+        case .noSuitableRouteForCategory: return nothingSuits
         case .routeConfigurationChange: return "\(now) runs with other settings"
         case .unknown, nil: return isSame ? "→ \(now)" : "\(ports(before)) → \(now)"
         }
+    }
+
+    /// Whether that is true of sessions, each of which is told: what is said to everybody then adds nothing.
+    static func isOfSessions(_ reason: UInt32) -> Bool {
+        RouteChangeReason(rawValue: reason) == .noSuitableRouteForCategory
     }
 
     /// Why a route is the present one, behind an arrow to what it was; nil where the outputs did not change.
@@ -126,6 +132,19 @@ enum Wording {
             words.append("mixes")
         }
         return words.joined(separator: ", ")
+    }
+
+    static let ignored = "played on after it was told, silenced at the sound server"
+
+    private static let nothingSuits = "nothing suits the category"
+
+    /// What the session's category needs and is not there; nil: nothing.
+    static func lack(of session: SessionInfo) -> String? {
+        guard let category = Category(rawValue: session.category) else { return nil }
+        let hasNoInput = category.hasInput && session["AvailableInputs"]?.arrayValue?.isEmpty == true
+        let hasNoOutput = category.hasOutput && session["CurrentRoute"]?.route?.outputs.isEmpty == true
+        guard hasNoInput || hasNoOutput else { return nil }
+        return nothingSuits + ": no \(list((hasNoInput ? ["input"] : []) + (hasNoOutput ? ["output"] : [])))"
     }
 
     /// Why it is silent, before who it waits for.

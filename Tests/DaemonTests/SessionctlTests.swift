@@ -50,6 +50,27 @@ import Testing
         #expect(past.last?["event"] as? String == "activate")
     }
 
+    /// Active or not: who asks why nothing is recorded is told.
+    @Test(arguments: ServerKind.allCases) func microphoneThatWent_isSaidInStatus(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let client = try stage.daemon.client()
+        let memo = try client.session("Memo", category: "record")
+        func line() throws -> String? { try stage.run(["status"]).output.first { $0.contains("Memo") } }
+        let microphone = try pulse.loadModule(
+            kind == .pulseAudio
+                ? "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
+                    + "master=speaker.monitor"
+                : "module-null-sink media.class=Audio/Source/Virtual sink_name=desk channel_map=mono")
+        #expect(try eventually { try line()?.contains("nothing suits") == false })
+        client.activate(memo)
+        try pulse.unloadModule(microphone)
+        #expect(try eventually { try line()?.hasSuffix("nothing suits the category: no input") == true })
+        client.deactivate(memo)
+        #expect(try line()?.hasSuffix("nothing suits the category: no input") == true)
+    }
+
     @Test func nothingIsAskedFor_isSaidSo() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
