@@ -132,7 +132,7 @@ public struct Enforcement: Sendable {
             guard case .adopted(let program) = session.kind else { continue }
             let isSounding = sounding.contains(program)
             sounding.removeAll { $0 == program }
-            if isGone(program, isPresent: present.contains(program), facts, told) {
+            if !present.contains(program), isGone(session, program.program, facts, told) {
                 steps.append(.close(session.id))
             } else if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
                 steps.append(step)
@@ -174,15 +174,16 @@ public struct Enforcement: Sendable {
         return due <= now
     }
 
+    /// Of one that has no stream.
     private func isGone(
-        _ adopted: AdoptedProgram, isPresent: Bool, _ facts: Facts, _ told: [SessionFacts]
+        _ session: SessionFacts, _ program: Program.Key, _ facts: Facts, _ told: [SessionFacts]
     ) -> Bool {
-        if isPresent { return false }
-        switch adopted.program {
+        if settings.adoption.isOff { return true }
+        switch program {
         // It has come to speak to us itself.
-        case .process(let id):
-            return facts.gone.contains(id) || told.contains { $0.process == id } || settings.adoption.isOff
-        case .sandbox, .name: return true
+        case .process(let id): return facts.gone.contains(id) || told.contains { $0.process == id }
+        // Nobody says when it ends. Players close their stream while they are paused, and are to be resumed.
+        case .sandbox, .name: return session.state != .interrupted && !session.mayResume
         }
     }
 

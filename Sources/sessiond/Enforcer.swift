@@ -22,6 +22,8 @@ final class Enforcer {
     private var watches: [UInt32: ProcessWatch] = [:]
     private var gone: Set<UInt32> = []
     private var hasTakenOver = false
+    /// Of the sessions that were looked at last.
+    private var hasAdopted = false
     private var isLooking = false
     private var isDue = false
     private var isLeaving = false
@@ -63,7 +65,7 @@ final class Enforcer {
 
     /// Where the decision may concern a stream, looks after the one who asked has been answered.
     func decided(_ decision: Decision) {
-        guard !backend.snapshot.streams.isEmpty, !isLooking, !isDue else { return }
+        guard !backend.snapshot.streams.isEmpty || hasAdopted, !isLooking, !isDue else { return }
         if decision.effects.contains(where: \.concernsStreams) { lookSoon() }
     }
 
@@ -130,6 +132,7 @@ final class Enforcer {
             canHold: snapshot.canHold,
             // It forgets what is moved, and would never raise it again; nor can it be seen what it has lowered.
             mayHold: !snapshot.policies.contains(.roleDucking), defaultDevice: snapshot.defaultDevice, gone: gone)
+        hasAdopted = facts.sessions.contains { $0.kind != .told }
         watchPrograms()
     }
 

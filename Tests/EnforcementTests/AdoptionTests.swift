@@ -23,6 +23,21 @@ import Testing
         #expect(stage.enforcement.steps(stage.facts, at: 0) == [.close(SessionID(1))])
     }
 
+    /// Nobody says when a sandboxed program ends; a player closes its stream while it is paused, and is resumed.
+    @Test func sandboxWithoutAStream_isThereWhileItMayComeBack() throws {
+        var stage = Stage()
+        let kind = SessionFacts.Kind.adopted(
+            AdoptedProgram(
+                program: .sandbox("org.example.Music"), role: Settings.Role(try Configuration(category: .playback))))
+        for (state, mayResume, isClosed) in [
+            (SessionState.interrupted, false, false), (.inactive, true, false), (.inactive, false, true),
+            (.active, false, true),
+        ] {
+            stage.sessions = [try EnforcementTests.session(1, kind, process: 0, state, mayResume: mayResume)]
+            #expect(stage.enforcement.steps(stage.facts, at: 0) == (isClosed ? [.close(SessionID(1))] : []))
+        }
+    }
+
     /// Who ends leaves the bus first: its sound need not become a session of our making for the milliseconds in between.
     @Test func streamOfASessionThatWent_isAdoptedAWhileLater() throws {
         var stage = Stage()
