@@ -126,17 +126,33 @@ final class Recording: FrontEnd {
     // MARK: What the recorder says
 
     override func finished(_ success: Bool) {
-        plugin.get("Position") { [weak self] value in
-            guard let self else { return }
-            learn(value)
+        close { [unowned self] in
             guard success else { return end(Complaint.refused("\(path.escaped): the end of the file is missing")) }
-            let reason = line.position == 0 ? ": nothing came from the input" : ""
-            say("\(path.escaped)  \(Wording.tenths(line.position)) s\(reason)")
+            sayLength()
             end(0)
         }
     }
 
-    override func failed(_ message: String) { end(Complaint.refused("\(path.escaped): \(message)")) }
+    override func failed(_ message: String) {
+        close { [unowned self] in
+            if line.position > 0 { sayLength() }
+            end(Complaint.refused(message))
+        }
+    }
+
+    /// Learns how long it has become.
+    private func close(_ then: @escaping () -> Void) {
+        plugin.get("Position") { [weak self] value in
+            guard let self else { return }
+            learn(value)
+            then()
+        }
+    }
+
+    private func sayLength() {
+        let reason = line.position == 0 ? ": nothing came from the input" : ""
+        say("\(path.escaped)  \(Wording.tenths(line.position)) s\(reason)")
+    }
 
     override func changed(_ properties: [String: Value]) {
         guard let state = properties["State"]?.stringValue else { return }
