@@ -132,8 +132,9 @@ private let loud = -25.0
         let music = try playing(stage)
         let client = try stage.daemon.client()
         let prompt = try client.session("prompt", options: ["duck-others"])
-        // Heard from end to end: a window with silence in it measures too little.
-        #expect(stage.ear.waitUntil(440, above: -12.5, below: -11.5, window: 0.1))
+        // The end of it heard from end to end: a window with silence in it measures too little. PipeWire makes one channel of
+        // a monitor's two by adding them at 0.7, which is 3 dB more.
+        #expect(stage.ear.waitUntil(440, above: -12.5, below: kind == .pipeWire ? -8.5 : -11.5, window: 0.3))
         let before = stage.ear.level(of: 440, last: 0.1)
         let start = monotonicNow()
         client.activate(prompt)
