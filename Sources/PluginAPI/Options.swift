@@ -63,3 +63,8 @@ public struct Options: OptionSet, Sendable, Hashable {
     /// The wire names, in the table's order.
     public var names: [String] { Options.table.filter { contains($0.option) }.map(\.name) }
 }
+
+extension Options: CustomStringConvertible {
+    /// By the wire names, such as `[mix-with-others, duck-others]`.
+    public var description: String { "[" + names.joined(separator: ", ") + "]" }
+}

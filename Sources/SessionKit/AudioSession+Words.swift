@@ -33,9 +33,12 @@ extension AudioSession {
     }
 
     /// What is recommended at the end of an interruption.
-    public struct InterruptionOptions: OptionSet, Sendable, Hashable {
+    public struct InterruptionOptions: OptionSet, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: UInt
         public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        /// `[shouldResume]` or `[]`.
+        public var description: String { contains(.shouldResume) ? "[shouldResume]" : "[]" }
 
         /// The one who was interrupted may go on by itself.
         public static let shouldResume = InterruptionOptions(rawValue: 1)

@@ -122,7 +122,7 @@ extension Arbiter {
             }
             try requireServer()
             guard availableInputs(of: sessions[x]).contains(where: { $0.uid == uid }) else {
-                throw .badParameter("no input \(quoted(uid)); use a uid of AvailableInputs")
+                throw .badParameter("no input \(quoted(uid)); use a uid of AvailableInputs (sessionctl route)")
             }
         }
         guard sessions[x].preferredInput != uid else { return }

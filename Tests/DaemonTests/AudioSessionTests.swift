@@ -67,6 +67,7 @@ import Testing
             if seen.count == 2 { break }
         }
         #expect(seen == [.began(reason: .default, by: "other"), .ended(options: .shouldResume)])
+        #expect(seen.last.map { "\($0)" } == "ended(options: [shouldResume])")
         try await session.setActive(true)
         try await session.setActive(false, options: .notifyOthersOnDeactivation)
         #expect(await session.state == .inactive)

@@ -130,4 +130,9 @@ import Testing
         #expect(message("playback", "default", ["mix-with-others", "loudest"]).contains("loudest"))
         #expect(message("Playback", "default", []).contains("Playback"))
     }
+
+    @Test func options_arePrintedByTheirNames() {
+        #expect("\(Options())" == "[]")
+        #expect("\(Options([.duckOthers, .mixWithOthers]))" == "[mix-with-others, duck-others]")
+    }
 }
