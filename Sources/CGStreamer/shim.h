@@ -164,6 +164,7 @@ static GstFlowReturn shim_view_get_head(
     }
     return GST_FLOW_OK;
 }
+
 static GstFlowReturn shim_view_get_range(
     GstPad *pad, GstObject *parent, guint64 offset, guint length, GstBuffer **buffer) {
     shim_view *view = (shim_view *)g_object_get_data((GObject *)pad, "shim-view");

@@ -16,7 +16,8 @@ struct PlainFile {
         head: [UInt8], size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]
     ) throws(AppleFile.Refusal) {
         if head.starts(with: ".snd".utf8), head.count >= 24, let format = SampleFormat(sun: Array(head[12..<24])) {
-            self.init(format, at: Int(head[4..<8].number), size: size)
+            let place = Int(head[4..<8].number)
+            self.init(format, at: place, size: size - place)
         } else if let file = try AppleFile.read(head: head, read) {
             self.init(file.format, at: file.place, size: min(file.size, size - file.place))
         } else {
