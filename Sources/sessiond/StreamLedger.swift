@@ -1,4 +1,5 @@
 import Enforcement
+import EventLoop
 import PluginAPI
 import State
 
@@ -13,6 +14,10 @@ final class StreamLedger {
     private var waiting: [() -> Void] = []
     /// Names whose memory is right, as far as it can be written, and whose next stream is waited for.
     private var written: Set<String> = []
+    /// What was put right where it cannot be read, by name, and when.
+    private var putRight: [String: (memory: StreamRecord.Memory, time: UInt64)] = [:]
+    /// How long the server may still go by what it remembered before, in microseconds: some milliseconds were seen.
+    private static let afterlife: UInt64 = 1_000_000
 
     init(_ backend: any AudioBackend, _ journal: StreamJournal?) {
         self.backend = backend
@@ -39,12 +44,16 @@ final class StreamLedger {
 
     /// How the person left a stream that was just found, where it started as we left another; nil: it did not.
     func base(of stream: AudioStream) -> StreamBase? {
-        guard let name = stream.memoryName, let kept = contents.memories.first(where: { $0.name == name }) else {
-            return nil
-        }
+        guard let name = stream.memoryName, let kept = memory(of: name) else { return nil }
         let snapshot = backend.snapshot
         return MemoryRepair(kept).base(
             of: stream, defaultDevice: snapshot.defaultDevice, remembersDevice: !snapshot.hidesMemory)
+    }
+
+    private func memory(of name: String) -> StreamRecord.Memory? {
+        let now = MonotonicClock.now()
+        putRight = putRight.filter { now - $0.value.time < Self.afterlife }
+        return contents.memories.first { $0.name == name } ?? putRight[name]?.memory
     }
 
     /// Writes down how these streams were, then calls `completion` with whether they may be changed: at once where
@@ -142,6 +151,8 @@ final class StreamLedger {
             if case .success = result {
                 let names = Set(right.map(\.name)).subtracting(contents.entries.compactMap(\.memoryName))
                 written.formUnion(names)
+                let now = MonotonicClock.now()
+                for kept in contents.memories where names.contains(kept.name) { putRight[kept.name] = (kept, now) }
                 contents.memories.removeAll { names.contains($0.name) && $0.bases.last?.deviceName == nil }
             }
             repaired()
