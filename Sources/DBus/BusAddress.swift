@@ -18,6 +18,9 @@ public enum BusAddress: Hashable, Sendable {
         }
     }
 
+    /// For messages: a bus that is not the machine's is somebody's session.
+    public var name: String { isSystem ? "system" : "session" }
+
     /// What a program that is started for this bus finds it by as ``starter``; nothing for the session bus, which it finds
     /// by itself.
     public var starterEnvironment: [String: String] {

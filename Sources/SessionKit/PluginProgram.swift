@@ -63,7 +63,7 @@ public struct PluginProgram {
         do throws(Failure) {
             host = try PluginHost(name: name, bus: arguments.bus, endsWithParent: arguments.endsWithParent)
         } catch {
-            complain("no \(arguments.bus.isSystem ? "system" : "session") bus: \(error.message)")
+            complain("no \(arguments.bus.name) bus: \(error.message)")
             return 69
         }
         let plugin = try make(host, arguments)

@@ -75,7 +75,7 @@ final class PluginProcess {
         defer { close(null) }
         // A group of its own: ctrl-C is for us, who end it in order. Its standard output is not ours to mix with.
         process = try Spawn.launch(
-            program, arguments + (service.isSystem ? ["--system"] : []) + ["--die-with-parent"],
+            program, arguments + (service.bus.isSystem ? ["--system"] : []) + ["--die-with-parent"],
             descriptors: [(from: null, to: 0), (from: null, to: 1)])
         busName = kind.busName(process)
         subscriptions = [

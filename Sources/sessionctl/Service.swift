@@ -12,19 +12,18 @@ final class Service {
 
     let loop = EventLoop()
     let connection: Connection
-    let isSystem: Bool
+    let bus: BusAddress
 
     init(_ options: BusOptions) throws {
-        isSystem = options.system
+        bus = options.system ? .system : .session
         do throws(Failure) {
-            connection = try Connection(options.system ? .system : .session, loop: loop)
+            connection = try Connection(bus, loop: loop)
         } catch {
-            throw Complaint.unreachable(
-                "no \(options.system ? "system" : "session") bus: \(error.message.escaped)")
+            throw Complaint.unreachable("no \(bus.name) bus: \(error.message.escaped)")
         }
     }
 
-    func complaint(_ failure: Failure) -> Complaint { Complaint(failure, system: isSystem) }
+    func complaint(_ failure: Failure) -> Complaint { Complaint(failure, system: bus.isSystem) }
 
     /// Calls a method of an object of the daemon's; answers from the loop.
     func call(

@@ -42,7 +42,7 @@ enum Sessiond {
         do throws(Failure) {
             connection = try Connection(bus, loop: loop)
         } catch {
-            complain("sessiond: no \(bus.isSystem ? "system" : "session") bus: \(error.message)\n")
+            complain("sessiond: no \(bus.name) bus: \(error.message)\n")
             return 69
         }
         let daemon = Daemon(settings, loop: loop, connection: connection, to: bus, log: log)

@@ -16,8 +16,6 @@ struct AppleFile {
         let reason: String
     }
 
-    static func isCoreAudio(_ head: [UInt8]) -> Bool { head.starts(with: "caff".utf8) }
-
     private static func isCompressible(_ head: [UInt8]) -> Bool {
         head.count >= 12 && head.starts(with: "FORM".utf8) && head[8..<12].elementsEqual("AIFC".utf8)
     }
@@ -27,7 +25,7 @@ struct AppleFile {
     static func read(
         head: [UInt8], _ read: (_ place: Int, _ count: Int) -> [UInt8]
     ) throws(Refusal) -> AppleFile? {
-        if isCoreAudio(head) { return try coreAudio(read) }
+        if head.starts(with: "caff".utf8) { return try coreAudio(read) }
         return isCompressible(head) ? try compressedAIFF(read) : nil
     }
 

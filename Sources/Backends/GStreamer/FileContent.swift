@@ -73,7 +73,8 @@ struct FileContent {
         return frames == nil ? nil : (skip > 0 ? "" : "id3demux ! ") + "mpegaudioparse ! mpg123audiodec"
     }
 
-    private static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
+    /// What is there from that place on, fewer at the end.
+    static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) {
             $1 = max(0, pread(descriptor, $0.baseAddress, count, off_t(offset)))
         }

@@ -15,11 +15,7 @@ enum IMA4 {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        func read(_ place: Int, _ count: Int) -> [UInt8] {
-            [UInt8](unsafeUninitializedCapacity: count) {
-                $1 = max(0, pread(file, $0.baseAddress, count, off_t(place)))
-            }
-        }
+        func read(_ place: Int, _ count: Int) -> [UInt8] { FileContent.bytes(of: file, at: place, count: count) }
         let found: AppleFile?
         do throws(AppleFile.Refusal) {
             found = try AppleFile.read(head: read(0, 12), read)
