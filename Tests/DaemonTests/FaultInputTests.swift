@@ -50,8 +50,7 @@ import Testing
     }
 
     @Test(arguments: Decoder.allCases) func mutatedBytes_areDecodedOrRefused(decoder: Decoder) throws {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Fuzz/Corpus").standardized
+        let folder = repository.appendingPathComponent("Fuzz/Corpus")
         let inputs = try corpus(of: decoder, in: folder)
         #expect(!inputs.isEmpty)
         for input in inputs { decoder.decode(input) }

@@ -8,8 +8,7 @@ import Testing
 
 /// The XML in data/dbus, what the running daemon introspects, and what it serves: one and the same.
 @Suite struct InterfaceTests {
-    private let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("../../data/dbus").standardized
+    private let folder = repository.appendingPathComponent("data/dbus")
 
     @Test(arguments: ["Manager", "Plugins", "Session"]) func introspection_isTheXML(name: String) throws {
         let stage = try DaemonStage()

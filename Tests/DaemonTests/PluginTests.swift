@@ -7,10 +7,6 @@ import Testing
 
 /// Plugins of strangers, installed as docs/plugins.md says.
 @Suite(.serialized) struct PluginTests {
-    /// The repository's folder.
-    private static let repository = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
-
     /// A home with plugins in it, and the daemon that finds them.
     private final class Home {
         let folder: PrivateFolder
@@ -27,7 +23,7 @@ import Testing
             }
             for file in ["tone/example-tone"] {
                 try FileManager.default.copyItem(
-                    atPath: PluginTests.repository + "/Examples/Plugins/" + file,
+                    atPath: repository.path + "/Examples/Plugins/" + file,
                     toPath: bin + "/" + URL(fileURLWithPath: file).lastPathComponent)
             }
             var variables = ["XDG_DATA_HOME": folder.path + "/share", "XDG_DATA_DIRS": "/nowhere", "HOME": folder.path]
@@ -74,11 +70,11 @@ import Testing
     }
 
     private static func example(_ path: String) throws -> String {
-        try String(contentsOfFile: repository + "/Examples/Plugins/" + path, encoding: .utf8)
+        try String(contentsOfFile: repository.path + "/Examples/Plugins/" + path, encoding: .utf8)
     }
 
     @Test func guide_showsTheFilesThatAreTested() throws {
-        let guide = try String(contentsOfFile: PluginTests.repository + "/docs/plugins.md", encoding: .utf8)
+        let guide = try String(contentsOfFile: repository.path + "/docs/plugins.md", encoding: .utf8)
         for (file, language) in [
             ("tone/tone.plugin", "ini"), ("tone/example-tone", "python"), ("Paplay/paplay.plugin", "ini"),
             ("Paplay/main.swift", "swift"),

@@ -169,8 +169,7 @@ final class SystemStage {
         guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
         folder = try PrivateFolder()
         chmod(folder.path, 0o755)
-        let policy = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../data/dbus-1/system.d/org.sessiond1.conf").standardized.path
+        let policy = repository.appendingPathComponent("data/dbus-1/system.d/org.sessiond1.conf").path
         let address = "unix:path=\(folder.path)/bus"
         let own = user == "root" ? "" : "<policy user=\"\(user)\"><allow own=\"org.sessiond1\"/></policy>"
         // The defaults of Debian's system.conf.

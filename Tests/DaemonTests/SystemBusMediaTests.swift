@@ -9,8 +9,6 @@ import Testing
 @Suite(.serialized, .enabled(if: getuid() == 0, "several users are root's to be")) struct SystemBusMediaTests {
     private static let denied = "org.freedesktop.DBus.Error.AccessDenied"
     private static let prefix = "org.mpris.MediaPlayer2.sessiond_player"
-    private static let repository = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
     private static let mpris = "/org/mpris/MediaPlayer2 org.mpris.MediaPlayer2.Player"
 
     /// A file that everybody may read.
@@ -59,7 +57,7 @@ import Testing
         let pulse = try PrivatePulse()
         let share = try PrivateFolder()
         let plugins = try share.folder("sessiond/plugins")
-        let manifest = try String(contentsOfFile: Self.repository + "/data/plugins/player.plugin", encoding: .utf8)
+        let manifest = try String(contentsOfFile: repository.path + "/data/plugins/player.plugin", encoding: .utf8)
         try manifest.replacingOccurrences(
             of: "Exec=sessiond-player", with: "Exec=" + (try builtProduct(named: "sessiond-player"))
         ).write(toFile: plugins + "/player.plugin", atomically: true, encoding: .utf8)

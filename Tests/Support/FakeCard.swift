@@ -60,8 +60,7 @@ public final class FakeCard {
     private static let module = Result { () throws -> String in
         // Kept for as long as the tests run.
         let folder = try Unmanaged.passRetained(PrivateFolder()).takeUnretainedValue()
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("FakeCard/FakeCard.c").path
+        let source = repository.appendingPathComponent("Tests/FakeCard/FakeCard.c").path
         try Child.run(
             "clang",
             ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", folder.path + "/FakeCard.so", source])

@@ -27,8 +27,7 @@ public final class FakePipeWireCard {
     private static let built = Result { () throws -> String in
         // Kept for as long as the tests run.
         let folder = try Unmanaged.passRetained(PrivateFolder()).takeUnretainedValue()
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("FakeCard/FakePipeWireCard.c").path
+        let source = repository.appendingPathComponent("Tests/FakeCard/FakePipeWireCard.c").path
         // PipeWire's headers are not free of warnings.
         let flags = try Child.run("pkg-config", ["--cflags", "--libs", "libpipewire-0.3"]).split(separator: " ")
             .map { $0.hasPrefix("-I") ? "-isystem" + $0.dropFirst(2) : String($0) }
