@@ -202,7 +202,9 @@ final class PluginSupervisor: PluginService {
         }
         guard let program = folders.executable(manifest.exec[0]) else {
             throw SessionError(
-                .resourceNotAvailable, "plugin \(quoted(instance.id)): there is no program \(quoted(manifest.exec[0]))")
+                .resourceNotAvailable,
+                "plugin \(quoted(instance.id)): there is no program \(quoted(manifest.exec[0])) in sessiond's PATH; "
+                    + "its manifest may name it with its whole path (Exec=)")
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         do throws(SpawnFailure) {
