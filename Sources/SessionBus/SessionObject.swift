@@ -117,6 +117,7 @@ public final class SessionObject {
         Reading(name: "Options", signature: "as") { .strings($0.configuration.options.names) },
         Reading(name: "Class", signature: "s") { .string($0.sessionClass.rawValue) },
         Reading(name: "State", signature: "s") { .string($0.state.rawValue) },
+        Reading(name: "StateSince", signature: "t") { .uint64($0.stateSince) },
         Reading(name: "Foreground", signature: "b") { .bool($0.isForeground) },
         Reading(name: "Owner", signature: "s") { .string($0.owner) },
         Reading(name: "ProcessId", signature: "u") { .uint32($0.processID) },

@@ -149,6 +149,8 @@ public struct SessionDescription {
     public var configuration: Configuration
     public var sessionClass: SessionClass
     public var state: SessionState
+    /// When the state last changed, in microseconds of the monotonic clock.
+    public var stateSince: UInt64
     public var isForeground: Bool
     /// The unique name of its connection; the daemon's own for an adopted one.
     public var owner: String
@@ -182,7 +184,7 @@ public struct SessionDescription {
 
     public init(
         name: String, configuration: Configuration, sessionClass: SessionClass, state: SessionState,
-        isForeground: Bool, owner: String, processID: UInt32, desktopEntry: String,
+        stateSince: UInt64, isForeground: Bool, owner: String, processID: UInt32, desktopEntry: String,
         interruptionReason: InterruptionReason?, waitingFor: SessionSet, isDucked: Bool, duckGain: Double,
         isMuted: Bool, ignoredInterruption: Bool, isAdopted: Bool, otherAudioPlaying: Bool, silenceHint: Bool,
         route: Route, availableInputs: [Port],
@@ -193,6 +195,7 @@ public struct SessionDescription {
         self.configuration = configuration
         self.sessionClass = sessionClass
         self.state = state
+        self.stateSince = stateSince
         self.isForeground = isForeground
         self.owner = owner
         self.processID = processID

@@ -66,6 +66,7 @@ struct ShowCommand: ParsableCommand {
             let unit = unit(of: key)
             return Wording.tenths(number * unit.scale) + unit.name
         }
+        if let time = value.uint64Value, key == "StateSince" { return Wording.age(time, MonotonicClock.now()) + " ago" }
         if key == "CurrentRoute", let route = value.route {
             return "out: \(Wording.ports(route.outputs)), in: \(Wording.ports(route.inputs))"
         }

@@ -22,6 +22,8 @@ struct SessionInfo {
     var name: String { string("Name") }
     /// Nil where the daemon knows a state we do not.
     var state: SessionState? { SessionState(rawValue: string("State")) }
+    /// When it took on the state it is in, in microseconds of the daemon's clock; 0 where the daemon does not say.
+    var since: UInt64 { properties["StateSince"]?.uint64Value ?? 0 }
     var category: String { string("Category") }
     var mode: String { string("Mode") }
     var options: [String] { properties["Options"]?.stringsValue ?? [] }

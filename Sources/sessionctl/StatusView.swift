@@ -126,7 +126,7 @@ struct StatusView {
             }
         }
         return snapshot.sessions.sorted {
-            (rank($0), since($1) ?? 0, $1.number) < (rank($1), since($0) ?? 0, $0.number)
+            (rank($0), $1.since, $1.number) < (rank($1), $0.since, $0.number)
         }
     }
 
@@ -143,7 +143,7 @@ struct StatusView {
                 Table.Cell(session["State"]?.stringValue?.escaped ?? "", stateStyle(session)),
                 Table.Cell(session.name.escaped, isIdle ? .dim : .strong),
                 Table.Cell(Wording.kind(session), isIdle ? .dim : .plain),
-                Table.Cell(since(session).map(age) ?? "", isIdle ? .dim : .plain),
+                Table.Cell(session.since == 0 ? "" : age(session.since), isIdle ? .dim : .plain),
                 Table.Cell(remarks(on: session).joined(separator: "; "), isIdle ? .dim : .plain),
             ])
         }
@@ -159,17 +159,6 @@ struct StatusView {
         case .inactive: .dim
         case nil: .plain
         }
-    }
-
-    /// When it took on the state it is in; nil where that is longer ago than the history reaches.
-    private func since(_ session: SessionInfo) -> UInt64? {
-        let wanted: Set<String> =
-            switch session.state {
-            case .active: ["activated"]
-            case .interrupted: ["interruption-began"]
-            case .inactive, nil: ["created", "deactivated", "interruption-ended"]
-            }
-        return latest(session) { wanted.contains($0["effect"]?.stringValue ?? "") }?.time
     }
 
     private func latest(_ session: SessionInfo, _ test: ([String: Value]) -> Bool)

@@ -168,7 +168,7 @@ extension Daemon: SessionService {
         let route = arbiter.route(of: session)
         return SessionDescription(
             name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
-            state: session.state, isForeground: session.isForeground,
+            state: session.state, stateSince: session.since.microseconds, isForeground: session.isForeground,
             owner: record.adopted == nil ? record.client.name : connection.uniqueName,
             processID: record.processID, desktopEntry: record.desktopEntry,
             interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,

@@ -71,6 +71,18 @@ import Testing
         #expect(try line()?.hasSuffix("nothing suits the category: no input") == true)
     }
 
+    @Test func daemonIsKilled_statusSaysSinceWhenAllTheSame() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        client.activate(try client.session("Music"))
+        stage.daemon.daemon.kill()
+        try stage.daemon.restart()
+        let line = try stage.run(["status"]).output.first { $0.hasPrefix("active") }
+        let words = line?.split(separator: " ").map(String.init) ?? []
+        let unit = try #require(words.firstIndex(of: "s"), "\(line ?? "")")
+        #expect(Double(words[unit - 1]) != nil)
+    }
+
     @Test func nothingIsAskedFor_isSaidSo() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
