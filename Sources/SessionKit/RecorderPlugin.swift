@@ -21,13 +21,18 @@ public final class RecorderPlugin: Plugin {
     public var onFinished: ((Bool) -> Void)?
     /// Recording ended early; the message says why.
     public var onFailed: ((String) -> Void)?
+    /// The take is paused and will not go on by itself, which nobody asked for; the message says why.
+    public var onPaused: ((String) -> Void)?
 
     let connection: Connection
     private let input: String
-    /// Between `began` and `ended`: whether it was recording, and nobody paused it since.
     private var interruption: Interruption?
+    /// Between `began` and `ended`.
     private struct Interruption {
+        /// Whether it was recording, and nobody paused it since.
         var resumes: Bool
+        /// Who interrupted it; empty where no session did.
+        let byName: String
     }
     /// Counts the orders to record, pause or stop: an answer to an older one than the last does nothing.
     private var orders: UInt64 = 0
@@ -281,11 +286,14 @@ public final class RecorderPlugin: Plugin {
         switch event {
         case .session(let event): heard(event)
         // Nobody arbitrates, and nobody would end the interruption.
-        case .daemonLost: interruption = nil
+        case .daemonLost:
+            if interruption?.resumes == true { paused("sessiond went while it was interrupted") }
+            interruption = nil
         case .registered: break
         // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
-        case .refused:
+        case .refused(let failure):
             guard session.path != nil else { break }
+            if engine.state == .recording { paused(failure.message) }
             order(sound: false)
             engine.pause()
         // The engine says what became of the take.
@@ -295,14 +303,16 @@ public final class RecorderPlugin: Plugin {
 
     private func heard(_ event: SessionEvent) {
         switch event {
-        case .interruptionBegan(let reason, _, _, _):
+        case .interruptionBegan(let reason, _, let name, _):
             // What had not begun yet begins when it may.
             let wasRecording = engine.state == .recording || start != nil
             start = nil
             starter.disarm()
             engine.pause()
             // Nothing ends by itself what a device that was taken away began: that is a pause.
-            interruption = reason == .routeDisconnected ? nil : Interruption(resumes: wasRecording)
+            let isPause = reason == .routeDisconnected
+            interruption = isPause ? nil : Interruption(resumes: wasRecording, byName: name)
+            if isPause, wasRecording { paused(gone([name])) }
         case .interruptionEnded(let shouldResume, _, _): interruptionEnded(shouldResume)
         case .routeChanged(.oldDeviceUnavailable, let previous, let current): inputsChanged(previous, current)
         case .routeChanged, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint: break
@@ -313,6 +323,10 @@ public final class RecorderPlugin: Plugin {
         guard let was = interruption else { return }
         guard shouldResume, was.resumes, engine.state == .paused || engine.state == .idle, isPrepared else {
             interruption = nil
+            if was.resumes, engine.state == .paused {
+                let who = was.byName.isEmpty ? "it was interrupted" : "\(quoted(was.byName)) interrupted it"
+                paused(who + ", and nothing recommends that it goes on")
+            }
             // Those who wait behind it need not wait for the claim to run out.
             return giveBack(notifyOthers: true)
         }
@@ -333,9 +347,22 @@ public final class RecorderPlugin: Plugin {
         guard !previous.inputs.allSatisfy({ port in current.inputs.contains { $0.uid == port.uid } }) else { return }
         interruption?.resumes = false
         guard engine.state == .recording else { return }
+        let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
+        paused(gone(left.map(\.name)))
         order(sound: false)
         engine.pause()
         giveBack(notifyOthers: false)
+    }
+
+    private func gone(_ names: [String]) -> String {
+        let names = names.filter { !$0.isEmpty }.map(quoted)
+        return (names.isEmpty ? "what it recorded from" : names.joined(separator: " and ")) + " was disconnected"
+    }
+
+    /// Told before the state that follows.
+    private func paused(_ message: String) {
+        emit("Paused", [.string(message)])
+        onPaused?(message)
     }
 
     // MARK: What the engine says

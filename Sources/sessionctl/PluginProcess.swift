@@ -49,6 +49,8 @@ final class PluginProcess {
     var onChanged: ([String: Value]) -> Void = { _ in }
     var onFinished: (Bool) -> Void = { _ in }
     var onFailed: (String) -> Void = { _ in }
+    /// A recorder is about to pause by itself, and will not go on by itself; the message says why.
+    var onPaused: (String) -> Void = { _ in }
     /// A player passed over an item; the message says why.
     var onItemFailed: (String) -> Void = { _ in }
     /// An effect is over: the number of its playing, and whether it was heard to its end.
@@ -173,6 +175,7 @@ final class PluginProcess {
         switch message.member {
         case "Finished": onFinished(values.first?.boolValue ?? false)
         case "Failed": onFailed(values.first?.stringValue ?? "")
+        case "Paused": onPaused(values.first?.stringValue ?? "")
         case "ItemFailed": onItemFailed(values.last?.stringValue ?? "")
         case "Completed":
             if values.count == 3, let playing = values[1].uint32Value {

@@ -72,6 +72,8 @@ final class Recording: FrontEnd {
     /// When it was told to stop (``MonotonicClock``).
     private var stopTime: UInt64 = 0
     private var isPausedByUs = false
+    /// Why it paused by itself; present until it goes on.
+    private var pauseReason: String?
     private var closingTime: Timer?
     private var hasBegun = false
 
@@ -85,6 +87,7 @@ final class Recording: FrontEnd {
         closingTime = Timer(on: service.loop) { [unowned self] in
             end(Complaint.refused("\(path.escaped): the file was not finished in time"))
         }
+        plugin.onPaused = { [unowned self] in paused($0.escaped) }
     }
 
     override func start() {
@@ -129,7 +132,8 @@ final class Recording: FrontEnd {
         close { [unowned self] in
             guard success else { return end(Complaint.refused("\(path.escaped): the end of the file is missing")) }
             sayLength()
-            end(0)
+            guard let pauseReason, !isInteractive else { return end(0) }
+            end(Complaint.refused("\(pauseReason): the recording ended there; record into another file to go on"))
         }
     }
 
@@ -138,6 +142,13 @@ final class Recording: FrontEnd {
             if line.position > 0 { sayLength() }
             end(Complaint.refused(message))
         }
+    }
+
+    /// Where nobody can press a key, nobody could let it go on: that is its end.
+    private func paused(_ message: String) {
+        guard !isStopping else { return }
+        pauseReason = message
+        if !isInteractive { stop() }
     }
 
     /// Learns how long it has become.
@@ -159,9 +170,10 @@ final class Recording: FrontEnd {
         guard !isStopping else { return }
         line.state = state.escaped
         line.style = state == "recording" ? .bad : .warning
-        line.remark = state == "recording" ? "" : " "
+        line.remark = state == "recording" ? "" : pauseReason ?? " "
         switch state {
         case "recording":
+            pauseReason = nil
             if !isInteractive { say(hasBegun ? "recording on" : "recording \(path.escaped)") }
             hasBegun = true
             beginDrawing(Self.help)

@@ -18,7 +18,14 @@ PluginProgram(
         host.quit(1, ending: recorder)
         return true
     }
-    recorder.onFinished = { whole in host.quit(whole ? 0 : 1, ending: recorder) }
+    var code: Int32 = 0
+    recorder.onFinished = { whole in host.quit(whole ? code : 1, ending: recorder) }
+    // Nobody is there who would let it go on.
+    recorder.onPaused = { [unowned recorder] message in
+        code = 1
+        host.complain(message)
+        recorder.stop()
+    }
     recorder.onFailed = { message in
         host.complain(message)
         host.quit(1, ending: recorder)

@@ -94,7 +94,9 @@ import Testing
         try studio.stage.pulse.unloadModule(module)
         #expect(recorder.comes(to: "paused"))
         #expect(try eventually { try seconds(studio.file) > 0.2 })
-        #expect(recorder.signals == [])
+        #expect(recorder.signals.count == 1)
+        let signal = try #require(recorder.signals.first)
+        #expect(signal.hasPrefix("Paused '") && signal.hasSuffix("' was disconnected"), "\(signal)")
     }
 
     @Test(arguments: ServerKind.allCases)

@@ -1,5 +1,7 @@
 import DBus
 import Foundation
+import PluginAPI
+import SessionBus
 import TestSupport
 import Testing
 
@@ -114,6 +116,21 @@ import Testing
         child.signal(SIGINT)
         #expect(child.wait(timeout: 30) == .code(0))
         #expect(child.text.contains("take.flac  "))
+    }
+
+    @Test func microphoneGoes_pipedRecordingEndsWithItsFile() throws {
+        let source = try Tone(pulse, hertz: 440, sink: "speaker")
+        let module = try pulse.loadModule("module-remap-source source_name=microphone master=speaker.monitor")
+        #expect(eventually { (try? stage.daemon.property("CurrentRoute"))?.route?.inputs.isEmpty == false })
+        let child = try stage.start(["record", file("take.wav")])
+        #expect(child.line { $0.hasPrefix("recording ") } != nil)
+        #expect(eventually { ((try? Data(contentsOf: URL(fileURLWithPath: file("take.wav"))))?.count ?? 0) > 40_000 })
+        try pulse.unloadModule(module)
+        let outcome = try SessionctlStage.outcome(of: child, ["record"], 30)
+        #expect(outcome.code == 1)
+        #expect(outcome.output.count == 2 && outcome.output.last?.contains("take.wav  ") == true, "\(outcome)")
+        #expect(outcome.errors.count == 1 && outcome.complaint.contains("was disconnected"), "\(outcome)")
+        try source.cork()
     }
 
     @Test(arguments: ["play", "record", "effect"]) func modeIsOfAnotherCategory_isSaidOnce(command: String) throws {
