@@ -69,9 +69,9 @@ public struct RecordingSettings: Sendable, Hashable {
 public protocol RecorderEngine: AnyObject {
     /// Never ``RecorderState/interrupted``.
     var state: RecorderState { get }
-    /// The file; nil before ``prepare(path:settings:)`` and after ``delete()``.
+    /// The file; nil before ``prepare(path:settings:)``, after ``delete()``, and after a failure that left nothing in it.
     var path: String? { get }
-    /// Seconds recorded, pauses left out.
+    /// Seconds recorded, pauses left out; after a failure, those that play.
     var position: Double { get }
     /// Off, metering costs nothing.
     var meteringEnabled: Bool { get set }
@@ -82,7 +82,7 @@ public protocol RecorderEngine: AnyObject {
     var onStateChanged: ((RecorderState) -> Void)? { get set }
     /// The file is whole and closed, after ``stop()`` or the end of ``record(for:)``; false where its end is missing.
     var onFinished: ((Bool) -> Void)? { get set }
-    /// Recording ended early; the message says why. What was recorded stays and plays.
+    /// Recording ended early; the message says why. What was recorded stays and plays; an empty file does not stay.
     var onFailed: ((String) -> Void)? { get set }
 
     /// Creates the file (replacing one that is there) and gets the source ready.

@@ -124,7 +124,7 @@ final class Recording: FrontEnd {
         }
     }
 
-    private func learn(_ position: Value?) { line.position = max(line.position, position?.doubleValue ?? 0) }
+    private func learn(_ position: Value?) { line.position = position?.doubleValue ?? line.position }
 
     // MARK: What the recorder says
 

@@ -141,6 +141,11 @@ import Testing
             "ffprobe",
             ["-v", "quiet", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of", "csv=p=0", file])
         #expect((Int(decoded.split(separator: "\n").first ?? "") ?? 0) > 5, "\(ending): \(decoded)")
+        // What it says is what plays, to a frame of the decoder's.
+        let samples = try Child.run(
+            "sh", ["-c", "ffmpeg -v quiet -i '\(file)' -f s16le -ac 1 -ar 44100 - | wc -c"])
+        let length = (Double(samples.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0) / 88_200
+        #expect(abs(length - recorder.position) < 0.06, "\(ending): \(length) s, said to be \(recorder.position) s")
         if ending == "m4a" {
             // Of its parts none is cut: FFmpeg would refuse the file for some.
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
@@ -151,6 +156,24 @@ import Testing
         // It serves on.
         #expect(recorder.call("Delete") == nil || FileManager.default.fileExists(atPath: file))
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
+    }
+
+    @Test(arguments: ["wav", "flac", "opus", "mp3", "m4a"]) func nothingFitsOnTheDisk_noEmptyFileStays(
+        ending: String
+    ) throws {
+        let studio = try Studio()
+        let file = studio.stage.media.path + "/take." + ending
+        let child = try studio.stage.program("sessiond-recorder")
+        let recorder = try PluginProgram(
+            child, "org.sessiond1.Recorder.instance\(child.processID)", ObjectPath.recorder, BusName.recorder,
+            studio.stage.daemon)
+        try Child.run("prlimit", ["--fsize=0", "--pid=\(child.processID)"])
+        #expect(recorder.call("Prepare", [.string(file), .properties([])]) == nil)
+        #expect(recorder.call("Record") == nil)
+        #expect(eventually(timeout: 20) { recorder.signals.count == 1 })
+        #expect(recorder.signals.first?.hasSuffix("nothing was recorded, and the file is removed") == true)
+        #expect(recorder.position == 0)
+        #expect(!FileManager.default.fileExists(atPath: file))
     }
 
     @Test func unwritablePlace_isRefusedByName() throws {

@@ -18,6 +18,17 @@ struct Encoding {
     var bytesPerSecond: Int { bytesPerFrame * sampleRate }
     /// Whether the file is an MP4 in fragments.
     var isMP4: Bool { encoder.contains("mp4mux") }
+    /// gst-launch text of the element that finds the frames in such a file.
+    var parser: String {
+        switch format {
+        case .wav: "wavparse"
+        // Without the sums it takes a part of a frame, at the end, for a whole one.
+        case .flac: "flacparse check-frame-checksums=true"
+        case .vorbis, .opus: "oggdemux"
+        case .mp3: "mpegaudioparse"
+        case .aac, .alac: isMP4 ? "qtdemux" : "aacparse"
+        }
+    }
 
     init(_ settings: RecordingSettings, path: String) throws(SessionError) {
         guard let format = settings.format ?? RecordingFormat(path: path) else {

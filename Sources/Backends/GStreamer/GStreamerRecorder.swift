@@ -108,8 +108,13 @@ public final class GStreamerRecorder: RecorderEngine {
         case .failed(let message):
             let wasBusy = isBusy
             close()
+            let isEmpty = lastPosition == 0
+            if isEmpty, let path {
+                try? Take.remove(path)
+                self.path = nil
+            }
             if wasBusy || state == .idle { state = .failed }
-            onFailed?(message)
+            onFailed?(isEmpty ? message + "; nothing was recorded, and the file is removed" : message)
         }
     }
 

@@ -9,7 +9,7 @@ enum PluginFiles {
     /// The elements of players, recorders and effects, by the file that has them. Not libav: it has 651, whose classes
     /// are all made where the list does not know them, which takes ten times as long as to read the list.
     private static let elements = [
-        "coreelements": ["filesrc", "filesink", "fdsink", "identity", "capsfilter"],
+        "coreelements": ["filesrc", "filesink", "fdsink", "fakesink", "identity", "capsfilter"],
         "pulseaudio": ["pulsesink", "pulsesrc"],
         "audioconvert": ["audioconvert"], "audioresample": ["audioresample"], "volume": ["volume"],
         "audiofx": ["scaletempo", "audiopanorama"], "level": ["level"],

@@ -37,6 +37,9 @@ final class Take {
     /// What ended it early, while the encoder still writes what it holds back.
     private var failure: String?
     private var flushTimer: Timer?
+    private var inspection: Inspection?
+    /// Seconds of the file that play, once it is known that the end of what was recorded is missing.
+    private var playable: Double?
     /// How long it may take for that, in seconds.
     private static let flushTime = 1.0
     private var isPaused = false
@@ -121,13 +124,18 @@ final class Take {
     /// Stops everything now; what is in the file is made playable.
     func close() {
         onEvent = nil
+        inspection = nil
+        settle()
+        shim_disk_sync(disk, pipeline.element)
+    }
+
+    private func settle() {
         headerTimer.disarm()
         diskTimer.disarm()
         flushTimer?.disarm()
         pipeline.close()
         wave?.settle()
         if encoding.isMP4 { FragmentedMP4.settle(path) }
-        shim_disk_sync(disk, pipeline.element)
     }
 
     /// Connects to the source, which does not run yet.
@@ -188,7 +196,7 @@ final class Take {
         return levels.isEmpty ? Array(repeating: .silence, count: encoding.channels) : levels
     }
 
-    var position: Double { Double(shim_tally_bytes(tally)) / Double(encoding.bytesPerSecond) }
+    var position: Double { playable ?? Double(shim_tally_bytes(tally)) / Double(encoding.bytesPerSecond) }
 
     static func remove(_ path: String) throws(SessionError) {
         guard unlink(path) == 0 || errno == ENOENT else {
@@ -215,7 +223,7 @@ final class Take {
 
     private func received(_ message: UnsafeMutablePointer<GstMessage>) {
         switch message.pointee.type {
-        case GST_MESSAGE_EOS: onEvent?(failure.map { .failed($0) } ?? .ended)
+        case GST_MESSAGE_EOS: if let failure { over(failure) } else { onEvent?(.ended) }
         case GST_MESSAGE_ERROR: failed(message)
         case GST_MESSAGE_APPLICATION:
             guard let structure = gst_message_get_structure(message) else { return }
@@ -234,11 +242,24 @@ final class Take {
         guard failure == nil else { return }
         let reason = Failure(message, item: path, missing: nil).message
         let origin = message.pointee.src.map { String(cString: $0.pointee.name) }
-        guard origin != "file", !encoding.encoder.isEmpty else { return onEvent?(.failed(reason)) ?? () }
         failure = reason
-        flushTimer = Timer(on: loop) { [weak self] in self?.onEvent?(.failed(reason)) }
+        guard origin != "file", !encoding.encoder.isEmpty else { return over(reason) }
+        flushTimer = Timer(on: loop) { [weak self] in self?.over(reason) }
         flushTimer?.arm(after: Take.flushTime)
         end()
+    }
+
+    /// Ended early: from now on, what is told to be recorded is what plays.
+    private func over(_ reason: String) {
+        settle()
+        if let bytes = wave?.bytes { return over(reason, Double(bytes) / Double(encoding.bytesPerSecond)) }
+        inspection = Inspection(path, encoding, on: loop) { [weak self] in self?.over(reason, $0) }
+        if inspection == nil { over(reason, nil) }
+    }
+
+    private func over(_ reason: String, _ seconds: Double?) {
+        playable = seconds
+        onEvent?(.failed(reason))
     }
 
     private static func refused(_ path: String) -> SessionError {

@@ -1,0 +1,44 @@
+import CGStreamer
+import EventLoop
+import PluginAPI
+
+/// How long a file that a recording left plays, by its frames: of what went into the encoder a full disk has the less,
+/// and of the last frame a part. Decodes nothing.
+final class Inspection {
+    private let pipeline: Pipeline
+    private let end: UnsafeMutablePointer<GstElement>
+    private let limit: Timer
+
+    /// Longer than an hour of FLAC takes; what was found until then is told.
+    private static let patience = 5.0
+
+    /// Tells, once and from the loop, the seconds that play; nil where the file could not be read to its end and nothing
+    /// was found.
+    init?(_ path: String, _ encoding: Encoding, on loop: EventLoop, _ tell: @escaping (Double?) -> Void) {
+        guard
+            let pipeline = try? Pipeline(
+                "filesrc name=file ! \(encoding.parser) ! identity name=end ! fakesink sync=false", on: loop),
+            let file = pipeline.child("file"), let end = pipeline.child("end")
+        else { return nil }
+        (self.pipeline, self.end) = (pipeline, end)
+        var tell: ((Double?) -> Void)? = tell
+        func found(isAll: Bool) {
+            let time = shim_transform_position(end)
+            let seconds = time == .max ? 0 : Double(time) / 1e9
+            let told = tell
+            tell = nil
+            told?(isAll || seconds > 0 ? seconds : nil)
+        }
+        limit = Timer(on: loop) { found(isAll: false) }
+        pipeline.onMessage = { message in
+            // What a parser finds nothing in, it calls an error.
+            let type = message.pointee.type
+            if type == GST_MESSAGE_EOS || type == GST_MESSAGE_ERROR { found(isAll: true) }
+        }
+        shim_set_string(file, "location", path)
+        limit.arm(after: Self.patience)
+        pipeline.setState(GST_STATE_PLAYING)
+    }
+
+    deinit { pipeline.close() }
+}
