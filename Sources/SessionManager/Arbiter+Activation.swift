@@ -31,7 +31,7 @@ extension Arbiter {
         sessions[x].cause = cause
         effects.grant(.activated(sessions[x].id))
         claimPrecedence(x)
-        tellLack([x], &effects)
+        tellLack([x], at: now, &effects)
     }
 
     private func activation(of x: Int, at now: Instant) -> Cause {
@@ -49,7 +49,6 @@ extension Arbiter {
         let victims = sessions[x].standing.isActive ? try judge(x, as: configuration) : []
         let previous = route(of: sessions[x])
         let previousInputs = availableInputs(of: sessions[x])
-        let lacked = lacksRoute(sessions[x])
         if configuration.category != .playAndRecord, sessions[x].standing.override != .none {
             sessions[x].standing.override = .none
             effects.append(.selectOutput(sessions[x].id, uid: nil))
@@ -67,7 +66,7 @@ extension Arbiter {
             effects.append(.routeChanged(sessions[x].id, .categoryChange, previous: previous, current: current))
             let route = audio?.route ?? .none
             effects.append(.routeChanged(nil, .categoryChange, previous: route, current: route))
-            if !lacked { tellLack([x], &effects) }
+            tellLack([x], at: now, &effects)
         }
         dissolveWaits(of: x, at: now, &effects)
     }

@@ -8,6 +8,7 @@ extension Arbiter {
             sessions[x].ignoredSince = nil
             sessions[x].standing.changes.insert(.ignored)
         }
+        if sessions[x].lackCause != nil { sessions[x].lackCause = nil }
         sessions[x].standing.state = state
         sessions[x].since = now
         sessions[x].standing.changes.insert(.state)

@@ -4,7 +4,7 @@ public import PluginAPI
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
-    /// `ducked`, `muted`, `refused`.
+    /// `ducked`, `muted`, `lacks-route`, `refused`.
     public let cause: String
     /// When it began.
     public let since: Instant
@@ -49,6 +49,7 @@ extension Arbiter {
         case .interrupted: explainInterrupted(session, isSubject: true, at: now, &chain, &seen)
         }
         explainOutput(session, &chain)
+        explainLack(session, &chain)
         if let refused = session.refused {
             chain.append(
                 Explanation(
@@ -207,6 +208,15 @@ extension Arbiter {
                     "muted", cause.rule, since: cause.since, of: session.id,
                     "muted: \(why), and '\(session.configuration.category.rawValue)' obeys it"))
         }
+    }
+
+    private func explainLack(_ session: Session, _ chain: inout [Explanation]) {
+        guard let cause = session.lackCause, let audio else { return }
+        let lacks = audio.lacks(session.configuration).joined(separator: " and no ")
+        chain.append(
+            Explanation(
+                "lacks-route", cause.rule, since: cause.since, of: session.id,
+                "there is no \(lacks) that '\(session.configuration.category.rawValue)' may use; connect one"))
     }
 
     private func why(_ interruption: Interruption) -> String {

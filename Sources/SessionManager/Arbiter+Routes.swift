@@ -2,14 +2,14 @@ import PluginAPI
 
 /// The route, the ports and the server (behaviour §7, §8).
 extension Arbiter {
-    mutating func servicesReset(_ audio: Audio, _ effects: inout Effects) {
+    mutating func servicesReset(_ audio: Audio, at now: Instant, _ effects: inout Effects) {
         let before = self
         self.audio = audio
         if before.audio == nil { changes.insert(.server) }
         if services != .there { effects.append(.servicesReset) }
         services = .there
         tellRoutes(since: before)
-        tellLacks(since: before, &effects)
+        tellLack(Array(sessions.indices), at: now, &effects)
     }
 
     mutating func servicesLost(_ effects: inout Effects) {
@@ -27,11 +27,14 @@ extension Arbiter {
         effects.append(.servicesLost)
         changes.insert(.server)
         forgetOverrides(&effects)
-        for x in sessions.indices { forgetVanishedInput(x, &effects) }
+        for x in sessions.indices {
+            forgetVanishedInput(x, &effects)
+            sessions[x].lackCause = nil
+        }
         tellRoutes(since: before)
     }
 
-    mutating func portsChanged(_ audio: Audio, _ effects: inout Effects) {
+    mutating func portsChanged(_ audio: Audio, at now: Instant, _ effects: inout Effects) {
         guard self.audio != audio else { return }
         let before = self
         if self.audio == nil { changes.insert(.server) }
@@ -42,7 +45,11 @@ extension Arbiter {
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
         tellRoutes(since: before)
         // Nor is it news that nothing suits: who was active before a restart was told then.
-        if before.audio != nil { tellLacks(since: before, &effects) }
+        if before.audio != nil {
+            tellLack(Array(sessions.indices), at: now, &effects)
+        } else {
+            for x in sessions.indices { noteLack(x, at: now) }
+        }
     }
 
     /// Told to every session whose own route it changes, and once globally; then, where the output went, the
@@ -69,7 +76,7 @@ extension Arbiter {
             effects.append(.routeChanged(nil, reason, previous: old.route, current: audio.route))
         }
         tellRoutes(since: before)
-        tellLacks(since: before, &effects)
+        tellLack(Array(sessions.indices), at: now, &effects)
         if reason == .oldDeviceUnavailable { pauseAfterUnplug(old.route.outputs, at: now, &effects) }
         if reason == .newDeviceAvailable { offerAfterReplug(old.route.outputs, at: now, &effects) }
     }
@@ -180,14 +187,18 @@ extension Arbiter {
         }
     }
 
-    /// The active sessions that nothing suits any more, and did before.
-    private func tellLacks(since before: Arbiter, _ effects: inout Effects) {
-        tellLack(before.sessions.indices.filter { !before.lacksRoute(before.sessions[$0]) }, &effects)
+    /// Takes down whether anything there is suits the session; true: nothing does any more.
+    @discardableResult
+    mutating func noteLack(_ x: Int, _ kind: Cause.Kind = .lacks, at now: Instant) -> Bool {
+        let lacks = lacksRoute(sessions[x])
+        guard lacks != (sessions[x].lackCause != nil) else { return false }
+        sessions[x].lackCause = lacks ? Cause(kind, .route, at: now) : nil
+        return lacks
     }
 
-    /// Tells those of the sessions that nothing there is suits, each, and everybody once.
-    func tellLack(_ indices: [Int], _ effects: inout Effects) {
-        let lacking = indices.filter { lacksRoute(sessions[$0]) }
+    /// Tells those of the sessions that nothing there is suits any more, each, and everybody once.
+    mutating func tellLack(_ indices: [Int], at now: Instant, _ effects: inout Effects) {
+        let lacking = indices.filter { noteLack($0, at: now) }
         guard let audio, !lacking.isEmpty else { return }
         for x in lacking {
             let own = route(of: sessions[x])

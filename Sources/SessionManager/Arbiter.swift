@@ -161,10 +161,10 @@ public struct Arbiter: Sendable {
         case .setScreenLocked(let on): set(\.isScreenLocked, on, .screenLocked)
         case .clientVanished(let client):
             remove(sessions.indices.filter { sessions[$0].client == client }, at: now, rule: .vanished, &effects)
-        case .servicesReset(let audio): servicesReset(audio, &effects)
+        case .servicesReset(let audio): servicesReset(audio, at: now, &effects)
         case .servicesLost: servicesLost(&effects)
         case .routeChanged(let reason, let audio): routeChanged(reason, audio, at: now, &effects)
-        case .portsChanged(let audio): portsChanged(audio, &effects)
+        case .portsChanged(let audio): portsChanged(audio, at: now, &effects)
         case .soundingChanged(let sounding): hear(sounding)
         case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
         case .settingsChanged(let settings): settingsChanged(settings, &effects)

@@ -17,7 +17,7 @@ public struct Cause: Sendable, Hashable {
         case released
         case ranOut = "ran-out"
         // Beside the state.
-        case lowered, muted, refused
+        case lowered, muted, lacks, refused
         /// From before what is remembered, as at the beginning of a history whose start was dropped.
         case earlier
         /// A wait that no longer makes sense, as the two no longer conflict.

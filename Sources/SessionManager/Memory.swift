@@ -30,6 +30,7 @@ public struct Memory: Sendable {
         public var cause: Cause?
         public var duckCause: Cause?
         public var muteCause: Cause?
+        public var lackCause: Cause?
         public var refused: RefusedRequest?
         /// What was last announced of OtherAudioPlaying.
         public var toldOtherAudioPlaying = false
@@ -108,6 +109,8 @@ extension Arbiter {
         services = memory.audio == nil ? memory.services : .there
         sessions = memory.members.map(Session.init)
         try checkRemembered()
+        // A history as text does not say since when.
+        if audio != nil { for x in sessions.indices { noteLack(x, .earlier, at: sessions[x].since) } }
         hear(memory.sounding)
         var told = Effects()
         settle(at: sessions.map(\.since).max() ?? Instant(microseconds: 0), &told)
@@ -141,6 +144,8 @@ extension Arbiter {
             try require(
                 session.ignoredSince == nil || session.state == .interrupted,
                 "session \(id) ignores an interruption that is none")
+            try require(
+                session.lackCause == nil || session.state == .active, "session \(id) lacks a route that it needs not")
             try require(
                 session.client.number <= SessionSet.highest, "session \(id) belongs to a client that counts too far")
             try require(
@@ -184,6 +189,7 @@ extension Memory.Member {
         cause = session.cause
         duckCause = session.duckCause
         muteCause = session.muteCause
+        lackCause = session.lackCause
         refused = session.refused
     }
 }
@@ -209,6 +215,7 @@ extension Session {
         ignoredSince = member.ignoredSince
         duckCause = member.duckCause
         muteCause = member.muteCause
+        lackCause = member.lackCause
         refused = member.refused
         // Else as much of it as the state itself tells.
         cause =

@@ -70,13 +70,19 @@ extension Arbiter {
     /// Whether the session is active and needs an input or an output, and none there is suits it.
     func lacksRoute(_ session: Session) -> Bool {
         guard session.standing.isActive, let audio else { return false }
-        let configuration = session.standing.configuration
-        return configuration.category.hasInput && audio.inputs(fitting: configuration).isEmpty
-            || configuration.category.hasOutput && audio.outputs(fitting: configuration).isEmpty
+        return !audio.lacks(session.configuration).isEmpty
     }
 }
 
 extension Audio {
+    /// What such a session needs and nothing there is suits: `input`, `output`.
+    func lacks(_ configuration: Configuration) -> [String] {
+        var lacks: [String] = []
+        if configuration.category.hasInput, inputs(fitting: configuration).isEmpty { lacks.append("input") }
+        if configuration.category.hasOutput, outputs(fitting: configuration).isEmpty { lacks.append("output") }
+        return lacks
+    }
+
     /// The inputs that such a session may use, oldest first; nil: nobody records.
     func inputs(fitting configuration: Configuration?) -> [Port] {
         inputs.filter { Eligibility.mayRecord(from: $0.type, configuration) }

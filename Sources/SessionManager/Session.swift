@@ -53,6 +53,8 @@ public struct Session: Sendable {
     public internal(set) var duckCause: Cause?
     /// Present exactly while it is muted.
     public internal(set) var muteCause: Cause?
+    /// Present exactly while it is active and nothing that the server offers suits its category.
+    public internal(set) var lackCause: Cause?
     /// When the state last changed.
     public internal(set) var since: Instant
     var standing: Standing

@@ -105,6 +105,7 @@ extension ByteWriter {
         optional(session.cause) { $0.cause($1) }
         optional(session.duckCause) { $0.cause($1) }
         optional(session.muteCause) { $0.cause($1) }
+        optional(session.lackCause) { $0.cause($1) }
         optional(session.refused) { writer, refused in
             writer.string(refused.request.rawValue)
             writer.string(refused.error.code.rawValue)
@@ -233,6 +234,7 @@ extension ByteReader {
         session.cause = try optional { reader throws(ByteError) in try reader.cause() }
         session.duckCause = try optional { reader throws(ByteError) in try reader.cause() }
         session.muteCause = try optional { reader throws(ByteError) in try reader.cause() }
+        session.lackCause = try optional { reader throws(ByteError) in try reader.cause() }
         session.refused = try optional { reader throws(ByteError) in try reader.refusedRequest() }
         session.waitingFor = try set()
         session.claimExpires = try optional { reader throws(ByteError) in try reader.instant() }

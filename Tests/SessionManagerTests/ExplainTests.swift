@@ -130,6 +130,30 @@ import Testing
         #expect(cause?.text == "muted: the silent switch is on and the screen is locked, and 'ambient' obeys it")
     }
 
+    @Test func nothingSuits_sayWhat_sinceItWent_alsoAfterARestart() throws {
+        var world = RouteTests.world([Hardware.speaker], [Hardware.microphone])
+        let memo = world.player("Memo", .recording)
+        #expect(text(world, memo, "lacks-route") == "")
+        world.pass(1)
+        world.send(.routeChanged(.oldDeviceUnavailable, RouteTests.audio([Hardware.speaker])))
+        let gone = world.now
+        world.pass(1)
+        world.send(.portsChanged(RouteTests.audio([Hardware.speaker, Hardware.headphones])))
+        let cause = world.arbiter.explain(memo).first { $0.cause == "lacks-route" }
+        #expect(cause?.since == gone && cause?.rule == .route)
+        #expect(cause?.text == "there is no input that 'record' may use; connect one")
+        #expect(try Arbiter(world.arbiter.memory).explain(memo).contains { $0 == cause })
+        world.send(.routeChanged(.newDeviceAvailable, RouteTests.audio([Hardware.speaker], [Hardware.microphone])))
+        #expect(text(world, memo, "lacks-route") == "")
+        world.send(.routeChanged(.oldDeviceUnavailable, RouteTests.audio([], [])))
+        world.send(.setCategory(memo, .voice))
+        #expect(
+            text(world, memo, "lacks-route")
+                == "there is no input and no output that 'play-and-record' may use; connect one")
+        world.leave(memo)
+        #expect(text(world, memo, "lacks-route") == "")
+    }
+
     @Test func refused_withNameTimeAndWhoStoodInTheWay_untilItSucceeds() {
         var world = World()
         let phone = world.create("Phone", .call, .voice)

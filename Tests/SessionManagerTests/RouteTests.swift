@@ -7,11 +7,11 @@ import Testing
     private static let talking: Configuration = .of(.playAndRecord)
 
     /// Nothing but ports: the route goes through the last of each.
-    private static func audio(_ outputs: [Port], _ inputs: [Port] = []) -> Audio {
+    static func audio(_ outputs: [Port], _ inputs: [Port] = []) -> Audio {
         Audio(route: Route(inputs: inputs.suffix(1), outputs: outputs.suffix(1)), inputs: inputs, outputs: outputs)
     }
 
-    private static func world(_ outputs: [Port], _ inputs: [Port] = []) -> World {
+    static func world(_ outputs: [Port], _ inputs: [Port] = []) -> World {
         var world = World()
         world.send(.servicesReset(audio(outputs, inputs)))
         return world
