@@ -53,10 +53,17 @@ public struct Enforcement: Sendable {
         public var deadline: UInt64?
     }
 
-    public var settings: Settings { didSet { if former == nil { former = oldValue } } }
-    /// By which the sessions of the streams were adopted, until ``steps(_:at:)`` has seen to it that they are as the new
-    /// ones say.
-    private var former: Settings?
+    public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
+    /// By what the sessions of the streams were adopted, until ``steps(_:at:)`` has seen to it that they are as the
+    /// settings say.
+    private var former: Former? = .earlierDaemon
+
+    private enum Former {
+        case settings(Settings)
+        /// By settings that nobody knows any more.
+        case earlierDaemon
+    }
+
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
@@ -145,9 +152,14 @@ public struct Enforcement: Sendable {
 
     /// A session whose streams count as something else by the settings than by the former ones goes on as that: the
     /// claims and waits are its program's. Where the class is another, or somebody is that already, it ends.
-    private func changed(from former: Settings, _ facts: Facts, _ told: [SessionFacts]) -> Step? {
+    private func changed(from former: Former, _ facts: Facts, _ told: [SessionFacts]) -> Step? {
         for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
-            let (old, new) = (program(of: stream, by: former), program(of: stream, by: settings))
+            let new = program(of: stream, by: settings)
+            let old =
+                switch former {
+                case .settings(let former): program(of: stream, by: former)
+                case .earlierDaemon: orphan(of: stream, as: new, facts)
+                }
             guard let old, old != new, let session = facts.sessions.first(where: { $0.kind == .adopted(old) }) else {
                 continue
             }
@@ -155,6 +167,18 @@ public struct Enforcement: Sendable {
                 !facts.sessions.contains(where: { $0.kind == .adopted(new) })
             else { return .close(session.id) }
             return .change(session.id, to: new)
+        }
+        return nil
+    }
+
+    /// What the program of a stream that has no session counted as, where nothing that it plays counts as that now.
+    private func orphan(of stream: StreamFacts, as new: AdoptedProgram?, _ facts: Facts) -> AdoptedProgram? {
+        guard stream.stream.direction == .playback, let program = stream.program else { return nil }
+        if let new, facts.sessions.contains(where: { $0.kind == .adopted(new) }) { return nil }
+        let backed = Set(facts.streams.compactMap { self.program(of: $0, by: settings) })
+        for session in facts.sessions {
+            guard case .adopted(let adopted) = session.kind else { continue }
+            if adopted.program == program.key, !backed.contains(adopted) { return adopted }
         }
         return nil
     }

@@ -60,6 +60,37 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
+    /// Another daemon with other settings instead of SIGHUP: the same session counts as what it counts as now, and waits.
+    @Test(arguments: ServerKind.allCases) func otherSettingsAfterARestart_silenceFollows(_ kind: ServerKind) throws {
+        let scene = try Scene(kind, settings: "")
+        let music = try ForeignProgramTests.music(scene.pulse, nil)
+        #expect(try scene.awaits("Music", "active"))
+        let phone = try scene.stage.foreigner()
+        let call = phone.create("Phone", category: "play-and-record", class: "call")
+        #expect(phone.ask("activate \(call)") == "ok")
+        #expect(scene.ear.waitUntil(440, below: -80))
+        func restart(_ settings: String) throws {
+            scene.stage.daemon.kill()
+            _ = try scene.stage.bus.folder.file("sessiond.conf", settings)
+            try scene.stage.restart()
+            #expect(scene.stage.waitForServer())
+        }
+        for streams in ["all", "calls"] {
+            try restart("[adoption]\nstreams = \(streams)\n")
+            #expect(
+                try eventually {
+                    try scene.session("Music")?["Options"]?.stringsValue
+                        == (streams == "all" ? [] : ["mix-with-others"])
+                })
+            #expect(try Self.state("Music", scene) == ["interrupted"])
+            #expect(scene.ear.waitUntil(440, below: -80))
+        }
+        try restart("[adoption]\nnever = Music\n")
+        #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
+        #expect(try eventually { try scene.stage.listedSessions().count == 1 })
+        withExtendedLifetime(music) {}
+    }
+
     /// Lowered by a prompt: back at the volume of its person where it is no longer to be lowered.
     @Test(arguments: ServerKind.allCases) func readAnewWhileLowered_theVolumeFollows(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "")
