@@ -26,7 +26,7 @@ extension Wording {
         case "set-foreground": step.first == "background" ? "went to the background" : "came to the front"
         case "set-silent-mode": "silent switch \(step.last == "on" ? "on" : "off")"
         case "set-screen-locked": "screen \(step.last == "on" ? "locked" : "unlocked")"
-        case "client-vanished": "a program left without a word"
+        case "client-vanished": "a program's connection ended"
         case "services-reset": "the audio server is there"
         case "services-lost": "the audio server is gone"
         case "route-changed": "the route changed"

@@ -104,7 +104,7 @@ final class GuardedCommand {
         closeGate()
         kill(-process, SIGKILL)
         outcome = .failure(complaint)
-        loop.quit()
+        leave()
     }
 
     /// Silences it until it may go on.
@@ -213,9 +213,17 @@ final class GuardedCommand {
         phase = .ended
         terminal.takeBack()
         outcome = .success(code)
+        leave()
+    }
+
+    /// Gives the sound back, with word to whoever waits for it, and the session up, then ends the loop.
+    private func leave() {
+        guard let session else { return loop.quit() }
         deadline = Timer(on: loop) { [unowned self] in loop.quit() }
         deadline?.arm(after: Self.farewell)
-        session?.deactivate(notifyOthers: true) { [unowned self] _ in loop.quit() }
+        session.deactivate(notifyOthers: true) { [unowned self] _ in
+            self.session?.close { [unowned self] _ in loop.quit() }
+        }
     }
 
     // MARK: The session

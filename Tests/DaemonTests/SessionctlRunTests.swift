@@ -26,6 +26,32 @@ import Testing
         #expect(try eventually { try stage.session("Notes") == nil })
     }
 
+    /// However the command ends, its session is closed before its connection is: nobody has to guess what became of it.
+    @Test func commandEnds_itsSessionIsGivenBackAndClosed() throws {
+        let stage = try SessionctlStage()
+        func past() throws -> [String] {
+            let decisions = try stage.daemon.manager("History", [.uint32(100)]).first?.arrayValue ?? []
+            return decisions.compactMap { $0.asProperties?["event"]?.stringValue }
+        }
+        #expect(try stage.run(["run", "--", "true"]).code == 0)
+        #expect(try past().suffix(4) == ["create", "activate", "deactivate", "close"])
+        let (child, _) = try stage.guarded("Notes", [], ["sleep", "60"])
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+        #expect(try past().suffix(4) == ["create", "activate", "deactivate", "close"])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(try stage.run(["run", "--category", "record", "--", "true"]).code == 1)
+        #expect(try past().last == "close")
+        let (killed, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        killed.kill()
+        #expect(try eventually { try past().last == "client-vanished" })
+        let outcome = try stage.run(["history"])
+        #expect(outcome.output.last?.contains("a program's connection ended") == true, "\(outcome.text)")
+        kill(process, SIGKILL)
+    }
+
     @Test func activationIsRefused_commandNeverRuns() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
