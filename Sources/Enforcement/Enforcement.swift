@@ -112,6 +112,12 @@ public struct Enforcement: Sendable {
         return AdoptedProgram(program: program.key, role: role)
     }
 
+    /// Why the program has a session, and counts as what it does, for people. One that is paused may have no stream.
+    public func reason(for adopted: AdoptedProgram, _ facts: Facts) -> String {
+        let stream = facts.streams.first { program(of: $0, by: settings) == adopted }
+        return Adoption(settings: settings).reason(for: adopted.role, of: stream)
+    }
+
     // MARK: Adopted sessions
 
     /// What adopted sessions are to do now. Ask again with new facts once that is done, until it is nothing.

@@ -4,7 +4,7 @@ public import PluginAPI
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
-    /// `ducked`, `muted`, `lacks-route`, `refused`.
+    /// `ducked`, `muted`, `lacks-route`, `adopted`, `refused`.
     public let cause: String
     /// When it began.
     public let since: Instant
@@ -38,18 +38,22 @@ public struct Explanation: Sendable, Hashable {
 extension Arbiter {
     /// The chain of causes, from what is true of the session now back to who started it; empty where it is not there.
     ///
-    /// `now` tells whether an interruption has lasted too long already; nil: leaves that open.
-    public func explain(_ id: SessionID, at now: Instant? = nil) -> [Explanation] {
+    /// `now` tells whether an interruption has lasted too long already; nil: leaves that open. `adopted` is why the shell
+    /// made the session for a program that never asked for one; nil: the program did.
+    public func explain(_ id: SessionID, at now: Instant? = nil, adopted: String? = nil) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
         var seen: Set<SessionID> = [id]
         switch session.state {
-        case .active: explainActive(session, &chain)
-        case .inactive: explainInactive(session, &chain)
+        case .active: explainActive(session, isAdopted: adopted != nil, &chain)
+        case .inactive: explainInactive(session, isAdopted: adopted != nil, &chain)
         case .interrupted: explainInterrupted(session, isSubject: true, at: now, &chain, &seen)
         }
         explainOutput(session, &chain)
         explainLack(session, &chain)
+        if let adopted {
+            chain.append(Explanation("adopted", .category, since: session.cause.since, of: id, adopted))
+        }
         if let refused = session.refused {
             chain.append(
                 Explanation(
@@ -61,23 +65,23 @@ extension Arbiter {
         return chain
     }
 
-    private func explainActive(_ session: Session, _ chain: inout [Explanation]) {
+    private func explainActive(_ session: Session, isAdopted: Bool, _ chain: inout [Explanation]) {
         let text =
             switch session.cause.kind {
             case .tookBack: "it took the sound back while it was interrupted"
             case .earlier: "it was active before this history begins"
             case .cameBack: "it came back after its interruption"
-            default: "it activated itself"
+            default: isAdopted ? "its program began to play" : "it activated itself"
             }
         chain.append(Explanation("active", session.cause.rule, since: session.cause.since, of: session.id, text))
     }
 
-    private func explainInactive(_ session: Session, _ chain: inout [Explanation]) {
+    private func explainInactive(_ session: Session, isAdopted: Bool, _ chain: inout [Explanation]) {
         let cause = session.cause
         guard let expiry = session.claimExpires else {
             let text =
                 switch cause.kind {
-                case .deactivated: "it deactivated itself"
+                case .deactivated: isAdopted ? "its program stopped playing" : "it deactivated itself"
                 case .earlier: "it was not active when this history begins"
                 case .gaveUp: "it gave up its claim to come back"
                 case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"

@@ -48,6 +48,7 @@ struct ExplainCommand: ParsableCommand {
         case "ducked": return "since \(since) \(text)"
         case "muted", "lacks-route": return "since \(since) \(text)"
         case "refused": return "at \(since) \(text)"
+        case "adopted": return text
         default: return "\(text) (since \(since)\(until))"
         }
     }

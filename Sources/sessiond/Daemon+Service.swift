@@ -129,8 +129,9 @@ extension Daemon: SessionService {
     func history(_ count: UInt32) -> [Value] { history.latest(Int(count)).map { Value($0) } }
 
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
-        _ = try record(of: id)
-        return arbiter.explain(id, at: Instant(microseconds: MonotonicClock.now())).map { Value($0) }
+        let adopted = try record(of: id).adopted.flatMap { enforcer?.reason(for: $0) }
+        return arbiter.explain(id, at: Instant(microseconds: MonotonicClock.now()), adopted: adopted)
+            .map { Value($0) }
     }
 
     func exportHistory() -> String {

@@ -72,6 +72,9 @@ final class Enforcer {
     /// The sessions that the stream belongs to.
     func owners(of stream: AudioStream) -> [SessionID] { enforcement.owners(facts)[stream.id] ?? [] }
 
+    /// Why the program has a session, for people.
+    func reason(for adopted: AdoptedProgram) -> String { enforcement.reason(for: adopted, facts) }
+
     /// Other players play, or can be paused.
     func playersChanged() { lookSoon() }
 

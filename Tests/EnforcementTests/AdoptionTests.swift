@@ -50,4 +50,43 @@ import Testing
         #expect(stage.enforcement.steps(stage.facts, at: due - 1).isEmpty)
         #expect(stage.enforcement.steps(stage.facts, at: due).count == 1)
     }
+
+    /// Why a program counts as what it does is said by the setting that makes it so.
+    @Test func reason_namesTheRoleAndTheSetting() throws {
+        func reason(_ role: String?, mayCall: Bool = true, _ edit: (inout Settings) -> Void = { _ in }) -> String? {
+            var settings = Settings()
+            edit(&settings)
+            var enforcement = Enforcement(settings)
+            let program = Program(key: .process(70), name: "p70", names: ["p70"], mayCall: mayCall)
+            let facts = Enforcement.Facts(
+                sessions: [],
+                streams: [
+                    StreamFacts(
+                        stream: EnforcementTests.stream(1, of: 70, role: role), ancestry: [70], sandbox: nil,
+                        program: program)
+                ], canHold: true, defaultDevice: "speaker", gone: [])
+            guard case .adopt(let adopted, _) = enforcement.steps(facts, at: 0).first else { return nil }
+            return enforcement.reason(for: adopted, facts)
+        }
+        let begin = "its program never spoke to sessiond, and counts as "
+        #expect(
+            reason(nil) == begin + "playback, mix-with-others: no media.role; [adoption] streams = calls")
+        let full = reason(nil) { $0.adoption.streams = .all }
+        #expect(full == begin + "playback: no media.role; [adoption] streams = all")
+        #expect(
+            reason("Phone")?.hasPrefix(begin + "call, play-and-record") == true
+                && reason("Phone")?.hasSuffix(": media.role 'Phone'; [adoption] streams = calls") == true)
+        #expect(reason("phone", mayCall: false)?.contains("'phone', but it may not take the class call; ") == true)
+        #expect(reason("abc")?.contains("media.role 'abc', which [roles] does not name; ") == true)
+        let named = reason(nil) { settings in
+            settings.adoption.streams = .off
+            settings.adoption.always = ["p70"]
+        }
+        #expect(named == begin + "playback: no media.role; [adoption] always names it")
+        let role = Settings.Role(try Configuration(category: .ambient))
+        let stage = Stage()
+        // A player that is paused may have no stream to read it from.
+        let gone = stage.enforcement.reason(for: AdoptedProgram(program: .process(9), role: role), stage.facts)
+        #expect(gone == begin + "ambient: by [adoption] and [roles]")
+    }
 }

@@ -235,4 +235,18 @@ import Testing
             }
         }
     }
+
+    /// Of a program that never asked for anything it is not said that it did.
+    @Test func adopted_playsAndStopsInsteadOfAsking() {
+        var world = World()
+        let music = world.player("Music")
+        var chain = world.arbiter.explain(music, adopted: "why")
+        #expect(chain.map(\.cause) == ["active", "adopted"])
+        #expect(chain.map(\.text) == ["its program began to play", "why"])
+        world.leave(music)
+        chain = world.arbiter.explain(music, adopted: "why")
+        #expect(chain.map(\.cause) == ["inactive", "adopted"])
+        #expect(chain.first?.text == "its program stopped playing")
+        #expect(world.arbiter.explain(music).map(\.text) == ["it deactivated itself"])
+    }
 }
