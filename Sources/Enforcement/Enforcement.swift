@@ -74,6 +74,8 @@ public struct Enforcement: Sendable {
     /// Streams that were there, and that were not paused, when last looked at.
     private var known: Set<AudioStream.ID> = []
     private var playing: Set<AudioStream.ID> = []
+    /// Since when each stream plays, as far as we saw it, and since when it is paused after that.
+    private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]
     /// Since when an adopted session that is active makes no sound.
     private var quiet: [SessionID: UInt64] = [:]
     /// Adopted sessions that asked for the sound since they last fell silent.
@@ -123,6 +125,7 @@ public struct Enforcement: Sendable {
     /// What adopted sessions are to do now. Ask again with new facts once that is done, until it is nothing.
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
         stepDeadline = nil
+        noteBeginnings(facts, at: now)
         let told = facts.sessions.filter { $0.kind == .told }
         if let former {
             if let step = changed(from: former, facts, told) { return [step] }
@@ -132,6 +135,7 @@ public struct Enforcement: Sendable {
         var sounding: [AdoptedProgram] = []
         var fresh: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
+        var latest: [AdoptedProgram: UInt64] = [:]
         for stream in facts.streams where isNobodys(stream, told, at: now) {
             guard let program = program(of: stream, by: settings) else { continue }
             present.insert(program)
@@ -139,6 +143,7 @@ public struct Enforcement: Sendable {
             guard !stream.stream.isCorked else { continue }
             if !sounding.contains(program) { sounding.append(program) }
             if !playing.contains(stream.stream.id) { fresh.insert(program) }
+            latest[program] = max(latest[program] ?? 0, began[stream.stream.id]?.time ?? now)
         }
         var steps: [Step] = []
         for session in facts.sessions {
@@ -147,6 +152,9 @@ public struct Enforcement: Sendable {
             sounding.removeAll { $0 == program }
             if !present.contains(program), isGone(session, program.program, facts, told) {
                 steps.append(.close(session.id))
+            } else if session.state == .inactive, isHushed(session, by: facts.sessions, since: latest[program] ?? now) {
+                // It sounded before that, and counts only now: settings were read anew, or who spoke for it went.
+                continue
             } else if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
                 steps.append(step)
             }
@@ -154,6 +162,22 @@ public struct Enforcement: Sendable {
         for program in sounding { if let name = names[program] { steps.append(.adopt(program, name)) } }
         if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
         return steps
+    }
+
+    private mutating func noteBeginnings(_ facts: Facts, at now: UInt64) {
+        let streams = facts.streams.map(\.stream)
+        let present = Set(streams.map(\.id))
+        began = began.filter { present.contains($0.key) }
+        // What is held, or let go, may be shown as paused meanwhile.
+        for stream in streams {
+            if stream.isCorked, !stream.isHeld {
+                if began[stream.id]?.paused == nil { began[stream.id]?.paused = now }
+            } else if let paused = began[stream.id]?.paused, now < paused + Enforcement.aftermath {
+                began[stream.id]?.paused = nil
+            } else if began[stream.id]?.paused != nil || began[stream.id] == nil {
+                began[stream.id] = (now, nil)
+            }
+        }
     }
 
     /// A session whose streams count as something else by the settings than by the former ones goes on as that: the
@@ -335,10 +359,13 @@ public struct Enforcement: Sendable {
         }
     }
 
-    /// Whether a call or an alert of somebody else's silences an app that never asked whether it may sound.
-    private func isHushed(_ session: SessionFacts, by sessions: [SessionFacts]) -> Bool {
+    /// Whether a call or an alert of somebody else's, begun at `since` or later, silences an app that did not ask then
+    /// whether it may sound.
+    private func isHushed(_ session: SessionFacts, by sessions: [SessionFacts], since: UInt64 = 0) -> Bool {
         session.sessionClass == .app
-            && sessions.contains { $0.state == .active && $0.sessionClass != .app && $0.id != session.id }
+            && sessions.contains {
+                $0.state == .active && $0.sessionClass != .app && $0.id != session.id && $0.since >= since
+            }
     }
 
     // MARK: What became of it
@@ -364,6 +391,7 @@ public struct Enforcement: Sendable {
         farewells = [:]
         known = []
         playing = []
+        began = [:]
     }
 
     /// Every stream that is not, or not certainly, as its person left it.

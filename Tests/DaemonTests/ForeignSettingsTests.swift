@@ -50,9 +50,10 @@ import Testing
         try Self.reload("[adoption]\nstreams = off\n", scene)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
         #expect(try eventually { try scene.stage.listedSessions().count == 1 })
-        // Who is adopted during a call mixes with it, like anybody who comes then.
+        // It played before the call: found only now, it is silent all the same.
         try Self.reload("", scene)
-        #expect(try scene.awaits("Music", "active"))
+        #expect(scene.ear.waitUntil(440, below: -80))
+        #expect(try eventually { try Self.state("Music", scene) == ["inactive"] })
         #expect(phone.ask("deactivate \(call)") == "ok")
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
         #expect(try scene.awaits("Music", "active"))
@@ -89,6 +90,33 @@ import Testing
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
         #expect(try eventually { try scene.stage.listedSessions().count == 1 })
         withExtendedLifetime(music) {}
+    }
+
+    /// Nobody counted as a session when the call began. Who played then is silent as soon as he counts as one; who begins
+    /// during it plays beside it, as everybody who mixes may (§4).
+    @Test(arguments: ServerKind.allCases) func adoptionTurnedOnDuringACall_whoPlayedBeforeFallsSilent(
+        _ kind: ServerKind
+    ) throws {
+        let scene = try Scene(kind, settings: "[adoption]\nstreams = off\n")
+        let music = try ForeignProgramTests.music(scene.pulse, nil)
+        #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
+        let before = scene.ear.level(of: 440, last: 0.1)
+        let phone = try scene.stage.foreigner()
+        let call = phone.create("Phone", category: "play-and-record", class: "call")
+        #expect(phone.ask("activate \(call)") == "ok")
+        #expect(scene.ear.level(of: 440, last: 0.1) > -20)
+        let late = try Tone.program(scene.pulse, hertz: 1_000, name: "Late")
+        #expect(scene.ear.waitUntil(1_000, above: -20, window: 0.15))
+        try Self.reload("", scene)
+        #expect(scene.ear.waitUntil(440, below: -80))
+        #expect(try scene.awaits("Late", "active"))
+        #expect(scene.ear.waitUntil(440, below: -80, window: 0.5))
+        #expect(scene.ear.waitUntil(1_000, above: -20, window: 0.5))
+        #expect(try Self.state("Music", scene) == ["inactive"])
+        #expect(phone.ask("deactivate \(call)") == "ok")
+        #expect(scene.ear.waitUntil(440, above: before - 0.5, below: before + 0.5, window: 0.1))
+        #expect(try scene.awaits("Music", "active"))
+        withExtendedLifetime((music, late)) {}
     }
 
     /// Lowered by a prompt: back at the volume of its person where it is no longer to be lowered.
