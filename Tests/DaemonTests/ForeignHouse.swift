@@ -36,15 +36,15 @@ extension ForeignCrashTests {
         }
 
         /// PulseAudio's memory has been asked. PipeWire's session manager writes its own a second later.
-        func remembersItsVolume() -> Bool {
+        func remembers(_ volume: Int) -> Bool {
             guard pulse is PrivatePipeWire else { return true }
             let file = pulse.folder.path + "/state/wireplumber/restore-stream"
             let lines = (try? String(contentsOfFile: file, encoding: .utf8))?.split(separator: "\n") ?? []
-            let volume = pow(Double(House.volume) / 65_536, 3)
+            let factor = pow(Double(volume) / 65_536, 3)
             return lines.contains { line in
                 guard line.hasPrefix("Output/Audio:application.name:Music:channelVolumes=") else { return false }
                 let value = line.split(separator: "=").last?.split(separator: ";").first.flatMap { Double($0) }
-                return abs((value ?? 0) - volume) < 0.0001
+                return abs((value ?? 0) - factor) < 0.0001
             }
         }
 
@@ -58,6 +58,10 @@ extension ForeignCrashTests {
 
         func beginProgram() throws {
             program = try House.program()
+            try play()
+        }
+
+        private func play() throws {
             music = try House.music(of: program, on: pulse)
             guard try eventually({ try inputs().count == 1 }) else { throw SupportError("no music") }
         }
@@ -71,7 +75,7 @@ extension ForeignCrashTests {
             }
             try meanwhile()
             try pulse.restart()
-            music = try House.music(of: program, on: pulse)
+            try play()
         }
 
         func inputs() throws -> [[String: Any]] {

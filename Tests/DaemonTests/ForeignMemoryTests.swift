@@ -22,7 +22,7 @@ import Testing
             if alsoTheDaemon { try story.stage.restart() }
             // Nobody is there whom it concerns: what is right is with the server, and nothing is left to be done.
             #expect(try story.holds(story.isTidy))
-            #expect(eventually { house.remembersItsVolume() })
+            #expect(eventually { house.remembers(House.volume) })
             // Nobody of ours is there, either.
             story.stage.daemon.signal(SIGTERM)
             #expect(story.stage.daemon.wait() == .code(0))
