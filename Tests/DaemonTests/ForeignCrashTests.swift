@@ -67,8 +67,7 @@ import Testing
     /// The device that a person moved the music to is where it goes on, also for a daemon that was not there.
     @Test(arguments: ServerKind.allCases, [false, true])
     func deviceChosenByHand_survivesSIGKILL(_ kind: ServerKind, alsoTheClient: Bool) throws {
-        let house = try House(kind)
-        try house.pulse.addSink("other")
+        let house = try House(kind, modules: ["module-null-sink sink_name=other rate=48000"])
         try house.move(to: "other")
         let story = try Story(.held, in: house, crash: nil)
         try story.begin()
@@ -82,6 +81,39 @@ import Testing
         #expect(try eventually { try house.look().sink == "other" }, "\(house.description)")
         #expect(try eventually(story.isTidy))
         #expect(House.isSame(try house.look().volume, House.volume))
+    }
+
+    /// Likewise where the daemon ends as it is asked to, while the music is held; also for music that ended before that, whose
+    /// next stream begins during the call, or after it and before the next daemon.
+    @Test(arguments: ServerKind.allCases, [(false, false), (false, true), (true, false), (true, true)])
+    func deviceChosenByHand_survivesSIGTERM(_ kind: ServerKind, _ gone: (program: Bool, client: Bool)) throws {
+        let house = try House(kind, modules: ["module-null-sink sink_name=other rate=48000"])
+        try house.move(to: "other")
+        let story = try Story(.held, in: house, crash: nil)
+        try story.begin()
+        if gone.program { try house.endProgram() }
+        story.stage.daemon.signal(SIGTERM)
+        #expect(story.stage.daemon.wait() == .code(0))
+        // Nobody of ours is there.
+        func isThere() throws -> Bool { try eventually { try house.look().sink == "other" } }
+        #expect(try gone.program || isThere(), "\(house.description)")
+        if gone.client { story.killClient() }
+        if gone.program, gone.client { try house.beginProgram() }
+        try story.stage.restart()
+        #expect(story.stage.waitForServer())
+        if !gone.client {
+            if gone.program { try house.beginProgram() } else { try story.expectDone() }
+            try story.leave()
+        }
+        #expect(try isThere(), "\(house.description)")
+        #expect(try eventually(story.isTidy))
+        #expect(House.isSame(try house.look().volume, House.volume))
+        // And the next stream, where nobody of ours is there.
+        story.stage.daemon.signal(SIGTERM)
+        #expect(story.stage.daemon.wait() == .code(0))
+        try house.endProgram()
+        try house.beginProgram()
+        #expect(try isThere(), "\(house.description)")
     }
 
     /// The volume that a person sets while the music is lowered is theirs, also for a daemon that was not there.
