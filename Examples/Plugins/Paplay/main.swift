@@ -22,12 +22,14 @@ final class Paplay: PlayerEngine {
             kill(process, SIGCONT)
         } else {
             _ = children
-            let words = ["paplay", "--latency-msec=20", String(uri.dropFirst("file://".count))]
+            let path = String(uri.dropFirst("file://".count))
+            // Ends with us, even where we are killed.
+            let words = ["setpriv", "--pdeathsig", "KILL", "paplay", "--latency-msec=20", path]
             var arguments = words.map { strdup($0) } + [nil]
             defer { arguments.forEach { free($0) } }
             var started: pid_t = 0
-            guard posix_spawnp(&started, "paplay", nil, nil, &arguments, environ) == 0 else {
-                throw SessionError(.cannotStartPlaying, "there is no paplay: install pulseaudio-utils")
+            guard posix_spawnp(&started, words[0], nil, nil, &arguments, environ) == 0 else {
+                throw SessionError(.cannotStartPlaying, "there is no setpriv: install util-linux")
             }
             process = started
         }
@@ -56,7 +58,7 @@ final class Paplay: PlayerEngine {
         self.process = nil
         guard state == .playing else { return }
         state = .stopped
-        if status == 0 { onFinished?(true) } else { onFailed?("paplay cannot play '\(uri ?? "")'") }
+        if status == 0 { onFinished?(true) } else { onFailed?("no paplay, or it cannot play '\(uri ?? "")'") }
     }
 
     // What paplay has not: read and set, and without effect.
