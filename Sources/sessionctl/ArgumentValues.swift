@@ -17,13 +17,35 @@ extension Options: ExpressibleByArgument {
     public static var allValueStrings: [String] { table.map(\.name) }
 }
 
+extension CompletionKind {
+    /// The sessions that there are, by name.
+    static var sessions: CompletionKind {
+        .custom { words, _, _ in ((try? service(words).sessions()) ?? []).map(\.name) }
+    }
+
+    /// The inputs that there are, by uid.
+    static var inputs: CompletionKind {
+        .custom { words, _, _ in
+            let answer = try? service(words).ask(
+                "Get", [.string(BusName.manager), .string("AvailableInputs")], interface: StandardName.properties)
+            return (answer?.first?.unwrapped.ports ?? []).map(\.uid)
+        }
+    }
+
+    private static func service(_ words: [String]) throws -> Service {
+        var options = BusOptions()
+        options.system = words.contains("--system")
+        return try Service(options)
+    }
+}
+
 /// What a session is to be, as far as a command line says.
 struct SessionOptions: ParsableArguments {
     @Option(help: "What the session does with sound.")
     var category: Category?
     @Option(help: "A specialisation of the category.")
     var mode: Mode?
-    @Option(help: "How it treats others; may be given more than once.")
+    @Option(help: "How it treats others; may be given more than once.", completion: .list(Options.allValueStrings))
     var option: [Options] = []
     @Option(help: "What others are shown.")
     var name: String?

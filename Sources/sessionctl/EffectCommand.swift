@@ -11,7 +11,7 @@ struct EffectCommand: ParsableCommand {
             category says otherwise.
             """)
 
-    @Argument(help: "The sounds.")
+    @Argument(help: "The sounds.", completion: .file())
     var files: [String]
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions

@@ -9,7 +9,7 @@ struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain", abstract: "Why a session is as it is, back to who started it.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

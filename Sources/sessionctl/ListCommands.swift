@@ -37,7 +37,7 @@ struct ListCommand: ParsableCommand {
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "show", abstract: "Everything about one session.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

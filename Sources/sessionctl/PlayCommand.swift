@@ -15,7 +15,7 @@ struct PlayCommand: ParsableCommand {
             previous, r repeats all, one or nothing, s shuffles, q quits.
             """)
 
-    @Argument(help: "What to play.")
+    @Argument(help: "What to play.", completion: .file())
     var items: [String]
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions

@@ -10,7 +10,7 @@ struct RecordCommand: ParsableCommand {
         commandName: "record", abstract: "Record into a file until interrupted.",
         discussion: "On a terminal: space pauses and goes on, q or ctrl-C ends the recording.")
 
-    @Argument(help: "The file; what is there is replaced.")
+    @Argument(help: "The file; what is there is replaced.", completion: .file())
     var file: String
     @Option(help: "Stop after that many seconds.")
     var duration: Double?
@@ -26,7 +26,7 @@ struct RecordCommand: ParsableCommand {
     var float = false
     @Option(help: "How much care and space the encoder spends; medium where not given.")
     var quality: RecordingQuality?
-    @Option(help: "The uid of the input to record from, as 'route list' shows it.")
+    @Option(help: "The uid of the input to record from, as 'route list' shows it.", completion: .inputs)
     var device: String?
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions

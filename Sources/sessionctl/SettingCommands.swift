@@ -76,7 +76,7 @@ struct RouteOverride: ParsableCommand {
         abstract: "The output of a play-and-record session, until the next route change.",
         discussion: "Only the program that owns a session may override its output.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
     var session: String
     @Argument(help: "speaker or none.")
     var port: OutputOverride
@@ -95,9 +95,10 @@ struct RouteInput: ParsableCommand {
         commandName: "input", abstract: "The input a session prefers.",
         discussion: "Only the program that owns a session may choose its input.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.")
+    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
     var session: String
-    @Argument(help: "The uid of an available input, as 'route list' shows it; empty for no preference.")
+    @Argument(
+        help: "The uid of an available input, as 'route list' shows it; empty for no preference.", completion: .inputs)
     var uid: String
     @OptionGroup var bus: BusOptions
 

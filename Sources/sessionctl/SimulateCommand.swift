@@ -15,7 +15,7 @@ struct SimulateCommand: ParsableCommand {
             sessionctl-scenario(5) says how scenarios are written; 'sessionctl history --export' writes one.
             """)
 
-    @Argument(help: "The file; '-' for the standard input.")
+    @Argument(help: "The file; '-' for the standard input.", completion: .file())
     var scenario: String
     @Flag(help: "Write it out again as it was carried out, as 'history --export' does; for exact scenarios.")
     var export = false

@@ -83,6 +83,22 @@ import Testing
         #expect(Double(words[unit - 1]) != nil)
     }
 
+    @Test(arguments: [("explain M", "Music"), ("record --option allow-blue", "allow-bluetooth-a2dp")])
+    func shellCompletes_whatThereIs(words: String, expected: String) throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        client.activate(try client.session("Music"))
+        let script = """
+            . <(sessionctl --generate-completion-script bash)
+            COMP_LINE='sessionctl \(words)' COMP_WORDS=($COMP_LINE) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            COMP_POINT=${#COMP_LINE}
+            _sessionctl sessionctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>/dev/null
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        let offered = try Child.run("bash", ["--norc", "-c", script], environment: try stage.programs())
+        #expect(offered.split(separator: "\n").map(String.init).contains(expected), "\(offered)")
+    }
+
     @Test func nothingIsAskedFor_isSaidSo() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
