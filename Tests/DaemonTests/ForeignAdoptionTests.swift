@@ -75,7 +75,7 @@ import Testing
         #expect(try scene.awaits("Music", "active"))
         let index = "\(try scene.inputs()[0]["index"] ?? 0)"
         try scene.pulse.pactl(["set-sink-input-volume", index, "40000"])
-        try scene.pulse.pactl(["move-sink-input", index, "other"])
+        try scene.pulse.moveStream(index, to: "other")
         #expect(isHeard())
         func hasItsVolume() throws -> Bool { abs(try scene.volume() - 40_000) < 3 }
         let phone = try scene.stage.foreigner()

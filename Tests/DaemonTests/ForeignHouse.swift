@@ -28,13 +28,8 @@ extension ForeignCrashTests {
             try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(volume)"])
         }
 
-        /// What PipeWire's server is asked of a stream that has only just begun may be lost, and is asked again.
         func move(to sink: String) throws {
-            for _ in 0..<5 {
-                try pulse.pactl(["move-sink-input", "\(try inputs()[0]["index"] ?? 0)", sink])
-                if try eventually(timeout: 1, { try look().sink == sink }) { return }
-            }
-            throw SupportError("nobody moves it: \(description)")
+            try pulse.moveStream("\(try inputs()[0]["index"] ?? 0)", to: sink)
         }
 
         /// PulseAudio's memory has been asked. PipeWire's session manager writes its own a second later.

@@ -67,6 +67,23 @@ extension PrivateServer {
                 + (list.isEmpty ? "" : " sink_properties=\"\(list)\""))
     }
 
+    /// Moves a sink input, as a person does, and waits until it is there. What PipeWire's server is asked of a stream that
+    /// has only just begun may be lost, and is asked again.
+    public func moveStream(_ index: String, to sink: String) throws {
+        func number(_ list: String, _ column: Int, _ value: String, _ result: Int) throws -> Substring? {
+            let rows = try pactl(["list", "short", list]).split(separator: "\n").map { $0.split(separator: "\t") }
+            return rows.first { $0.count > max(column, result) && $0[column] == value }?[result]
+        }
+        for _ in 0..<5 {
+            try pactl(["move-sink-input", index, sink])
+            let isThere = try eventually(timeout: 1) {
+                try number("sink-inputs", 0, index, 1) == number("sinks", 1, sink, 0)
+            }
+            if isThere { return }
+        }
+        throw SupportError("nobody moves stream \(index) to \(sink): \(log)")
+    }
+
     /// Runs pactl on this server and returns what it wrote.
     @discardableResult
     public func pactl(_ arguments: [String], timeout: Double = 10) throws -> String {
