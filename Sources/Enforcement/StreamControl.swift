@@ -37,12 +37,14 @@ struct StreamControl {
     private var canBeHeld = true
     /// It starts where it should be: there is nothing yet to be lowered from in steps.
     private var isNew: Bool
-    /// It has started elsewhere than its person wants it.
-    private var isAstray = false
+    /// Where it has started, and still is, though its person wants it elsewhere; nil: it is not astray.
+    private var astray: String?
+    /// How often it was sent from there.
+    private var sendings = 0
     /// When the server said that it moves the stream to where it is held, which it may still not do, or show in turns;
     /// nil: that is long ago.
     private var holdPromised: UInt64?
-    /// When the server is asked again to let it go, which it refused; nil: it did not.
+    /// When the server is asked again to let it go, which it refused, or has not been seen to do; nil: at once.
     private var nextLetGo: UInt64?
     private var escapes = 0
     private var nextStep: UInt64?
@@ -57,6 +59,8 @@ struct StreamControl {
     private static let fadeStep: UInt64 = 4_000
     /// How long a stream may be on its way to where it is held, in microseconds: 40 ms were seen on PipeWire.
     private static let holdPatience: UInt64 = 250_000
+    /// After the first time: whoever keeps it there wants it there.
+    private static let mostSendings = 2
 
     /// A stream nobody has touched. `device` nil: it plays where new streams do. `isNew`: nobody has heard it yet.
     init(_ stream: AudioStream, device: String?, isNew: Bool) {
@@ -70,7 +74,8 @@ struct StreamControl {
         self.base = base
         self.isNew = isNew
         isHeld = stream.isHeld
-        isAstray = isNew && !isHeld && base.deviceName.map { $0 != stream.deviceName } ?? false
+        let isAstray = isNew && !isHeld && base.deviceName.map { $0 != stream.deviceName } ?? false
+        astray = isAstray ? stream.deviceName : nil
         isMuted = stream.isMuted && !base.isMuted
         if let level = Level.of(stream.volume, below: base.volume) {
             self.level = level
@@ -82,7 +87,7 @@ struct StreamControl {
     }
 
     var isSettled: Bool {
-        level == 0 && !isHeld && !isAstray && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
+        level == 0 && !isHeld && astray == nil && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
     }
 
     mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
@@ -177,7 +182,7 @@ struct StreamControl {
             // PipeWire's session manager needs as long to move it as the fade takes.
             if !isHeld, isLow || StreamControl.isSlow(stream) {
                 isHeld = true
-                isAstray = false
+                (astray, nextLetGo) = (nil, nil)
                 showsHold = false
                 add(.hold(stream.id), &commands)
             }
@@ -230,18 +235,36 @@ struct StreamControl {
     private mutating func letGo(
         _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
     ) {
-        if isHeld, let nextLetGo, now < nextLetGo {
-            deadline = min(deadline ?? nextLetGo, nextLetGo)
-        } else {
-            sendBack(stream, &commands)
+        let place = astray == stream.deviceName ? astray : nil
+        astray = place
+        // What PipeWire's server says that it does may be lost: the stream stays where it is.
+        let isStuck = StreamControl.isSlow(stream) && stream.isHeld && !isHeld && !showsHold
+        guard isHeld || isStuck || astray != nil else {
+            nextLetGo = nil
+            return
         }
+        if let nextLetGo, now < nextLetGo {
+            deadline = min(deadline ?? nextLetGo, nextLetGo)
+            return
+        }
+        isHeld = isHeld || isStuck
+        sendBack(stream, &commands)
+        guard StreamControl.isSlow(stream) else { return }
+        if place != nil {
+            guard sendings < StreamControl.mostSendings else { return }
+            sendings += 1
+            astray = place
+        }
+        let due = now + StreamControl.holdPatience
+        nextLetGo = due
+        deadline = min(deadline ?? due, due)
     }
 
     private mutating func sendBack(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
         nextLetGo = nil
-        guard isHeld || isAstray else { return }
+        guard isHeld || astray != nil else { return }
         isHeld = false
-        isAstray = false
+        astray = nil
         showsHold = false
         holdPromised = nil
         add(.letGo(stream.id, to: base.deviceName), &commands)

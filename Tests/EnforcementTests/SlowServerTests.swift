@@ -61,4 +61,57 @@ import Testing
         #expect(stage.streams[0].volume == [65_536] && !stage.streams[0].isHeld)
         #expect(stage.enforcement.kept.isEmpty)
     }
+
+    /// PipeWire's server may lose the move of a stream that has only just begun, and says that it was done.
+    @Test(arguments: [1, 2, 3, 4]) func streamThatStartsAstray_isSentAgainUntilItIsThere(arrival: Int) throws {
+        var stage = Stage()
+        stage.streams = [EnforcementTests.stream(1, of: 70)]
+        stage.streams[0].volumeInterval = 0.02
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
+        let base = StreamBase(volume: [65_536], isMuted: false, deviceName: "other")
+        stage.enforcement.takeOver(stage.streams[0], base, isNew: true)
+        var sent = 0
+        var now: UInt64? = 1_000_000
+        while let time = now {
+            let outcome = stage.enforcement.commands(stage.facts, at: time)
+            for command in outcome.commands {
+                #expect(command == .letGo(stage.streams[0].id, to: "other"))
+                sent += 1
+                if sent == arrival { stage.streams[0].deviceName = "other" }
+                stage.enforcement.answered(command, succeeded: true, at: time)
+            }
+            now = outcome.deadline
+            if let now { #expect(now >= time + 250_000) }
+        }
+        // Who keeps it where it is, is not fought for ever.
+        #expect(sent == min(arrival, 3))
+        _ = stage.enforcement.commands(stage.facts, at: 9_000_000)
+        #expect(stage.enforcement.kept.isEmpty)
+    }
+
+    /// A stream that is let go, and is not seen to go, would stay silent.
+    @Test func letGoThatIsLost_isAskedForAgain() throws {
+        var stage = EnforcementTests.Stage()
+        stage.streams = [EnforcementTests.stream(1, of: 70)]
+        stage.streams[0].volumeInterval = 0.02
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)]
+        _ = stage.run()
+        #expect(stage.streams[0].isHeld)
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
+        let id = stage.streams[0].id
+        var sent: [UInt64] = []
+        var now: UInt64? = stage.now + 5_000_000
+        while let time = now {
+            let outcome = stage.enforcement.commands(stage.facts, at: time)
+            for command in outcome.commands {
+                if command == .letGo(id, to: nil) { sent.append(time) }
+                if sent.count == 6 { stage.streams[0].isHeld = false }
+                stage.enforcement.answered(command, succeeded: true, at: time)
+            }
+            now = outcome.deadline
+        }
+        #expect(sent.count == 6)
+        #expect(zip(sent, sent.dropFirst()).allSatisfy { $1 >= $0 + 250_000 })
+        #expect(stage.enforcement.kept.isEmpty)
+    }
 }
