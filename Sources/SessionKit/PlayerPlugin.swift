@@ -246,6 +246,7 @@ public final class PlayerPlugin: Plugin {
         order(sound: false)
         engine.unload()
         giveBack(notifyOthers: true)
+        session.close { _ in }
         connection.flush()
         done()
     }

@@ -192,7 +192,8 @@ public final class RecorderPlugin: Plugin {
 
     public func end(_ done: @escaping () -> Void) {
         let wasBusy = isBusy
-        ending = { [connection] in
+        ending = { [session, connection] in
+            session.close { _ in }
             connection.flush()
             done()
         }

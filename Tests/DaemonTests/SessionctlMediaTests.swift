@@ -50,6 +50,19 @@ import Testing
         #expect(!outcome.text.contains("\u{1B}"))
     }
 
+    /// Nobody has to guess what became of a session whose program ended as it should.
+    @Test func playerAndRecorderEnd_theirSessionsAreClosed() throws {
+        for (count, arguments) in [
+            ["play", try tone("one.wav", seconds: 0.2)], ["record", "--duration", "0.3", file("take.wav")],
+        ].enumerated() {
+            #expect(try stage.run(arguments, timeout: 60).code == 0)
+            let decisions = try stage.daemon.manager("History", [.uint32(100)]).first?.arrayValue ?? []
+            let events = decisions.compactMap { $0.asProperties?["event"]?.stringValue }
+            #expect(events.filter { $0 == "close" }.count == count + 1, "\(events)")
+            #expect(!events.contains("client-vanished"), "\(events)")
+        }
+    }
+
     @Test func oneIsNoSound_theOthersArePlayedAndTheCodeTells() throws {
         let outcome = try stage.run(["play", file("absent.wav"), tone("one.wav", seconds: 0.2)], timeout: 60)
         #expect(outcome.code == 1)
