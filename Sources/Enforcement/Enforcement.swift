@@ -116,8 +116,13 @@ public struct Enforcement: Sendable {
 
     /// Why the program has a session, and counts as what it does, for people. One that is paused may have no stream.
     public func reason(for adopted: AdoptedProgram, _ facts: Facts) -> String {
-        let stream = facts.streams.first { program(of: $0, by: settings) == adopted }
-        return Adoption(settings: settings).reason(for: adopted.role, of: stream)
+        let streams = facts.streams.filter { program(of: $0, by: settings) == adopted }
+        let reason = Adoption(settings: settings).reason(for: adopted.role, of: streams.first)
+        let latest = streams.compactMap { began[$0.stream.id] }.filter { $0.paused == nil }.map(\.time).max()
+        guard let latest, let session = facts.sessions.first(where: { $0.kind == .adopted(adopted) }),
+            session.state == .inactive, isHushed(session, by: facts.sessions, since: latest)
+        else { return reason }
+        return reason + "; it played before the call or alert that is on, and is silent until that ends"
     }
 
     // MARK: Adopted sessions
