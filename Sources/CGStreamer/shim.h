@@ -444,10 +444,13 @@ static inline int shim_memory_file(const char *name) { return (int)syscall(SYS_m
 // asked before that moment, it answers with what is left, negative, as a time in the far future, and with that one for
 // ever, because its times never go back. The sink then believes that all it holds was heard, and no clock moves again.
 //
-// So libpulse is not asked for a while after a start that is not the first; what is told is counted meanwhile. Where it
-// ran ahead all the same, as it may after a server that was starved, it is asked no more: what is told is counted while
-// the ring buffer runs. That is good enough until the end of what plays, but not to say where in the stream something
-// new begins: shim_clock_is_lost tells.
+// Of a stream that waits to be uncorked for the first time, libpulse 16 tells how long it has waited: the pipeline would
+// begin there, and play as much silence before its first sample. Nothing of it was heard, which is what is told.
+//
+// So libpulse is not asked before the first start, nor for a while after a later one; what is told is counted
+// meanwhile. Where it ran ahead all the same, as it may after a server that was starved, it is asked no more: what is
+// told is counted while the ring buffer runs. That is good enough until the end of what plays, but not to say where in
+// the stream something new begins: shim_clock_is_lost tells.
 typedef struct {
     GMutex lock;
     GstAudioClockGetTimeFunc ask;
@@ -479,7 +482,7 @@ static GstClockTime shim_doubted_time(GstClock *clock, gpointer data) {
     // A pipeline asks as it begins to play, a moment before the ring buffer is started.
     GstClockTime counted = doubt->told + (runs ? passed : 0);
     GstClockTime time = counted;
-    if (!doubt->lost && !(runs && now - doubt->started < shim_doubt_rest)) {
+    if (!doubt->lost && doubt->started && !(runs && now - doubt->started < shim_doubt_rest)) {
         time = doubt->ask(clock, data);
         if (GST_CLOCK_TIME_IS_VALID(time) && time > doubt->told + passed + shim_doubt_slack) {
             doubt->lost = TRUE;

@@ -96,6 +96,27 @@ import Testing
         #expect(try #require(first).time >= start)
     }
 
+    /// However long it was loaded, or silent, before.
+    @Test(arguments: ServerKind.allCases) func playedAfterAWait_isHeardAtOnce(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
+        let music = try stage.player()
+        music.call("Load", [.string(try stage.sine(440, seconds: 60))])
+        func heard(after begin: Double) throws -> Double {
+            #expect(stage.ear.waitUntil(440, above: -25, window: 0.1))
+            let first = stage.ear.trace(440, window: 0.01, since: begin).first { $0.level > -40 }
+            return try #require(first).time - begin
+        }
+        eventually(timeout: 1.5) { false }
+        var begin = monotonicNow()
+        #expect(music.call("Play") == nil)
+        #expect(try heard(after: begin) < 0.4)
+        music.call("Stop")
+        #expect(stage.ear.waitUntil(440, below: -60, window: 0.1))
+        begin = monotonicNow() + 1
+        #expect(music.call("PlayAt", [.double(begin)]) == nil)
+        #expect(try heard(after: begin) < 0.2)
+    }
+
     @Test(arguments: ServerKind.allCases) func silentSwitchOnBeforeItCame_playerIsMuted(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         try stage.daemon.manager("SetSilentMode", [.bool(true)])
