@@ -10,12 +10,11 @@ public enum MediaType {
 
     /// As freedesktop's shared-mime-info has them.
     static let byEnding: [String: String] = [
-        "aac": "audio/aac", "aif": "audio/x-aiff", "aiff": "audio/x-aiff", "aifc": "audio/x-aiff", "au": "audio/basic",
-        "caf": "audio/x-caf",
-        "flac": "audio/flac", "m3u": "audio/x-mpegurl", "m3u8": "audio/x-mpegurl", "m4a": "audio/mp4",
-        "mid": "audio/midi", "midi": "audio/midi", "mka": "audio/x-matroska", "mkv": "video/x-matroska",
-        "mod": "audio/x-mod", "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4",
-        "oga": "audio/ogg", "ogg": "audio/ogg", "opus": "audio/x-opus+ogg", "pls": "audio/x-scpls",
+        "aac": "audio/aac", "aif": "audio/x-aiff", "aifc": "audio/x-aiff", "aiff": "audio/x-aiff", "au": "audio/basic",
+        "caf": "audio/x-caf", "flac": "audio/flac", "m3u": "audio/x-mpegurl", "m3u8": "audio/x-mpegurl",
+        "m4a": "audio/mp4", "mid": "audio/midi", "midi": "audio/midi", "mka": "audio/x-matroska",
+        "mkv": "video/x-matroska", "mod": "audio/x-mod", "mov": "video/quicktime", "mp3": "audio/mpeg",
+        "mp4": "video/mp4", "oga": "audio/ogg", "ogg": "audio/ogg", "opus": "audio/x-opus+ogg", "pls": "audio/x-scpls",
         "wav": "audio/x-wav", "wave": "audio/x-wav", "webm": "video/webm", "wma": "audio/x-ms-wma",
         "wv": "audio/x-wavpack",
     ]
