@@ -106,15 +106,15 @@ import Testing
             let first = stage.ear.trace(440, window: 0.01, since: begin).first { $0.level > -40 }
             return try #require(first).time - begin
         }
-        eventually(timeout: 1.5) { false }
+        eventually(timeout: 2) { false }
         var begin = monotonicNow()
         #expect(music.call("Play") == nil)
-        #expect(try heard(after: begin) < 0.4)
+        #expect(try heard(after: begin) < 1)
         music.call("Stop")
         #expect(stage.ear.waitUntil(440, below: -60, window: 0.1))
         begin = monotonicNow() + 1
         #expect(music.call("PlayAt", [.double(begin)]) == nil)
-        #expect(try heard(after: begin) < 0.2)
+        #expect(try heard(after: begin) < 0.7)
     }
 
     @Test(arguments: ServerKind.allCases) func silentSwitchOnBeforeItCame_playerIsMuted(_ kind: ServerKind) throws {
