@@ -345,10 +345,10 @@ public final class RecorderPlugin: Plugin {
 
     /// The server would go on with another microphone, one nobody chose.
     private func inputsChanged(_ previous: Route, _ current: Route) {
-        guard !previous.inputs.allSatisfy({ port in current.inputs.contains { $0.uid == port.uid } }) else { return }
+        let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
+        guard !left.isEmpty else { return }
         interruption?.resumes = false
         guard engine.state == .recording else { return }
-        let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
         paused(gone(left.map(\.name)))
         order(sound: false)
         engine.pause()

@@ -119,21 +119,24 @@ import Testing
         #expect(try seconds(studio.file) > 0.2)
     }
 
+    /// Records until the file has so many bytes, and has told that there is no more room. The limit of a file's size stands
+    /// for the disk's: what the program sees differs in the error's number alone.
+    private func recorderThatFills(_ file: String, at limit: Int, _ studio: Studio) throws -> PluginProgram {
+        let recorder = try studio.stage.recorder()
+        try Child.run("prlimit", ["--fsize=\(limit)", "--pid=\(recorder.child.processID)"])
+        #expect(recorder.call("Prepare", [.string(file), .properties([])]) == nil)
+        #expect(recorder.call("Record") == nil)
+        #expect(eventually(timeout: 20) { recorder.signals.count == 1 })
+        return recorder
+    }
+
     @Test(arguments: ["wav", "flac", "ogg", "mp3", "m4a"]) func diskIsFull_isToldAndWhatIsThereIsKept(
         ending: String
     ) throws {
         let studio = try Studio()
         let file = studio.stage.media.path + "/take." + ending
-        // The limit of a file's size stands for the disk's: what the program sees differs in the error's number alone.
         let limit = ["wav": 150_000, "flac": 60_000, "ogg": 8_000, "mp3": 16_000, "m4a": 16_000][ending] ?? 0
-        let child = try studio.stage.program("sessiond-recorder")
-        let recorder = try PluginProgram(
-            child, "org.sessiond1.Recorder.instance\(child.processID)", ObjectPath.recorder, BusName.recorder,
-            studio.stage.daemon)
-        try Child.run("prlimit", ["--fsize=\(limit)", "--pid=\(child.processID)"])
-        #expect(recorder.call("Prepare", [.string(file), .properties([])]) == nil)
-        #expect(recorder.call("Record") == nil)
-        #expect(eventually(timeout: 20) { recorder.signals.count == 1 })
+        let recorder = try recorderThatFills(file, at: limit, studio)
         #expect(recorder.signals.first?.hasPrefix("Failed ") == true, "\(recorder.signals)")
         #expect(recorder.state == "failed")
         #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
@@ -163,14 +166,7 @@ import Testing
     ) throws {
         let studio = try Studio()
         let file = studio.stage.media.path + "/take." + ending
-        let child = try studio.stage.program("sessiond-recorder")
-        let recorder = try PluginProgram(
-            child, "org.sessiond1.Recorder.instance\(child.processID)", ObjectPath.recorder, BusName.recorder,
-            studio.stage.daemon)
-        try Child.run("prlimit", ["--fsize=0", "--pid=\(child.processID)"])
-        #expect(recorder.call("Prepare", [.string(file), .properties([])]) == nil)
-        #expect(recorder.call("Record") == nil)
-        #expect(eventually(timeout: 20) { recorder.signals.count == 1 })
+        let recorder = try recorderThatFills(file, at: 0, studio)
         #expect(recorder.signals.first?.hasSuffix("nothing was recorded, and the file is removed") == true)
         #expect(recorder.position == 0)
         #expect(!FileManager.default.fileExists(atPath: file))
