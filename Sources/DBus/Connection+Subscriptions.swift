@@ -5,10 +5,14 @@ public struct Credentials: Hashable, Sendable {
     /// Nil where the bus does not say.
     public let processID: UInt32?
     public let userID: UInt32?
+    /// The process itself (`pidfd_open`), also where its number belongs to another by now; nil where the bus does not
+    /// hand it over. dbus-daemon does so since 1.15.8.
+    public let process: FileDescriptor?
 
-    public init(processID: UInt32?, userID: UInt32?) {
+    public init(processID: UInt32?, userID: UInt32?, process: FileDescriptor? = nil) {
         self.processID = processID
         self.userID = userID
+        self.process = process
     }
 }
 
@@ -81,7 +85,8 @@ extension Connection {
                 answer.map { values in
                     let known = values.first?.asProperties ?? [:]
                     return Credentials(
-                        processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value)
+                        processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value,
+                        process: known["ProcessFD"]?.fileDescriptorValue)
                 })
         }
     }

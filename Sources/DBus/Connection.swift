@@ -335,6 +335,8 @@ public final class Connection {
     }
 
     private func receive(call: Message) {
+        // No method here takes any, and a call that waits for its turn would keep them open.
+        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not taken; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
             return answer(call, .accessDenied("this answers its own user and root alone"))
         }
@@ -376,7 +378,8 @@ public final class Connection {
                 onNameLost?(name)
             }
         }
-        matches.deliver(signal)
+        // None of the signals that anybody here listens to has any.
+        if !signal.hasFileDescriptors { matches.deliver(signal) }
     }
 
     private func disconnected() {

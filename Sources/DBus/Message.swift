@@ -155,6 +155,8 @@ public final class Message {
     public var errorName: String? { text(dbus_message_get_error_name(raw)) }
     /// The types of all arguments, one after the other; empty without arguments.
     public var signature: String { text(dbus_message_get_signature(raw)) ?? "" }
+    /// Whether open files came with it (`dbus_message_contains_unix_fds`).
+    public var hasFileDescriptors: Bool { draft == nil && dbus_message_contains_unix_fds(raw) != 0 }
     /// 0 until it is sent.
     public var serial: UInt32 { owned.map { dbus_message_get_serial($0) } ?? sentSerial }
     /// The serial of the call that this answers; 0 for calls and signals.
@@ -216,7 +218,8 @@ public final class Message {
         }
     }
 
-    /// The arguments. Throws InvalidArgs for file descriptors and LimitsExceeded for more than a million values.
+    /// The arguments, each file descriptor a duplicate that its ``FileDescriptor`` closes. Throws LimitsExceeded for more
+    /// than a million values, and where the process has no descriptor left.
     public func arguments() throws(Failure) -> [Value] {
         // Half of a value may have been written.
         if let failure { throw failure }

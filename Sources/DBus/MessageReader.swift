@@ -50,9 +50,12 @@ struct MessageReader {
             dbus_message_iter_recurse(iterator, &inner)
             let type = UInt8(truncatingIfNeeded: dbus_message_iter_get_arg_type(&inner))
             return .variant(try value(&inner, type))
-        default:
-            // Only file descriptors are left; libdbus closes them with the message.
-            throw .invalidArgs("File descriptors are not taken")
+        case TypeCode.fileDescriptor:
+            // A duplicate of libdbus's own, which is closed with the message.
+            let number = basic(iterator, Int32(-1))
+            guard number >= 0 else { throw .limitsExceeded("This process has no file descriptor left") }
+            return .fileDescriptor(FileDescriptor(owning: number))
+        default: throw .invalidArgs("A type that D-Bus does not have")
         }
     }
 

@@ -13,6 +13,7 @@ enum TypeCode {
     static let string = UInt8(ascii: "s")
     static let objectPath = UInt8(ascii: "o")
     static let signature = UInt8(ascii: "g")
+    static let fileDescriptor = UInt8(ascii: "h")
     static let array = UInt8(ascii: "a")
     static let variant = UInt8(ascii: "v")
     /// What libdbus calls a structure and a dictionary entry; signatures spell them with brackets.
@@ -25,7 +26,9 @@ enum TypeCode {
 
     static func isBasic(_ code: UInt8) -> Bool {
         switch code {
-        case byte, bool, int16, uint16, int32, uint32, int64, uint64, double, string, objectPath, signature: true
+        case byte, bool, int16, uint16, int32, uint32, int64, uint64, double, string, objectPath, signature,
+            fileDescriptor:
+            true
         default: false
         }
     }

@@ -1,4 +1,4 @@
-/// A D-Bus value of any type but file descriptors.
+/// A D-Bus value of any type.
 ///
 /// Nothing here reaches libdbus unchecked: ``Message/append(_:)`` validates strings, paths, signatures, element types,
 /// depth and size first, because libdbus aborts the process on bad input.
@@ -16,6 +16,8 @@ public enum Value: Hashable, Sendable {
     case string(String)
     case objectPath(String)
     case signature(String)
+    /// Of a message that came. It cannot be sent: ``Message/append(_:)`` refuses it.
+    case fileDescriptor(FileDescriptor)
     /// The signature of one element, and the elements.
     case array(of: String, [Value])
     /// The signatures of keys and values, and the entries in the order of the wire.
@@ -33,7 +35,7 @@ public enum Value: Hashable, Sendable {
             for field in fields { text += field.signature }
             return text + ")"
         case .byte, .bool, .int16, .uint16, .int32, .uint32, .int64, .uint64, .double, .string, .objectPath,
-            .signature, .variant:
+            .signature, .fileDescriptor, .variant:
             return String(UnicodeScalar(typeCode))
         }
     }
@@ -53,6 +55,7 @@ public enum Value: Hashable, Sendable {
         case .string: return TypeCode.string
         case .objectPath: return TypeCode.objectPath
         case .signature: return TypeCode.signature
+        case .fileDescriptor: return TypeCode.fileDescriptor
         case .array, .dictionary: return TypeCode.array
         case .structure: return TypeCode.structureBegin
         case .variant: return TypeCode.variant
@@ -87,7 +90,7 @@ public enum Value: Hashable, Sendable {
             for field in fields where !field.matches(expected, &position) { return false }
             return take(TypeCode.structureEnd)
         case .byte, .bool, .int16, .uint16, .int32, .uint32, .int64, .uint64, .double, .string, .objectPath,
-            .signature, .variant:
+            .signature, .fileDescriptor, .variant:
             return true
         }
     }
@@ -136,6 +139,7 @@ extension Value {
     public var uint32Value: UInt32? { if case .uint32(let value) = self { value } else { nil } }
     public var int64Value: Int64? { if case .int64(let value) = self { value } else { nil } }
     public var uint64Value: UInt64? { if case .uint64(let value) = self { value } else { nil } }
+    public var fileDescriptorValue: FileDescriptor? { if case .fileDescriptor(let value) = self { value } else { nil } }
     public var doubleValue: Double? { if case .double(let value) = self { value } else { nil } }
 
     /// The elements of an array that is not a dictionary.

@@ -40,6 +40,7 @@ struct WireWriter {
         case .signature(let signature):
             guard Syntax.isSignature(signature) else { throw .invalidArgs("Not a signature") }
             append(signature: signature)
+        case .fileDescriptor: throw .invalidArgs("File descriptors are not sent")
         case .array(let element, let values):
             guard Syntax.isElement(element) else { throw .invalidArgs("Not the type of an array's elements") }
             try array(alignment: Self.alignment(element)) { writer throws(Failure) in

@@ -24,6 +24,8 @@ enum JSON {
         // JSON has no word for what is not a number.
         case .double(let number): text += number.isFinite ? number.description : "null"
         case .string(let string), .objectPath(let string), .signature(let string): write(string, to: &text)
+        // The file itself cannot be written down.
+        case .fileDescriptor: text += "null"
         case .array(_, let elements), .structure(let elements): write(elements, to: &text)
         case .dictionary(_, _, let entries): write(entries, to: &text)
         case .variant(let inner): write(inner, to: &text)

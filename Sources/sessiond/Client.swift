@@ -1,4 +1,5 @@
 import DBus
+import Glibc
 import SessionManager
 
 /// One connection that owns, or is about to own, sessions.
@@ -6,8 +7,8 @@ final class Client {
     let id: ClientID
     /// Unique name on the bus.
     let name: String
-    var credentials: Credentials
-    /// When its process started: with its id, that process and no later one. 0: unknown.
+    private(set) var credentials: Credentials
+    /// When its process started: with its id, that process and no later one. 0: unknown, or it has ended.
     let startTime: UInt64
     /// Ends when the connection does.
     var watch: Subscription?
@@ -16,7 +17,35 @@ final class Client {
     init(id: ClientID, name: String, credentials: Credentials, startTime: UInt64) {
         self.id = id
         self.name = name
-        self.credentials = credentials
+        self.credentials = credentials.withoutProof
         self.startTime = startTime
     }
+
+    /// What the bus says of it now; its process is the same.
+    func confirm(_ credentials: Credentials) { self.credentials = credentials.withoutProof }
+
+    /// Its process; nil where that is unknown, or has ended: another one may have its number now.
+    var process: Process? {
+        guard startTime != 0, let process = credentials.processID.map(Process.init) else { return nil }
+        return process.startTime == startTime ? process : nil
+    }
+}
+
+extension Credentials {
+    /// When the process started, in clock ticks since boot; nil where it is unknown or has ended. Where the bus hands
+    /// over the process itself, another one that has its number now is not taken for it.
+    var startTime: UInt64? {
+        let time = processID.flatMap { Process(id: $0).startTime }
+        // In this order: what had not ended by now still had its number when the time was read.
+        return process.map(Credentials.hasEnded) == true ? nil : time
+    }
+
+    /// A pidfd is readable once its process has ended.
+    private static func hasEnded(_ process: FileDescriptor) -> Bool {
+        var state = pollfd(fd: process.number, events: Int16(POLLIN), revents: 0)
+        return poll(&state, 1, 0) > 0
+    }
+
+    /// From here on the start time tells the process, so that no client keeps a descriptor of ours open.
+    fileprivate var withoutProof: Credentials { Credentials(processID: processID, userID: userID) }
 }

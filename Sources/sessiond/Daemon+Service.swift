@@ -69,7 +69,8 @@ extension Daemon: SessionService {
         case .alert: holder = settings.privileges.alert
         case .call: holder = settings.privileges.call
         }
-        if let process = client.credentials.processID.map(Process.init), holder.admits(process) { return }
+        // Asked again afterwards: what was read was read of that process.
+        if let process = client.process, holder.admits(process), client.process != nil { return }
         throw SessionError(
             .missingEntitlement,
             "class '\(sessionClass.rawValue)' is not for this program; allow it in sessiond.conf, "

@@ -134,12 +134,12 @@ extension Daemon {
         connection.credentials(of: client.name) { [weak self, weak client] result in
             guard let self, let client, self.clients[client.name] === client else { return }
             guard case .success(let credentials) = result else { return }
-            let start = credentials.processID.flatMap { Process(id: $0).startTime } ?? 0
+            let start = credentials.startTime ?? 0
             guard credentials.processID == client.credentials.processID, start == client.startTime else {
                 self.log.warning("\(client.name) is not who it was before the restart")
                 return self.submit(.clientVanished(client.id))
             }
-            client.credentials = credentials
+            client.confirm(credentials)
         }
     }
 

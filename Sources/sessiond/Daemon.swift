@@ -339,7 +339,7 @@ extension Daemon {
                 case .success(let credentials):
                     let client = Client(
                         id: newClientID(), name: name, credentials: credentials,
-                        startTime: credentials.processID.flatMap { Process(id: $0).startTime } ?? 0)
+                        startTime: credentials.startTime ?? 0)
                     client.watch = watch
                     clients[name] = client
                     waiting.forEach { $0(.success(client)) }

@@ -50,7 +50,8 @@ struct Process {
 
     var confinement: Sandbox {
         if let info = text("root/.flatpak-info") { return .application(Confinement.flatpak(info) ?? "flatpak") }
-        guard errno == ENOENT else { return .hidden }
+        // Of one that is gone the file is missing, too.
+        guard errno == ENOENT, startTime != nil else { return .hidden }
         // Without AppArmor there is no label; where snapd finds no systemd to ask, no control group.
         let label = text("attr/apparmor/current") ?? text("attr/current")
         let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
