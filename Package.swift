@@ -134,7 +134,7 @@ let package = Package(
         tests("PluginAPITests", ["PluginAPI", "ReferenceModel"]),
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
-        tests("EnforcementTests", ["Enforcement", "PluginAPI"]),
+        tests("EnforcementTests", ["Enforcement", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),

@@ -1,31 +1,106 @@
 import PluginAPI
 
-/// What a program that never spoke to us counts as, by the settings and by what it plays.
+/// What a program that never spoke to us counts as, by the settings, by what it plays, and by the call it is in.
 struct Adoption {
     let settings: Settings
+    /// The call that the program of a stream is in, by what its streams do; nil: none is known.
+    let call: (Program.Key) -> CallEvidence.Call?
+    /// What a call of a program counts as whose streams are labelled as one; nil: it has no such stream that plays.
+    let labelledCall: (Program.Key) -> Settings.Role?
+
+    init(
+        settings: Settings, call: @escaping (Program.Key) -> CallEvidence.Call? = { _ in nil },
+        labelledCall: @escaping (Program.Key) -> Settings.Role? = { _ in nil }
+    ) {
+        self.settings = settings
+        self.call = call
+        self.labelledCall = labelledCall
+    }
 
     /// Nil where it is left alone.
-    func role(of facts: StreamFacts) -> Settings.Role? {
-        guard facts.stream.direction == .playback, let program = facts.program, let ground = ground(for: program) else {
-            return nil
+    func adopted(_ facts: StreamFacts) -> AdoptedProgram? {
+        guard let program = facts.program else { return nil }
+        if let call = call(program.key), isPart(facts.stream, of: call, program) {
+            return AdoptedProgram(program: program.key, role: Adoption.guessedCall, isGuess: true)
         }
-        guard let role = labelled(facts.stream) else { return isolated(Adoption.unlabelled, ground) }
+        return role(of: facts).map { AdoptedProgram(program: program.key, role: $0) }
+    }
+
+    private func role(of facts: StreamFacts) -> Settings.Role? {
+        guard let program = facts.program, let ground = ground(for: program) else { return nil }
+        let label = labelled(facts.stream)
+        let callRole = labelledCall(program.key)
+        // Of the server's own, and of what records, only a call counts.
+        guard !program.isServer, facts.stream.direction == .playback else {
+            return label?.sessionClass == .call ? callRole : nil
+        }
+        guard let role = label else {
+            // What is not labelled goes with the call of its program, where that is labelled.
+            return facts.stream.role == nil && callRole != nil ? callRole : isolated(Adoption.unlabelled, ground)
+        }
         // Whoever may not take the class is an app all the same.
-        guard Adoption.may(program, role.sessionClass) else { return isolated(Adoption.unlabelled, ground) }
+        guard may(program, role.sessionClass) else { return isolated(Adoption.unlabelled, ground) }
         return role.sessionClass == .app ? isolated(role, ground) : role
     }
 
+    /// The call that this stream declares by its label; nil: it declares none, or it may not.
+    func declaredCall(_ facts: StreamFacts) -> Settings.Role? {
+        guard let program = facts.program, ground(for: program) != nil, let role = labelled(facts.stream),
+            role.sessionClass == .call, may(program, .call)
+        else { return nil }
+        return role
+    }
+
+    /// Whether the stream may be part of a call that is guessed by what the program's streams do. A label that says
+    /// something else beats the guess, unless the settings name the program.
+    func maySuggestCall(_ facts: StreamFacts) -> Bool {
+        guard let program = facts.program, !program.isServer, ground(for: program) != nil else { return false }
+        if isNamed(program) { return settings.adoption.calls == .known || settings.adoption.calls == .any }
+        let label = labelled(facts.stream)
+        guard facts.stream.role == nil || label?.sessionClass == .call else { return false }
+        switch settings.adoption.calls {
+        case .off, .labelled: return false
+        // A label that the program may not have makes it known to make calls.
+        case .known: return Settings.Adoption.isKnown(program.names) || label != nil
+        case .any: return true
+        }
+    }
+
+    private func isNamed(_ program: Program) -> Bool { settings.adoption.namesCallProgram(program.names) }
+
+    /// What plays under another title than what records is another page of the same browser, where that can be told.
+    private func isPart(_ stream: AudioStream, of call: CallEvidence.Call, _ program: Program) -> Bool {
+        guard isNamed(program) || stream.role == nil || labelled(stream)?.sessionClass == .call else { return false }
+        return stream.direction == .record || call.pages.isEmpty
+            || call.pages.contains(stream.properties["media.name"] ?? "")
+    }
+
     /// Why a program counts as that, for people. `facts`: of a stream of its; nil where it has none now.
-    func reason(for role: Settings.Role, of facts: StreamFacts?) -> String {
+    func reason(for adopted: AdoptedProgram, evidence: String, of facts: StreamFacts?) -> String {
+        guard !adopted.isGuess else {
+            var text =
+                "its program never spoke to sessiond, and is in a call as far as its streams tell: it \(evidence)"
+            guard let program = facts?.program else { return text + "; by [adoption] calls" }
+            let calls = settings.adoption.calls.rawValue
+            let name = program.name.isEmpty ? "the program" : quoted(program.name)
+            if isNamed(program) {
+                text += "; [adoption] call-programs names \(name)"
+            } else if Settings.Adoption.isKnown(program.names) {
+                text += "; [adoption] calls = \(calls), and \(name) is known to make calls"
+            } else {
+                text += "; [adoption] calls = \(calls)"
+            }
+            return text
+        }
         let why = facts.flatMap(label(of:)) ?? "by [adoption] and [roles]"
-        return "its program never spoke to sessiond, and counts as \(role.words): \(why)"
+        return "its program never spoke to sessiond, and counts as \(adopted.role.words): \(why)"
     }
 
     private func label(of facts: StreamFacts) -> String? {
         guard let program = facts.program, let ground = ground(for: program) else { return nil }
         var label = facts.stream.role.map { "media.role \(quoted($0))" } ?? "no media.role"
         if let role = labelled(facts.stream) {
-            let isRefused = !Adoption.may(program, role.sessionClass)
+            let isRefused = !may(program, role.sessionClass)
             if isRefused { label += ", but it may not take the class \(role.sessionClass.rawValue)" }
         } else if facts.stream.role != nil {
             label += ", which [roles] does not name"
@@ -40,11 +115,11 @@ struct Adoption {
         stream.role.flatMap { settings.roles[$0.lowercased()] }
     }
 
-    private static func may(_ program: Program, _ sessionClass: SessionClass) -> Bool {
+    private func may(_ program: Program, _ sessionClass: SessionClass) -> Bool {
         switch sessionClass {
         case .app: true
         case .alert: program.mayAlert
-        case .call: program.mayCall
+        case .call: settings.adoption.calls != .off && (program.mayCall || program.isServer)
         }
     }
 
@@ -79,6 +154,8 @@ struct Adoption {
         return mixing.map { Settings.Role($0) } ?? Adoption.mixingPlayback
     }
 
+    /// A call that nobody declared: it changes no route, and makes no headset hands-free.
+    private static let guessedCall = Settings.Role(known(.playback, []), sessionClass: .call)
     /// A program that plays and does not say what.
     private static let unlabelled = Settings.Role(known(.playback, []))
     private static let mixingPlayback = Settings.Role(known(.playback, .mixWithOthers))

@@ -18,10 +18,12 @@ public struct Enforcement: Sendable {
         public var defaultDevice: String?
         /// Processes that are no more.
         public var gone: Set<UInt32>
+        /// Programs that say by other means that they are in a call: one that is on does not end.
+        public var sustainedCalls: Set<Program.Key>
 
         public init(
             sessions: [SessionFacts], streams: [StreamFacts], canHold: Bool, mayHold: Bool = true,
-            defaultDevice: String?, gone: Set<UInt32>
+            defaultDevice: String?, gone: Set<UInt32>, sustainedCalls: Set<Program.Key> = []
         ) {
             self.sessions = sessions
             self.streams = streams
@@ -29,12 +31,14 @@ public struct Enforcement: Sendable {
             self.mayHold = mayHold
             self.defaultDevice = defaultDevice
             self.gone = gone
+            self.sustainedCalls = sustainedCalls
         }
     }
 
     /// What is to happen to adopted sessions.
     public enum Step: Sendable, Hashable {
-        case adopt(AdoptedProgram, Program)
+        /// `evidence`: of a call that is guessed, what shows it; else empty.
+        case adopt(AdoptedProgram, Program, evidence: String)
         /// It counts as something else of the same class, by other settings.
         case change(SessionID, to: AdoptedProgram)
         case activate(SessionID)
@@ -64,6 +68,10 @@ public struct Enforcement: Sendable {
         case earlierDaemon
     }
 
+    /// Who is in a call that nobody declared.
+    private var calls = CallEvidence()
+    /// Who is in a call that its streams declare, and what that counts as.
+    private var declaredCalls: [Program.Key: Settings.Role] = [:]
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
@@ -85,6 +93,8 @@ public struct Enforcement: Sendable {
     private var farewells: [AudioStream.ID: UInt64] = [:]
     private static let farewell: UInt64 = 200_000
 
+    /// How long a call that was guessed is kept after its end, in microseconds.
+    private static let afterCall: UInt64 = 10_000_000
     /// How long an app may be silent between two pieces, in microseconds; calls and alerts end at once.
     public static let pause: UInt64 = 1_000_000
 
@@ -110,16 +120,21 @@ public struct Enforcement: Sendable {
     }
 
     private func program(of facts: StreamFacts, by settings: Settings) -> AdoptedProgram? {
-        guard let program = facts.program, let role = Adoption(settings: settings).role(of: facts) else { return nil }
-        return AdoptedProgram(program: program.key, role: role)
+        adoption(by: settings).adopted(facts)
+    }
+
+    private func adoption(by settings: Settings) -> Adoption {
+        Adoption(settings: settings, call: { calls.call(of: $0) }, labelledCall: { declaredCalls[$0] })
     }
 
     /// Why the program has a session, and counts as what it does, for people. One that is paused may have no stream.
     public func reason(for adopted: AdoptedProgram, _ facts: Facts) -> String {
         let streams = facts.streams.filter { program(of: $0, by: settings) == adopted }
-        let reason = Adoption(settings: settings).reason(for: adopted.role, of: streams.first)
+        let session = facts.sessions.first { $0.kind == .adopted(adopted) }
+        let reason = adoption(by: settings).reason(
+            for: adopted, evidence: session?.evidence ?? "", of: streams.first)
         let latest = streams.compactMap { began[$0.stream.id] }.filter { $0.paused == nil }.map(\.time).max()
-        guard let latest, let session = facts.sessions.first(where: { $0.kind == .adopted(adopted) }),
+        guard let latest, let session,
             session.state == .inactive, isHushed(session, by: facts.sessions, since: latest)
         else { return reason }
         return reason + "; it played before the call or alert that is on, and is silent until that ends"
@@ -132,6 +147,7 @@ public struct Enforcement: Sendable {
         stepDeadline = nil
         noteBeginnings(facts, at: now)
         let told = facts.sessions.filter { $0.kind == .told }
+        lookForCalls(facts, told, at: now)
         if let former {
             if let step = changed(from: former, facts, told) { return [step] }
             self.former = nil
@@ -144,8 +160,9 @@ public struct Enforcement: Sendable {
         for stream in facts.streams where isNobodys(stream, told, at: now) {
             guard let program = program(of: stream, by: settings) else { continue }
             present.insert(program)
-            names[program] = stream.program
-            guard !stream.stream.isCorked else { continue }
+            // What plays has the better name: Chromium calls its recordings "Chromium input".
+            if names[program] == nil || stream.stream.direction == .playback { names[program] = stream.program }
+            guard program.isGuess || !stream.stream.isCorked else { continue }
             if !sounding.contains(program) { sounding.append(program) }
             if !playing.contains(stream.stream.id) { fresh.insert(program) }
             latest[program] = max(latest[program] ?? 0, began[stream.stream.id]?.time ?? now)
@@ -153,9 +170,14 @@ public struct Enforcement: Sendable {
         var steps: [Step] = []
         for session in facts.sessions {
             guard case .adopted(let program) = session.kind else { continue }
-            let isSounding = sounding.contains(program)
+            // A call goes on for a while without any stream.
+            let isInCall = program.isGuess && calls.call(of: program.program) != nil
+            let isSounding = sounding.contains(program) || isInCall
             sounding.removeAll { $0 == program }
-            if !present.contains(program), isGone(session, program.program, facts, told) {
+            if program.isGuess
+                ? isOver(session, program.program, isInCall, facts, told, at: now)
+                : !present.contains(program) && isGone(session, program.program, facts, told)
+            {
                 steps.append(.close(session.id))
             } else if session.state == .inactive, isHushed(session, by: facts.sessions, since: latest[program] ?? now) {
                 // It sounded before that, and counts only now: settings were read anew, or who spoke for it went.
@@ -164,9 +186,57 @@ public struct Enforcement: Sendable {
                 steps.append(step)
             }
         }
-        for program in sounding { if let name = names[program] { steps.append(.adopt(program, name)) } }
+        for program in sounding {
+            guard let name = names[program] else { continue }
+            let evidence = program.isGuess ? calls.call(of: program.program)?.words : nil
+            steps.append(.adopt(program, name, evidence: evidence ?? ""))
+        }
         if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
         return steps
+    }
+
+    /// Whether a call that was guessed is closed: its program has gone, or it has been over for a while, in which the
+    /// players that it paused are resumed.
+    private mutating func isOver(
+        _ session: SessionFacts, _ program: Program.Key, _ isInCall: Bool, _ facts: Facts, _ told: [SessionFacts],
+        at now: UInt64
+    ) -> Bool {
+        if settings.adoption.isOff { return true }
+        if case .process(let id) = program, facts.gone.contains(id) || told.contains(where: { $0.process == id }) {
+            return true
+        }
+        guard session.state == .inactive, !isInCall, !session.mayResume else { return false }
+        let due = session.since + Enforcement.afterCall
+        if due > now { stepDeadline = min(stepDeadline ?? due, due) }
+        return due <= now
+    }
+
+    /// Takes note of who is in a call, declared or not.
+    private mutating func lookForCalls(_ facts: Facts, _ told: [SessionFacts], at now: UInt64) {
+        // What has a session of somebody's own says itself what it is.
+        let streams = facts.streams.filter { Evidence.owners(of: $0, among: told).isEmpty }
+        let adoption = adoption(by: settings)
+        var declared: [Program.Key: Settings.Role] = [:]
+        for stream in streams where !stream.stream.isCorked {
+            if let key = stream.program?.key, let role = adoption.declaredCall(stream) { declared[key] = role }
+        }
+        var known: [Program.Key: String] = [:]
+        for session in facts.sessions {
+            if case .adopted(let adopted) = session.kind, adopted.isGuess, session.state != .inactive {
+                known[adopted.program] = session.evidence
+            }
+        }
+        let suspects = streams.filter { stream in
+            adoption.maySuggestCall(stream) && stream.program.map { declared[$0.key] == nil } ?? false
+        }
+        declaredCalls = declared
+        if suspects.isEmpty, known.isEmpty, calls.isEmpty { return }
+        calls.forget { key in
+            if case .process(let id) = key { return facts.gone.contains(id) }
+            return false
+        }
+        let due = calls.look(suspects, known: known, sustained: facts.sustainedCalls.contains, at: now)
+        if let due { stepDeadline = min(stepDeadline ?? due, due) }
     }
 
     private mutating func noteBeginnings(_ facts: Facts, at now: UInt64) {
@@ -268,10 +338,11 @@ public struct Enforcement: Sendable {
             if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
             return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
         case .interrupted:
-            // Against a call nothing but its end helps; against an app a person may start it again (R9). Not at once:
+            // Against a declared call nothing but its end helps; against an app, or a call that was guessed, the user may
+            // start it again (R9). Not at once:
             // PipeWire shows a stream as paused while it is taken from a device that went, and as playing again.
             guard now >= session.since + Enforcement.aftermath else { return nil }
-            return isSounding && isFresh && session.waitsForAppsOnly ? .activate(session.id) : nil
+            return isSounding && isFresh && session.mayBeTakenBack ? .activate(session.id) : nil
         }
     }
 

@@ -22,6 +22,12 @@ public struct Program: Sendable, Hashable {
     /// Whether they let it take the class `alert`.
     public let mayAlert: Bool
 
+    /// The sound server itself, one end of a loopback: it takes part only where it carries a telephone call, as with a
+    /// telephone that is connected by Bluetooth.
+    public static let server = Program(key: .name("Telephone"), name: "Telephone", names: ["Telephone"])
+    /// Whether it is ``server``.
+    public var isServer: Bool { self == .server }
+
     public init(key: Key, name: String, names: Set<String>, mayCall: Bool = true, mayAlert: Bool = true) {
         self.key = key
         self.name = name

@@ -27,19 +27,23 @@ public struct SessionFacts: Sendable, Hashable {
     public let lowered: Double
     /// Whether the program lowers itself when it is told to.
     public let lowersItself: Bool
+    /// Of a call that was guessed: what shows it, for people; else empty.
+    public let evidence: String
     /// Whether its last interruption ended with the advice to resume, and its claim still stands.
     public let mayResume: Bool
     /// Whether it still has a claim to come back after an interruption.
     public let holdsClaim: Bool
-    /// Whether everyone it waits for is an app session.
-    public let waitsForAppsOnly: Bool
+    /// Whether it is heard again where the user starts its program: nobody that it waits for has declared a call or an
+    /// alert.
+    public let mayBeTakenBack: Bool
     /// Whether activating it now would be allowed and would interrupt nobody.
     public let isFreeToActivate: Bool
 
     public init(
         id: SessionID, kind: Kind, process: UInt32, application: String, sessionClass: SessionClass,
         configuration: Configuration, state: SessionState, since: UInt64, isMuted: Bool, lowered: Double,
-        lowersItself: Bool, mayResume: Bool, holdsClaim: Bool, waitsForAppsOnly: Bool, isFreeToActivate: Bool
+        lowersItself: Bool, evidence: String = "", mayResume: Bool, holdsClaim: Bool, mayBeTakenBack: Bool,
+        isFreeToActivate: Bool
     ) {
         self.id = id
         self.kind = kind
@@ -52,9 +56,10 @@ public struct SessionFacts: Sendable, Hashable {
         self.isMuted = isMuted
         self.lowered = lowered
         self.lowersItself = lowersItself
+        self.evidence = evidence
         self.mayResume = mayResume
         self.holdsClaim = holdsClaim
-        self.waitsForAppsOnly = waitsForAppsOnly
+        self.mayBeTakenBack = mayBeTakenBack
         self.isFreeToActivate = isFreeToActivate
     }
 }
@@ -63,9 +68,12 @@ public struct SessionFacts: Sendable, Hashable {
 public struct AdoptedProgram: Sendable, Hashable {
     public let program: Program.Key
     public let role: Settings.Role
+    /// Whether it is a call that nobody declared.
+    public let isGuess: Bool
 
-    public init(program: Program.Key, role: Settings.Role) {
+    public init(program: Program.Key, role: Settings.Role, isGuess: Bool = false) {
         self.program = program
         self.role = role
+        self.isGuess = isGuess
     }
 }

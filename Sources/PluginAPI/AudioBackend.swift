@@ -147,8 +147,15 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     }
 
     public let id: ID
-    /// What the client says of itself; nil for a stream of the server's own.
+    /// The process that plays or records; nil for a stream of the server's own, and where nobody says.
     public var processID: UInt32?
+    /// Whether the server has the process from the kernel. Otherwise it is what the client says of itself, and inside a
+    /// sandbox the number of another process, or of none.
+    public var isProcessVouched: Bool
+    /// Whether a program made it: false for a stream of the server's own, such as one end of a loopback or of a filter.
+    public var isProgram: Bool
+    /// Whether it only measures how loud something is.
+    public var isPeakMeter: Bool
     /// For people: the program's name, else the stream's title; empty where neither is said.
     public var applicationName: String
     /// `media.role`; nil where the program does not say.
@@ -161,8 +168,10 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var deviceName: String
     /// The port it goes through; nil where the device is none (a monitor, a dummy).
     public var portUID: String?
-    /// The server's properties of the names `application.*`, `media.*`, `pipewire.*`, `module-stream-restore.*`:
-    /// what identifies a program beyond its process.
+    /// For people: the port's name; empty where it goes through none.
+    public var portName: String
+    /// The server's properties of the names `application.*`, `media.*`, `pipewire.*`, `module-stream-restore.*`, those of
+    /// its client included: what identifies a program beyond its process.
     public var properties: [String: String]
     /// Per channel, of the server's cubic scale (`pa_volume_t`): ``fullVolume`` is as the program made it, 0 silence. Empty
     /// where it cannot be set.
@@ -179,18 +188,24 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public static let fullVolume: UInt32 = 65_536
 
     public init(
-        id: ID, processID: UInt32? = nil, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
-        isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, properties: [String: String] = [:],
-        volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false, volumeInterval: Double = 0
+        id: ID, processID: UInt32? = nil, isProcessVouched: Bool = false, isProgram: Bool = true,
+        isPeakMeter: Bool = false, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
+        isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, portName: String = "",
+        properties: [String: String] = [:], volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false,
+        volumeInterval: Double = 0
     ) {
         self.id = id
         self.processID = processID
+        self.isProcessVouched = isProcessVouched
+        self.isProgram = isProgram
+        self.isPeakMeter = isPeakMeter
         self.applicationName = applicationName
         self.role = role
         self.isCorked = isCorked
         self.isMuted = isMuted
         self.deviceName = deviceName
         self.portUID = portUID
+        self.portName = portName
         self.properties = properties
         self.volume = volume
         self.isHeld = isHeld

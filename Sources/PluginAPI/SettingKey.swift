@@ -72,6 +72,15 @@ public struct SettingKey: Sendable {
             "adoption", "never", \.adoption.never,
             "Programs that are never taken for sessions, as with off: by application id or name, or by the path or "
                 + "file name of the executable, with ; between."),
+        word(
+            "adoption", "calls", \.adoption.calls,
+            "What counts as a call that no client declared. off: nothing; labelled: streams with a media.role that [roles] "
+                + "gives the class call; known: besides, a program that is known to make calls, while it records from a "
+                + "microphone and plays; any: any program that does so."),
+        names(
+            "adoption", "call-programs", \.adoption.callPrograms,
+            "Programs that are known to make calls beside those that sessiond knows, named as in never; * at the end "
+                + "stands for anything. They count whatever media.role their streams have."),
         names("adoption", "always", \.adoption.always, "Programs that are taken for full sessions, as with all."),
 
         SettingKey(

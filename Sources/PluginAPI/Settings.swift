@@ -62,6 +62,21 @@ public struct Settings: Sendable, Hashable {
             case all
         }
         public var streams = Streams.calls
+        /// What counts as a call that no client declared.
+        public enum Calls: String, CaseIterable, Sendable, Hashable {
+            /// Nothing: a stream's label counts as nothing, too.
+            case off
+            /// Streams whose `media.role` says so.
+            case labelled
+            /// Besides, programs that are known to make calls, while they record from a real source and play.
+            case known
+            /// Any program that does so.
+            case any
+        }
+        public var calls = Calls.known
+        /// Programs that count as known to make calls beside ``knownCallPrograms``, named as in ``never``; `*` at the end
+        /// stands for anything.
+        public var callPrograms: [String] = []
         /// Programs that are left alone whatever `streams` says: by application id, application name, or the executable's
         /// path or file name.
         public var never: [String] = []

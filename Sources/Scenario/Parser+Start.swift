@@ -61,12 +61,14 @@ extension Parser {
         var sessionClass = SessionClass.app
         var client = ClientID(0)
         var notifiesOnExit = false
+        var evidence = ""
         var rest: [Token] = []
         for token in words.rest() {
             switch token.word {
             case "class": sessionClass = try chosen(token, token.required(), "class")
             case "client": client = clientID(try token.required())
             case "notify-on-exit": notifiesOnExit = true
+            case "evidence": evidence = try token.required()
             default: rest.append(token)
             }
         }
@@ -74,7 +76,7 @@ extension Parser {
             id: id,
             new: NewSession(
                 name: name, client: client, sessionClass: sessionClass, configuration: configuration,
-                notifiesOnExit: notifiesOnExit))
+                notifiesOnExit: notifiesOnExit, evidence: evidence))
         var interruption = Interruption(
             reason: .default, by: nil, byName: "", since: Instant(microseconds: 0), rule: .matrix, order: 0)
         for token in rest

@@ -193,19 +193,23 @@ struct Parser {
         var sessionClass = SessionClass.app
         var client = label
         var notifiesOnExit = false
+        var evidence = ""
         for token in words.rest() {
             switch token.word {
             case "class": sessionClass = try chosen(token, token.required(), "class")
             case "client": client = try token.required()
             case "notify-on-exit" where token.value == nil: notifiesOnExit = true
+            case "evidence": evidence = try token.required()
             default:
                 throw LineError(
-                    token, "unknown word \(quoted(token.word)); use mode=, options=, class=, client= or notify-on-exit")
+                    token,
+                    "unknown word \(quoted(token.word)); use mode=, options=, class=, client=, evidence= or "
+                        + "notify-on-exit")
             }
         }
         let new = NewSession(
             name: name, client: clientID(client), sessionClass: sessionClass, configuration: configuration,
-            notifiesOnExit: notifiesOnExit)
+            notifiesOnExit: notifiesOnExit, evidence: evidence)
         return (new, client)
     }
 

@@ -100,7 +100,8 @@ public struct Transcript: Sendable {
         var text = "\(written(new.name)) \(describe(new.configuration))"
         if new.sessionClass != .app { text += " class=\(new.sessionClass.rawValue)" }
         text += " client=c\(new.client.number)"
-        return text + (new.notifiesOnExit ? " notify-on-exit" : "")
+        if new.notifiesOnExit { text += " notify-on-exit" }
+        return text + (new.evidence.isEmpty ? "" : " evidence=" + written(new.evidence))
     }
 
     private func describe(_ configuration: Configuration) -> String {

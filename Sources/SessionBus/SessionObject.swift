@@ -129,6 +129,7 @@ public final class SessionObject {
         Reading(name: "Muted", signature: "b") { .bool($0.isMuted) },
         Reading(name: "IgnoredInterruption", signature: "b") { .bool($0.ignoredInterruption) },
         Reading(name: "Adopted", signature: "b") { .bool($0.isAdopted) },
+        Reading(name: "Evidence", signature: "s") { .string($0.evidence) },
         Reading(name: "OtherAudioPlaying", signature: "b") { .bool($0.otherAudioPlaying) },
         Reading(name: "SecondaryAudioShouldBeSilencedHint", signature: "b") { .bool($0.silenceHint) },
         Reading(name: "CurrentRoute", signature: "a{sv}") { Value($0.route) },

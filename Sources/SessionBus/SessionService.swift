@@ -168,6 +168,8 @@ public struct SessionDescription {
     public var ignoredInterruption: Bool
     /// It stands for a program that never spoke to the daemon.
     public var isAdopted: Bool
+    /// What shows a call that nobody declared; else empty.
+    public var evidence: String
     public var otherAudioPlaying: Bool
     public var silenceHint: Bool
     public var route: Route
@@ -186,8 +188,8 @@ public struct SessionDescription {
         name: String, configuration: Configuration, sessionClass: SessionClass, state: SessionState,
         stateSince: UInt64, isForeground: Bool, owner: String, processID: UInt32, desktopEntry: String,
         interruptionReason: InterruptionReason?, waitingFor: SessionSet, isDucked: Bool, duckGain: Double,
-        isMuted: Bool, ignoredInterruption: Bool, isAdopted: Bool, otherAudioPlaying: Bool, silenceHint: Bool,
-        route: Route, availableInputs: [Port],
+        isMuted: Bool, ignoredInterruption: Bool, isAdopted: Bool, evidence: String, otherAudioPlaying: Bool,
+        silenceHint: Bool, route: Route, availableInputs: [Port],
         preferredInput: String, preferences: Preferences, outputLatency: Double, inputLatency: Double,
         outputVolume: Double
     ) {
@@ -207,6 +209,7 @@ public struct SessionDescription {
         self.isMuted = isMuted
         self.ignoredInterruption = ignoredInterruption
         self.isAdopted = isAdopted
+        self.evidence = evidence
         self.otherAudioPlaying = otherAudioPlaying
         self.silenceHint = silenceHint
         self.route = route

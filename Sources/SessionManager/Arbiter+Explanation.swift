@@ -71,7 +71,10 @@ extension Arbiter {
             case .tookBack: "it took the sound back while it was interrupted"
             case .earlier: "it was active before this history begins"
             case .cameBack: "it came back after its interruption"
-            default: isAdopted ? "its program began to play" : "it activated itself"
+            default:
+                session.isGuessedCall
+                    ? "its program records and plays, as in a call"
+                    : isAdopted ? "its program began to play" : "it activated itself"
             }
         chain.append(Explanation("active", session.cause.rule, since: session.cause.since, of: session.id, text))
     }
@@ -141,6 +144,12 @@ extension Arbiter {
         if interruption.reason == .default, !isWaitedFor { text += ", which has left" }
         if isSubject {
             text += "; " + outlook(interruption, session, at: now)
+            let waitsFor = session.waitingFor.compactMap(self.session)
+            if waitsFor.contains(where: \.isGuessedCall),
+                waitsFor.allSatisfy({ $0.isGuessedCall || $0.sessionClass == .app })
+            {
+                text += "; play it again to hear it beside the call"
+            }
             let others = session.waitingFor.filter { $0 != by || !isWaitedFor }
             if !others.isEmpty {
                 text += "; waits \(isWaitedFor ? "also " : "")for "
@@ -236,8 +245,9 @@ extension Arbiter {
     }
 
     private func label(_ session: Session) -> String {
-        session.sessionClass == .app
-            ? plain(session.name) : "\(plain(session.name)) (\(session.sessionClass.rawValue))"
+        if session.sessionClass == .app { return plain(session.name) }
+        let certainty = session.isGuessedCall ? ", as far as its streams tell" : ""
+        return "\(plain(session.name)) (\(session.sessionClass.rawValue)\(certainty))"
     }
 
     /// That session, or what it was called.

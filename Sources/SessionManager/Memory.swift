@@ -170,7 +170,8 @@ extension Memory.Member {
             id: session.id,
             new: NewSession(
                 name: session.name, client: session.client, sessionClass: session.sessionClass,
-                configuration: session.configuration, notifiesOnExit: session.notifiesOnExit))
+                configuration: session.configuration, notifiesOnExit: session.notifiesOnExit,
+                evidence: session.evidence))
         isForeground = session.isForeground
         preferences = session.preferences
         override = session.override

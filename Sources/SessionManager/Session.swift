@@ -14,16 +14,20 @@ public struct NewSession: Sendable, Hashable {
     public let configuration: Configuration
     /// Whether vanishing counts as leaving with notify-others.
     public let notifiesOnExit: Bool
+    /// Of a call that nobody declared: what its program does that shows it, for people ("records from 'Headset Mic' and
+    /// plays"). Empty: the client, or the stream's label, says what it is.
+    public let evidence: String
 
     public init(
         name: String, client: ClientID, sessionClass: SessionClass = .app, configuration: Configuration = .initial,
-        notifiesOnExit: Bool = false
+        notifiesOnExit: Bool = false, evidence: String = ""
     ) {
         self.name = name
         self.client = client
         self.sessionClass = sessionClass
         self.configuration = configuration
         self.notifiesOnExit = notifiesOnExit
+        self.evidence = evidence
     }
 }
 
@@ -33,6 +37,8 @@ public struct Session: Sendable {
     public let name: String
     public let client: ClientID
     public let notifiesOnExit: Bool
+    /// ``NewSession/evidence``.
+    public let evidence: String
     /// Empty: no preference.
     public internal(set) var preferredInput = ""
     /// Present exactly while the state is `interrupted`.
@@ -64,12 +70,16 @@ public struct Session: Sendable {
         name = new.name
         client = new.client
         notifiesOnExit = new.notifiesOnExit
+        evidence = new.evidence
         since = instant
         cause = Cause(.created, .category, at: instant)
         standing = Standing(new.sessionClass, new.configuration)
     }
 
     public var sessionClass: SessionClass { standing.sessionClass }
+    /// Whether it is a call that nobody declared. The rules treat it as any call; a user who plays something beside it is
+    /// heard.
+    public var isGuessedCall: Bool { !evidence.isEmpty }
     public var configuration: Configuration { standing.configuration }
     /// Whether the shell says so; true until anybody said (``Event/setForeground(_:_:)``).
     public var isForeground: Bool { standing.isForeground }

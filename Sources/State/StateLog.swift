@@ -16,7 +16,7 @@ public struct StateLog: Sendable {
     }
 
     /// What a file begins with; the number is that of the format, and of what a record means.
-    public static let magic: [UInt8] = Array("sessiond state 11\n".utf8)
+    public static let magic: [UInt8] = Array("sessiond state 12\n".utf8)
 
     /// Reads a file's bytes; nil where they do not begin as a state of this version does.
     public init?(_ bytes: [UInt8]) {

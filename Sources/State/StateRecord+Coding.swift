@@ -90,6 +90,7 @@ extension ByteWriter {
         string(session.new.configuration.mode.rawValue)
         integer(session.new.configuration.requestedOptions.rawValue)
         bool(session.new.notifiesOnExit)
+        string(session.new.evidence)
         string(session.state.rawValue)
         bool(session.isForeground)
         optional(session.preferences.sampleRate) { $0.double($1) }
@@ -210,7 +211,7 @@ extension ByteReader {
         let configuration = try configuration()
         let new = NewSession(
             name: name, client: client, sessionClass: sessionClass, configuration: configuration,
-            notifiesOnExit: try bool())
+            notifiesOnExit: try bool(), evidence: try string())
         let state = try word(SessionState.self)
         let isForeground = try bool()
         var preferences = Preferences()

@@ -37,6 +37,8 @@ struct SessionInfo {
     var isMuted: Bool { properties["Muted"]?.boolValue ?? false }
     /// Whether it plays on although it was told to fall silent.
     var ignoredInterruption: Bool { properties["IgnoredInterruption"]?.boolValue ?? false }
+    /// What shows a call that nobody declared; else empty.
+    var evidence: String { string("Evidence") }
     var isForeground: Bool { properties["Foreground"]?.boolValue ?? true }
     /// Whether it lowers others while it is active.
     var isDucker: Bool { options.contains("duck-others") }

@@ -173,6 +173,7 @@ struct StatusView {
     private func remarks(on session: SessionInfo) -> [String] {
         var remarks: [String] = []
         if session.state == .interrupted { remarks.append(interruption(of: session)) }
+        if !session.evidence.isEmpty { remarks.append(session.evidence.escaped) }
         if session.ignoredInterruption { remarks.append(Wording.ignored) }
         if session.path == snapshot["NowPlaying"]?.objectPathValue { remarks.append("now playing") }
         if session.isDucked {

@@ -122,7 +122,8 @@ enum Wording {
         var words: [String] = []
         switch session.sessionClass {
         case .app: break
-        case .alert, .call: words.append(session.sessionClass?.rawValue ?? "")
+        case .alert, .call:
+            words.append((session.sessionClass?.rawValue ?? "") + (session.evidence.isEmpty ? "" : " (guessed)"))
         case nil: words.append("?")
         }
         words.append(session.category.escaped + (session.mode == "default" ? "" : "/" + session.mode.escaped))

@@ -9,8 +9,9 @@ import State
 
 /// Sessions of our own making, for programs that never spoke to us.
 extension Daemon {
-    /// Makes a session for the program, as its role says. Nil where there may be no more of them.
-    func adopt(_ adopted: AdoptedProgram, _ program: Program) -> SessionID? {
+    /// Makes a session for the program, as its role says. `evidence`: what shows a call that was guessed; else empty. Nil
+    /// where there may be no more of them.
+    func adopt(_ adopted: AdoptedProgram, _ program: Program, _ evidence: String) -> SessionID? {
         let process: UInt32
         switch adopted.program {
         case .process(let id): process = id
@@ -24,7 +25,7 @@ extension Daemon {
             .create(
                 NewSession(
                     name: name, client: client.id, sessionClass: adopted.role.sessionClass,
-                    configuration: adopted.role.configuration, notifiesOnExit: true)))
+                    configuration: adopted.role.configuration, notifiesOnExit: true, evidence: evidence)))
         guard let id = decision.created else { return nil }
         add(Record(adopted, client: client, object: SessionObject(id, self, on: connection.objects)), id)
         save(decision)
@@ -59,7 +60,8 @@ extension Daemon {
             } else { .name(entry.session.new.name) }
         let adopted = AdoptedProgram(
             program: key,
-            role: Settings.Role(entry.session.new.configuration, sessionClass: entry.session.new.sessionClass))
+            role: Settings.Role(entry.session.new.configuration, sessionClass: entry.session.new.sessionClass),
+            isGuess: !entry.session.new.evidence.isEmpty)
         let id = entry.session.id
         add(Record(adopted, client: client, object: SessionObject(id, self, on: connection.objects)), id)
     }

@@ -176,7 +176,7 @@ extension Daemon: SessionService {
             interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
             isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,
             isMuted: session.isMuted, ignoredInterruption: session.ignoredSince != nil,
-            isAdopted: record.adopted != nil, otherAudioPlaying: session.otherAudioPlaying,
+            isAdopted: record.adopted != nil, evidence: session.evidence, otherAudioPlaying: session.otherAudioPlaying,
             silenceHint: session.shouldSilenceSecondaryAudio, route: route,
             availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
             preferences: session.preferences,

@@ -148,8 +148,9 @@ final class Enforcer {
             sessionClass: session.sessionClass, configuration: session.configuration, state: session.state,
             since: session.since.microseconds, isMuted: session.isMuted,
             lowered: session.isDucked ? -daemon.arbiter.settings.duckGain : 0, lowersItself: record.lowersItself,
-            mayResume: session.mayResume, holdsClaim: session.holdsClaim,
-            waitsForAppsOnly: session.waitingFor.allSatisfy { daemon.arbiter.session($0)?.sessionClass == .app },
+            evidence: session.evidence, mayResume: session.mayResume, holdsClaim: session.holdsClaim,
+            mayBeTakenBack: session.waitingFor.compactMap { daemon.arbiter.session($0) }
+                .allSatisfy { $0.sessionClass == .app || $0.isGuessedCall },
             isFreeToActivate: isAdopted && session.state == .inactive && daemon.arbiter.isFreeToActivate(session.id))
     }
 
@@ -186,7 +187,7 @@ final class Enforcer {
 
     private func carryOut(_ step: Enforcement.Step) {
         switch step {
-        case .adopt(let adopted, let program): _ = daemon.adopt(adopted, program)
+        case .adopt(let adopted, let program, let evidence): _ = daemon.adopt(adopted, program, evidence)
         case .change(let id, let adopted): daemon.change(id, to: adopted)
         case .activate(let id): daemon.submit(.activate(id))
         case .deactivate(let id): daemon.submit(.deactivate(id, notifyOthers: true))

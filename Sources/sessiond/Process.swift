@@ -39,6 +39,45 @@ struct Process {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// The file name of what it runs; nil where it may not be seen.
+    var executableName: String? { executable?.split(separator: "/").last.map(String.init) }
+
+    /// The processes of that user that have that number inside a process namespace of a sandbox (`NSpid` of
+    /// proc_pid_status(5)) and run a file of that name; oldest first.
+    static func sandboxed(number: UInt32, running name: String, under user: UInt32) -> [Process] {
+        guard let folder = opendir("/proc") else { return [] }
+        defer { closedir(folder) }
+        var found: [Process] = []
+        while let entry = readdir(folder) {
+            let text = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard let process = UInt32(text).map(Process.init), process.userID == user, process.innermostID == number,
+                process.executableName == name
+            else { continue }
+            found.append(process)
+        }
+        return found.sorted { $0.id < $1.id }
+    }
+
+    /// Its number in the innermost process namespace, where that is not ours; nil: it has no other number than here.
+    private var innermostID: UInt32? {
+        guard let status = text("status") else { return nil }
+        for line in status.split(separator: "\n") where line.hasPrefix("NSpid:") {
+            let numbers = line.split { $0 == "\t" || $0 == " " }.dropFirst()
+            return numbers.count > 1 ? numbers.last.flatMap { UInt32($0) } : nil
+        }
+        return nil
+    }
+
+    /// Whether both are of one application in the same kind of sandbox.
+    func isLike(_ other: Process) -> Bool {
+        switch (confinement, other.confinement) {
+        case (.application(let one), .application(let two)): one == two
+        case (.none, _), (.application, _), (.hidden, _): id == other.id
+        }
+    }
+
     /// Whether a sandbox holds it.
     enum Sandbox {
         case none

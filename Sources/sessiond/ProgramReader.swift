@@ -26,16 +26,19 @@ struct ProgramReader {
     mutating func forget() { known = [:] }
 
     private func read(_ stream: AudioStream) -> StreamFacts {
-        let portal = stream.properties["pipewire.access.portal.app_id"].flatMap { $0.isEmpty ? nil : $0 }
-        guard let process = stream.processID.map(Process.init), process.id != UInt32(bitPattern: getpid()) else {
-            return StreamFacts(stream: stream, ancestry: [], sandbox: portal, program: nil)
+        let portal = stream.sandbox
+        guard stream.isProgram else {
+            // One end of a loopback or a filter: nobody's, but for a telephone call (``Program/server``).
+            return StreamFacts(stream: stream, ancestry: [], sandbox: nil, program: .server)
+        }
+        guard stream.processID != UInt32(bitPattern: getpid()) else {
+            return StreamFacts(stream: stream, ancestry: [], sandbox: nil, program: nil)
         }
         var names: Set<String> = [stream.applicationName]
         for key in ["application.id", "application.process.binary"] {
             if let name = stream.properties[key] { names.insert(name) }
         }
-        // In a sandbox the number is one of its own, and means another process here, or none.
-        guard portal == nil, process.userID != nil else {
+        guard portal == nil, let process = process(of: stream) else {
             let key = portal.map { Program.Key.sandbox($0) } ?? .name(stream.applicationName)
             if let portal { names.insert(portal) }
             return StreamFacts(
@@ -62,9 +65,37 @@ struct ProgramReader {
                 mayCall: privileges.call.admits(process), mayAlert: privileges.alert.admits(process)))
     }
 
+    /// The process that plays or records; nil where it is unknown.
+    ///
+    /// PipeWire has the number from the kernel. PulseAudio has what the client says, which inside a sandbox with process
+    /// numbers of its own is the number of another process here, or of none: the one that runs what the client says it
+    /// runs is looked for in all sandboxes then.
+    private func process(of stream: AudioStream) -> Process? {
+        guard let process = stream.processID.map(Process.init) else { return nil }
+        if stream.isProcessVouched { return process.userID == nil ? nil : process }
+        let binary = stream.properties["application.process.binary"]
+        if let binary, process.executableName != binary {
+            let sandboxed = Process.sandboxed(number: process.id, running: binary, under: geteuid())
+            // Two sandboxes of the same application are one program.
+            if let first = sandboxed.first, sandboxed.allSatisfy({ $0.isLike(first) }) { return first }
+        }
+        return process.userID == nil ? nil : process
+    }
+
     private func admits(_ holder: Settings.Privileges.Holder, _ application: String?) -> Bool {
         guard case .only(let names) = holder, let application else { return false }
         return names.contains(application)
+    }
+}
+
+extension AudioStream {
+    /// The id of the sandboxed application, as PipeWire has it from the kernel; nil where it is in no sandbox, or the
+    /// server does not know.
+    fileprivate var sandbox: String? {
+        for key in ["pipewire.access.portal.app_id", "pipewire.snap.id"] {
+            if let id = properties[key], !id.isEmpty { return id }
+        }
+        return nil
     }
 }
 

@@ -65,7 +65,7 @@ import Testing
                         stream: EnforcementTests.stream(1, of: 70, role: role), ancestry: [70], sandbox: nil,
                         program: program)
                 ], canHold: true, defaultDevice: "speaker", gone: [])
-            guard case .adopt(let adopted, _) = enforcement.steps(facts, at: 0).first else { return nil }
+            guard case .adopt(let adopted, _, _) = enforcement.steps(facts, at: 0).first else { return nil }
             return enforcement.reason(for: adopted, facts)
         }
         let begin = "its program never spoke to sessiond, and counts as "

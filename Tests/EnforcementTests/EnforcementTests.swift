@@ -79,7 +79,7 @@ import Testing
             id: SessionID(number), kind: kind, process: process, application: "", sessionClass: sessionClass,
             configuration: try Configuration(category: category), state: state, since: since, isMuted: isMuted,
             lowered: lowered, lowersItself: false, mayResume: mayResume, holdsClaim: state != .inactive,
-            waitsForAppsOnly: false, isFreeToActivate: false)
+            mayBeTakenBack: false, isFreeToActivate: false)
     }
 
     static func adopted(_ process: UInt32) throws -> SessionFacts.Kind {

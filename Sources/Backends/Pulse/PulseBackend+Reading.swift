@@ -61,8 +61,12 @@ extension PulseBackend {
         switch item.facility {
         case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { hasHold = false }
         case .source: model.sources[item.index] = nil
-        case .playing: model.playing[item.index] = nil
-        case .recording: model.recording[item.index] = nil
+        case .playing:
+            model.playing[item.index] = nil
+            model.forgetClients()
+        case .recording:
+            model.recording[item.index] = nil
+            model.forgetClients()
         case .card: model.cards[item.index] = nil
         case .module: model.policyModules[item.index] = nil
         case .server: break
@@ -87,10 +91,21 @@ extension PulseBackend {
             connection.readSources(
                 index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)
         case .playing:
-            connection.readPlaying(index, item: { [weak self] in self?.model.add(PulseStream($0)) }, end: end)
+            connection.readPlaying(
+                index,
+                item: { [weak self] in
+                    let stream = PulseStream($0)
+                    self?.model.add(stream)
+                    self?.readClient(of: stream)
+                }, end: end)
         case .recording:
             connection.readRecording(
-                index, item: { [weak self] in self?.model.recording[$0.index] = PulseStream($0) }, end: end)
+                index,
+                item: { [weak self] in
+                    let stream = PulseStream($0)
+                    self?.model.recording[stream.index] = stream
+                    self?.readClient(of: stream)
+                }, end: end)
         case .card:
             connection.readCards(index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
         case .module: connection.readModules(index, item: { [weak self] in self?.model.add($0) }, end: end)
@@ -98,10 +113,18 @@ extension PulseBackend {
         }
     }
 
-    private func readClients() {
+    /// All of them, or the one of that index.
+    private func readClients(_ index: UInt32? = nil) {
         begin()
         connection?.readClients(
-            item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
+            index, item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
+    }
+
+    /// Who is at the other end of a stream that is new: PipeWire says so of the client alone.
+    private func readClient(of stream: PulseStream) {
+        if model.isPipeWire, stream.client != noIndex, model.clients[stream.client] == nil {
+            readClients(stream.client)
+        }
     }
 
     private func begin() { outstanding += 1 }

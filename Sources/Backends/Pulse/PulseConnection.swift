@@ -135,13 +135,14 @@ final class PulseConnection {
         }
     }
 
-    /// All programs that are connected.
-    func readClients(item: @escaping (pa_client_info) -> Void, end: @escaping (Bool) -> Void) {
+    /// One program that is connected, or all where `index` is nil.
+    func readClients(_ index: UInt32?, item: @escaping (pa_client_info) -> Void, end: @escaping (Bool) -> Void) {
         let step: pa_client_info_cb_t = { _, info, eol, reply in
             Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
         }
         ask(item: { item($0.load(as: pa_client_info.self)) }, end) { context, reply in
-            pa_context_get_client_info_list(context, step, reply)
+            index.map { pa_context_get_client_info(context, $0, step, reply) }
+                ?? pa_context_get_client_info_list(context, step, reply)
         }
     }
 

@@ -12,6 +12,8 @@ struct PulseModel {
     var cards: [UInt32: PulseCard] = [:]
     var playing: [UInt32: PulseStream] = [:]
     var recording: [UInt32: PulseStream] = [:]
+    /// On PipeWire, by index: at first all of them, then those of streams.
+    var clients: [UInt32: PulseClient] = [:]
     /// Modules that arbitrate; the others are nobody's business.
     var policyModules: [UInt32: ServerPolicy] = [:]
 
@@ -53,6 +55,7 @@ struct PulseModel {
 
     mutating func add(_ info: pa_client_info) {
         if let version = WirePlumberVersion(info) { wirePlumber = version }
+        if isPipeWire { clients[info.index] = PulseClient(info) }
     }
 
     /// Where a stream is moved, PipeWire says of it that it is paused until it plays on.
@@ -136,9 +139,9 @@ struct PulseModel {
             inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
         result.streams =
             playing.values.filter { $0.index != tuning?.index }.sorted { $0.index < $1.index }
-            .map { $0.stream(.playback, on: sinks[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
+            .map { describe($0, .playback, on: sinks[$0.device]) }
             + recording.values.sorted { $0.index < $1.index }
-            .map { $0.stream(.record, on: sources[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
+            .map { describe($0, .record, on: sources[$0.device]) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
         // PipeWire says it of streams alone.
@@ -147,22 +150,44 @@ struct PulseModel {
         result.inputLatency = input?.active == nil ? 0 : input?.latency ?? 0
         return result
     }
+
+    private func describe(
+        _ stream: PulseStream, _ direction: AudioStream.Direction, on device: PulseDevice?
+    ) -> AudioStream {
+        stream.stream(
+            direction, on: device, of: clients[stream.client], isPipeWire, volumeInterval(on: stream.device))
+    }
+
+    /// Drops what is known of clients whose streams have gone. No index is used twice.
+    mutating func forgetClients() {
+        guard !clients.isEmpty else { return }
+        let needed = Set((playing.values.map(\.client) + recording.values.map(\.client)))
+        clients = clients.filter { needed.contains($0.key) }
+    }
 }
 
 /// A sink input or source output as the server told of it.
 struct PulseStream {
     let index: UInt32
+    /// `noIndex` where it is the server's own.
+    let client: UInt32
     let device: UInt32
     let isCorked: Bool
+    /// Resampled to peaks, as level meters have it.
+    let isPeakMeter: Bool
     let isMuted: Bool
     let volume: [UInt32]
     private let channels: [Int32]
     let properties: [String: String]
     /// PipeWire's `node.latency`, in seconds.
     let wantedCycle: Double?
+    /// PipeWire's `node.link-group`: what is linked inside to another node; nil: it is not.
+    private let linkGroup: String?
 
     init(_ info: pa_sink_input_info) {
         index = info.index
+        client = info.client
+        isPeakMeter = PulseStream.isPeakMeter(info.resample_method, info.proplist)
         device = info.sink
         isCorked = info.corked != 0
         isMuted = info.mute != 0
@@ -170,10 +195,13 @@ struct PulseStream {
         channels = PulseStream.read(info.channel_map)
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
         wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
+        linkGroup = pa_proplist_gets(info.proplist, "node.link-group").map { String(cString: $0) }
     }
 
     init(_ info: pa_source_output_info) {
         index = info.index
+        client = info.client
+        isPeakMeter = PulseStream.isPeakMeter(info.resample_method, info.proplist)
         device = info.source
         isCorked = info.corked != 0
         isMuted = info.mute != 0
@@ -181,7 +209,19 @@ struct PulseStream {
         channels = PulseStream.read(info.channel_map)
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
         wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
+        linkGroup = pa_proplist_gets(info.proplist, "node.link-group").map { String(cString: $0) }
     }
+
+    /// PulseAudio names the resampler `peaks`; PipeWire has properties instead.
+    private static func isPeakMeter(_ method: UnsafePointer<CChar>?, _ properties: OpaquePointer?) -> Bool {
+        func isSet(_ name: String) -> Bool {
+            pa_proplist_gets(properties, name).map { String(cString: $0) == "true" } ?? false
+        }
+        return String(orEmpty: method) == "peaks" || isSet("stream.monitor") || isSet("resample.peaks")
+    }
+
+    /// What PipeWire calls its PulseAudio server, as which a stream's client speaks to it (`client.api`).
+    static let pulseProtocol = "pipewire-pulse"
 
     /// Of a fraction: "1024/48000".
     static func seconds(_ fraction: UnsafePointer<CChar>?) -> Double? {
@@ -208,17 +248,24 @@ struct PulseStream {
     }
 
     func stream(
-        _ direction: AudioStream.Direction, on device: PulseDevice?, _ isPipeWire: Bool, _ volumeInterval: Double
+        _ direction: AudioStream.Direction, on device: PulseDevice?, of owner: PulseClient?, _ isPipeWire: Bool,
+        _ volumeInterval: Double
     ) -> AudioStream {
         let isHeld = device?.isHold == true
+        // Nodes that are linked inside are one end of a loopback or a filter, whoever runs it.
+        let isProgram = client != noIndex && linkGroup == nil && owner?.isSessionManager != true
+        let properties = properties.merging(owner?.properties ?? [:]) { own, _ in own }
+        let port = device?.active
         return AudioStream(
             id: AudioStream.ID(direction, index),
-            processID: properties["application.process.id"].flatMap { UInt32($0) },
+            processID: isProgram
+                ? owner?.processID ?? properties["application.process.id"].flatMap { UInt32($0) } : nil,
+            isProcessVouched: isProgram && owner?.processID != nil, isProgram: isProgram, isPeakMeter: isPeakMeter,
             applicationName: properties["application.name"] ?? properties["media.name"] ?? "",
             role: properties["media.role"],
             // PipeWire calls paused what is not asked for anything; whether its program paused it is not known then.
             isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
-            portUID: device?.active?.uid, properties: properties, volume: volume, isHeld: isHeld,
+            portUID: port?.uid, portName: port?.name ?? "", properties: properties, volume: volume, isHeld: isHeld,
             isStopping: isHeld && isPipeWire && !isCorked, volumeInterval: volumeInterval)
     }
 

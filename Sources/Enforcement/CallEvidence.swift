@@ -1,0 +1,131 @@
+import PluginAPI
+
+/// Which programs are in a call that nobody declared, by what their streams do (docs/adr/0014).
+///
+/// A program that is known to make calls is in one while it records from a real source and plays, both for
+/// ``beginning``. It takes ``pause`` without any stream, or ``mute`` without a recording, until the call is over: programs
+/// make their streams anew in the middle of a call, and some close the microphone where the user mutes it.
+///
+/// A value: it is shown all streams at each look, and says when it wants to look again.
+struct CallEvidence {
+    /// Microseconds for which both must be there.
+    static let beginning: UInt64 = 500_000
+    /// Microseconds without any stream, after which the call is over.
+    static let pause: UInt64 = 1_000_000
+    /// Microseconds without a recording, after which the call is over though it plays on.
+    static let mute: UInt64 = 5_000_000
+
+    private enum Phase {
+        /// It records and plays, since then.
+        case beginning(since: UInt64)
+        /// In a call. `silent`: since when it neither records nor plays; `deaf`: since when it does not record.
+        case on(Call, silent: UInt64?, deaf: UInt64?)
+    }
+
+    /// A call that is on.
+    struct Call: Hashable {
+        /// What shows it, for people.
+        let words: String
+        /// The titles (`media.name`) under which the program both records and plays: what plays under another one is
+        /// another page of the same browser. Empty: its pages cannot be told apart.
+        var pages: Set<String>
+    }
+
+    private var phases: [Program.Key: Phase] = [:]
+
+    /// The call that the program is in; nil: none.
+    func call(of program: Program.Key) -> Call? {
+        if case .on(let call, _, _) = phases[program] { call } else { nil }
+    }
+
+    /// Whether any program may be in a call.
+    var isEmpty: Bool { phases.isEmpty }
+
+    /// What one program does, as far as it may be a call.
+    private struct Doing {
+        var recording: AudioStream?
+        var recordingTitles: Set<String> = []
+        var playingTitles: Set<String> = []
+        var isPlaying: Bool { !playingTitles.isEmpty }
+
+        func pages(before: Set<String>) -> Set<String> {
+            (recording == nil ? before : recordingTitles).intersection(playingTitles)
+        }
+    }
+
+    /// Takes over what the streams do now. `streams` are those that may be part of a call; `known`: whose calls were on
+    /// when an earlier daemon ended; `sustained`: whose calls go on whatever the streams do.
+    ///
+    /// - Returns: when to look again; nil: when the streams change.
+    mutating func look(
+        _ streams: some Sequence<StreamFacts>, known: [Program.Key: String], sustained: (Program.Key) -> Bool,
+        at now: UInt64
+    ) -> UInt64? {
+        var doings: [Program.Key: Doing] = [:]
+        for facts in streams {
+            guard let key = facts.program?.key else { continue }
+            let stream = facts.stream
+            let title = stream.properties["media.name"] ?? ""
+            switch stream.direction {
+            case .record where CallEvidence.isVoice(stream):
+                doings[key, default: Doing()].recording = stream
+                doings[key, default: Doing()].recordingTitles.insert(title)
+            // What is held plays as far as its program knows.
+            case .playback where stream.isProgram && !stream.isCorked:
+                doings[key, default: Doing()].playingTitles.insert(title)
+            case .record, .playback: break
+            }
+        }
+        for (key, words) in known where phases[key] == nil {
+            phases[key] = .on(Call(words: words, pages: []), silent: nil, deaf: nil)
+        }
+        var deadline: UInt64?
+        func wait(until due: UInt64) { deadline = min(deadline ?? due, due) }
+        for key in Set(phases.keys).union(doings.keys) {
+            let doing = doings[key] ?? Doing()
+            let next = next(phases[key], doing, isSustained: sustained(key), at: now, wait)
+            phases[key] = next
+        }
+        return deadline
+    }
+
+    private func next(
+        _ phase: Phase?, _ doing: Doing, isSustained: Bool, at now: UInt64, _ wait: (UInt64) -> Void
+    ) -> Phase? {
+        switch phase {
+        case nil, .beginning:
+            guard let recording = doing.recording, doing.isPlaying else { return nil }
+            var since = now
+            if case .beginning(let earlier) = phase { since = earlier }
+            let due = since + CallEvidence.beginning
+            guard due <= now else {
+                wait(due)
+                return .beginning(since: since)
+            }
+            let call = Call(words: CallEvidence.words(recording), pages: doing.pages(before: []))
+            return .on(call, silent: nil, deaf: nil)
+        case .on(var call, let silent, let deaf):
+            call.pages = doing.pages(before: call.pages)
+            guard doing.recording == nil, !isSustained else { return .on(call, silent: nil, deaf: nil) }
+            let deaf = deaf ?? now
+            let silent = doing.isPlaying ? nil : silent ?? now
+            let due = min(deaf + CallEvidence.mute, silent.map { $0 + CallEvidence.pause } ?? .max)
+            guard due > now else { return nil }
+            wait(due)
+            return .on(call, silent: silent, deaf: deaf)
+        }
+    }
+
+    /// The program is gone, or no longer one that may be in a call.
+    mutating func forget(where isGone: (Program.Key) -> Bool) { phases = phases.filter { !isGone($0.key) } }
+
+    /// Whether it records what somebody says: no meter, no monitor of a sink, and not paused. One that is muted at the
+    /// server is still part of a call.
+    private static func isVoice(_ stream: AudioStream) -> Bool {
+        stream.isProgram && !stream.isPeakMeter && !stream.isCorked && stream.portUID != nil
+    }
+
+    private static func words(_ recording: AudioStream) -> String {
+        "records from \(quoted(String(recording.portName.prefix(80)))) and plays"
+    }
+}
