@@ -117,6 +117,7 @@ struct StreamControl {
     /// Takes over what the server shows: what is not ours is somebody's wish, and wins.
     mutating func observe(_ stream: AudioStream) {
         guard unanswered == 0 else { return }
+        guard !stream.isSettling else { return takeOver(stream) }
         let isOurs = Level.isSame(stream.volume, Level.volume(base.volume, lowered: level))
         if isOurs {
             showsVolume = true
@@ -141,6 +142,15 @@ struct StreamControl {
             if escapes > 1 { canBeHeld = false }
             if !isHeld { base.deviceName = stream.deviceName }
         }
+    }
+
+    /// Takes over what the server has made of the stream as it placed it anew: it is to be changed again.
+    private mutating func takeOver(_ stream: AudioStream) {
+        (showsVolume, showsMute, showsHold) = (true, true, true)
+        holdPromised = nil
+        if let shown = Level.of(stream.volume, below: base.volume) { level = shown }
+        if isMuted, !base.isMuted { isMuted = stream.isMuted }
+        isHeld = stream.isHeld
     }
 
     /// The commands due now, in order; `deadline` is made earlier where there will be more. What is held stays so while

@@ -116,6 +116,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// Whether what is remembered of streams can be written and not read: ``AudioBackend/readMemory(_:)`` finds the channels
     /// of who plays.
     public var hidesMemory = false
+    /// Whether what is written of it is ignored: a stream must be there to be remembered otherwise.
+    public var ignoresMemory = false
     /// This run of the server: with a stream's number, that stream and no other.
     public var instance: UInt32 = 0
 
@@ -183,6 +185,9 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     /// Seconds between the moments at which the server lets a volume that was changed be heard, and a move no earlier; 0:
     /// it does so at once.
     public var volumeInterval: Double
+    /// Whether the server is placing it anew, as where its session manager was started again: what changes of it meanwhile
+    /// is nobody's wish.
+    public var isSettling: Bool
 
     /// The volume that changes nothing (`PA_VOLUME_NORM`).
     public static let fullVolume: UInt32 = 65_536
@@ -192,7 +197,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         isPeakMeter: Bool = false, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, portName: String = "",
         properties: [String: String] = [:], volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false,
-        volumeInterval: Double = 0
+        volumeInterval: Double = 0, isSettling: Bool = false
     ) {
         self.id = id
         self.processID = processID
@@ -211,6 +216,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.isHeld = isHeld
         self.isStopping = isStopping
         self.volumeInterval = volumeInterval
+        self.isSettling = isSettling
     }
 
     public var direction: Direction { id.direction }

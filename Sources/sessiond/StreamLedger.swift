@@ -139,10 +139,13 @@ final class StreamLedger {
     private func repairHidden() {
         let present = Set(backend.snapshot.streams.compactMap(\.memoryName))
         let changed = Set(contents.entries.compactMap(\.memoryName))
+        // Nor can anything else be where what is written is ignored.
+        let mustBeThere = backend.snapshot.ignoresMemory
         contents.memories.removeAll { kept in
-            !changed.contains(kept.name)
-                && (present.contains(kept.name) || StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil)
+            let cannotBeWritten = StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil
+            return !changed.contains(kept.name) && (present.contains(kept.name) || cannotBeWritten && !mustBeThere)
         }
+        if mustBeThere { return repaired() }
         let right = contents.memories.filter { !changed.contains($0.name) && !written.contains($0.name) }
             .compactMap(StreamMemory.init)
         guard !right.isEmpty else { return repaired() }

@@ -21,6 +21,10 @@ struct PulseModel {
     var wirePlumber: WirePlumberVersion?
 
     private var order = PortOrder()
+    /// When each stream was last seen without a device, which PipeWire shows while nobody has placed it.
+    private var unplaced: [UInt32: UInt64] = [:]
+    /// Microseconds after a stream was placed in which the session manager may still put back what it remembers.
+    private static let settling: UInt64 = 1_000_000
 
     /// Our own stream that asks something of the output, and how long its buffer is by the server; nil: none is there.
     var tuning: (index: UInt32, latency: Double)?
@@ -122,6 +126,7 @@ struct PulseModel {
             + cards.values.sorted { $0.index < $1.index }.compactMap(\.handsFreeInput)
         let filters = (devices.0 + devices.1).filter(\.isFilter).flatMap(\.available).map(\.uid)
         order.update(inputs, outputs, filters: Set(filters), now: now)
+        noteUnplaced(now)
 
         var result = AudioSnapshot()
         result.isConnected = true
@@ -130,6 +135,8 @@ struct PulseModel {
         result.instance = cookie
         result.canHold = canHold
         result.hidesMemory = isPipeWire
+        // From 0.5 on WirePlumber takes over the volumes of notifications alone.
+        result.ignoresMemory = isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
@@ -139,9 +146,9 @@ struct PulseModel {
             inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
         result.streams =
             playing.values.filter { $0.index != tuning?.index }.sorted { $0.index < $1.index }
-            .map { describe($0, .playback, on: sinks[$0.device]) }
+            .map { describe($0, .playback, on: sinks[$0.device], now) }
             + recording.values.sorted { $0.index < $1.index }
-            .map { describe($0, .record, on: sources[$0.device]) }
+            .map { describe($0, .record, on: sources[$0.device], now) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
         // PipeWire says it of streams alone.
@@ -152,10 +159,19 @@ struct PulseModel {
     }
 
     private func describe(
-        _ stream: PulseStream, _ direction: AudioStream.Direction, on device: PulseDevice?
+        _ stream: PulseStream, _ direction: AudioStream.Direction, on device: PulseDevice?, _ now: UInt64
     ) -> AudioStream {
-        stream.stream(
+        var result = stream.stream(
             direction, on: device, of: clients[stream.client], isPipeWire, volumeInterval(on: stream.device))
+        result.isSettling =
+            direction == .playback && unplaced[stream.index].map { now &- $0 < PulseModel.settling } ?? false
+        return result
+    }
+
+    private mutating func noteUnplaced(_ now: UInt64) {
+        guard isPipeWire else { return }
+        unplaced = unplaced.filter { playing[$0.key] != nil && now &- $0.value < PulseModel.settling }
+        for stream in playing.values where stream.device == noIndex { unplaced[stream.index] = now }
     }
 
     /// Drops what is known of clients whose streams have gone. No index is used twice.
