@@ -86,7 +86,12 @@ extension PulseBackend {
         switch facility {
         case .sink:
             connection.readSinks(
-                index, item: { [weak self] in self?.model.sinks[$0.index] = PulseDevice($0) }, end: end)
+                index,
+                item: { [weak self] in
+                    let sink = PulseDevice($0)
+                    self?.model.sinks[sink.index] = sink
+                    if sink.isHold { self?.settleHold(isThere: true) }
+                }, end: end)
         case .source:
             connection.readSources(
                 index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)

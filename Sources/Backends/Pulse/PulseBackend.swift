@@ -41,6 +41,9 @@ public final class PulseBackend: AudioBackend {
     var completions: [UInt64: Completion] = [:]
     /// Whether the server has been asked to make the place for held streams, and it is not gone since.
     var hasHold = false
+    /// Who waits until it is there, and no longer than ``holdTimer``.
+    var holdWaiters: [(Bool) -> Void] = []
+    var holdTimer: Timer?
     var nextCompletion: UInt64 = 0
     /// Streams on their way to or from where they are held, and how often they are still to be looked at.
     var awaitedMoves: [UInt32: Int] = [:]
@@ -106,6 +109,7 @@ public final class PulseBackend: AudioBackend {
         retry = Timer(on: loop) { [weak self] in self?.connect() }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
+        holdTimer = Timer(on: loop) { [weak self] in self?.settleHold(isThere: false) }
         doubt = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
 
@@ -167,6 +171,8 @@ public final class PulseBackend: AudioBackend {
         outstanding = 0
         dirty = [:]
         settle?.disarm()
+        holdTimer?.disarm()
+        holdWaiters = []
         unsettledSince = nil
         requested = [:]
         awaited = (nil, nil)

@@ -24,7 +24,6 @@ extension PulseBackend {
             batch.fail(SessionError(.mediaServicesFailed, "this server cannot hold a stream"))
             return
         }
-        let isMade = hasHold || model.sinks.values.contains(where: \.isHold)
         let move = { [unowned self, weak connection] (end: @escaping (Bool) -> Void) in
             guard let connection else { return end(false) }
             connection.command(end) {
@@ -32,10 +31,12 @@ extension PulseBackend {
             }
             self.awaitMove(id.number)
         }
-        // PipeWire's is there only once that is answered; PulseAudio does all in order, so nobody waits.
-        if !isMade { makeHold(on: connection, then: model.isPipeWire ? move : nil, batch) }
+        let isSeen = model.sinks.values.contains(where: \.isHold)
+        if !hasHold, !isSeen { makeHold(on: connection) }
         if model.isPipeWire {
-            if isMade { move(batch.add()) }
+            // Its server may answer before the sink is there; PulseAudio does all in order, so nobody waits.
+            let end = batch.add()
+            if isSeen { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
             return batch.close()
         }
         // Each time: somebody may have woken it up, and then it would swallow the stream.
@@ -44,23 +45,31 @@ extension PulseBackend {
         batch.close()
     }
 
-    private func makeHold(
-        on connection: PulseConnection, then next: ((@escaping (Bool) -> Void) -> Void)?, _ batch: Batch
-    ) {
+    private func makeHold(on connection: PulseConnection) {
         hasHold = true
-        let end = next == nil ? nil : batch.add()
-        connection.loadModule("module-null-sink", PulseBackend.holdArguments) { [weak self] isThere in
-            if !isThere { self?.hasHold = false }
-            guard let next, let end else { return }
-            if isThere { next(end) } else { end(false) }
+        let hold = HoldModule(model.wirePlumber, folder: ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp")
+        connection.loadModule(hold.name, hold.arguments) { [weak self] isThere in
+            guard let self, !isThere else { return }
+            hasHold = false
+            settleHold(isThere: false)
         }
     }
 
-    /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default. On PipeWire
-    /// a link to what is passive wakes nobody: the stream is not asked for anything, which holds it.
-    private static let holdArguments =
-        "sink_name=\(PulseDevice.holdName) sink_properties=\"device.description='Held by sessiond' "
-        + "device.class=filter sessiond.hold=1 node.passive=true\""
+    private func awaitHold(_ waiter: @escaping (Bool) -> Void) {
+        if holdWaiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
+        holdWaiters.append(waiter)
+    }
+
+    /// Whoever waits for the place for held streams is told that it is there, or will not come.
+    func settleHold(isThere: Bool) {
+        holdTimer?.disarm()
+        let waiters = holdWaiters
+        holdWaiters = []
+        for waiter in waiters { waiter(isThere) }
+    }
+
+    /// Seconds from asking for the place for held streams until nobody waits for it any longer.
+    private static let holdPatience = 0.25
 
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
