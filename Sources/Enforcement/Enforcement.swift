@@ -358,7 +358,9 @@ public struct Enforcement: Sendable {
         treatments = treatments.filter { present.contains($0.key) }
         ignoring.formIntersection(present)
         farewells = farewells.filter { present.contains($0.key) }
-        for stream in facts.streams.map(\.stream) {
+        // What is paused comes last: its server can take back what it fetched ahead of it once nothing else is held.
+        let streams = facts.streams.map(\.stream)
+        for stream in streams.filter({ !$0.isCorked }) + streams.filter(\.isCorked) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
             let target = treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
             treatments[stream.id] = target

@@ -41,6 +41,8 @@ public final class PulseBackend: AudioBackend {
     var completions: [UInt64: Completion] = [:]
     /// Whether the server has been asked to make the place for held streams, and it is not gone since.
     var hasHold = false
+    /// Streams that were let go and are still seen where they were held.
+    var leavingHold: Set<UInt32> = []
     /// Who waits until it is there, and no longer than ``holdTimer``.
     var holdWaiters: [(Bool) -> Void] = []
     var holdTimer: Timer?

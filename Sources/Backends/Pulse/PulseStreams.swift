@@ -77,9 +77,46 @@ extension PulseBackend {
         // Found on the guard, it was on its way; that may be there again, for something else.
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
-        connection.command(batch.add()) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
+        let isAlone = isPausedAlone(id.number)
+        leavingHold.insert(id.number)
+        let end = batch.add()
+        let move = { [weak connection] in
+            guard let connection else { return end(false) }
+            connection.command(end) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
+        }
+        if isAlone {
+            // Woken up, the sink takes back what it had fetched ahead of a stream that was paused meanwhile: the next sink
+            // would play that, paused or not. It does so a moment after the server has answered.
+            connection.command({ [weak self] _ in self?.wait(PulseBackend.takeBackTime, then: move) }) {
+                pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 0, $1, $2)
+            }
+        } else {
+            move()
+        }
         awaitMove(id.number)
         batch.close()
+    }
+
+    private func wait(_ seconds: Double, then body: @escaping () -> Void) {
+        var timer: Timer?
+        timer = Timer(on: loop) {
+            timer = nil
+            body()
+        }
+        timer?.arm(after: seconds)
+    }
+
+    /// Seconds that a sink is given to take back what it had fetched.
+    private static let takeBackTime = 0.03
+
+    /// Whether PulseAudio holds this stream, which its program has paused, and no other that plays: woken up, the sink would
+    /// swallow that.
+    private func isPausedAlone(_ number: UInt32) -> Bool {
+        guard !model.isPipeWire, let stream = model.playing[number], stream.isCorked else { return false }
+        func isHeld(_ stream: PulseStream) -> Bool { model.sinks[stream.device]?.isHold == true }
+        leavingHold = leavingHold.filter { model.playing[$0].map(isHeld) ?? false }
+        return isHeld(stream)
+            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !leavingHold.contains($0.index) }
     }
 
     /// PipeWire's session manager moves a stream some time after the server said so, and the server need not tell.
