@@ -39,9 +39,15 @@ public final class MediaPlayers {
     private let watch: PlayerWatch
     private let name: FrontName
     private let policy: any PlayerPolicy
+    /// Of the connection that players are told on.
+    private let uniqueName: String
     private var book = PauseBook<String>()
     private var settings: Settings
     private let loop: EventLoop
+    private let address: BusAddress
+    /// Hears who else pauses a player, while any is paused by our doing.
+    private var monitor: BusMonitor?
+    private var isMonitorRefused = false
     private var isScheduled = false
     /// Who is paused by our doing, or told to be, and may be resumed, by the players' ids.
     public private(set) var kept: Set<PauseBook<String>.Kept> = []
@@ -57,6 +63,8 @@ public final class MediaPlayers {
         watch = PlayerWatch(connection)
         name = FrontName(address, connection.loop)
         loop = connection.loop
+        self.address = address
+        uniqueName = connection.uniqueName
         self.policy = policy
         self.settings = settings
         book.maxAge = settings.maxAge
@@ -72,10 +80,7 @@ public final class MediaPlayers {
             reconsider()
         }
         watch.onFrontNameFree = { [unowned self] in name.retry() }
-        name.onTouch = { [unowned self] player in
-            book.touched(player)
-            compareKept()
-        }
+        name.onTouch = { [unowned self] in touched($0) }
         name.onTaken = { [unowned self] owner in onNotice?("the media keys' name is owned by \(owner)") }
     }
 
@@ -88,7 +93,10 @@ public final class MediaPlayers {
     }
 
     /// Gives the name back.
-    public func stop() { name.close() }
+    public func stop() {
+        name.close()
+        monitor = nil
+    }
 
     /// Takes the settings over; players are looked at again by them.
     public func reload(_ settings: Settings) {
@@ -120,7 +128,34 @@ public final class MediaPlayers {
         name.show(settings.servesMediaKeys ? front(of: players) : nil)
     }
 
+    /// Somebody asked the player behind that bus name for something: what becomes of it is the user's wish.
+    private func touched(_ name: String) {
+        for player in watch.players(behind: name) { book.touched(player) }
+        compareKept()
+    }
+
+    /// A player that is paused already tells nothing where it is paused again: only the call itself can be heard.
+    private func keepMonitor() {
+        guard !kept.isEmpty else {
+            monitor = nil
+            return
+        }
+        guard monitor == nil, !isMonitorRefused else { return }
+        monitor = try? BusMonitor(
+            address, on: loop, calls: ["Pause", "Stop"], of: MPRIS.player,
+            refused: { [weak self] failure in
+                self?.isMonitorRefused = true
+                self?.loop.later { self?.monitor = nil }
+                self?.onNotice?("the bus does not let us hear who pauses players: \(failure.message)")
+            },
+            { [weak self] call in
+                guard let self, let player = call.destination, call.sender != uniqueName else { return }
+                touched(player)
+            })
+    }
+
     private func compareKept() {
+        defer { keepMonitor() }
         let now = MonotonicClock.now()
         if let expiry = book.keptExpires, expiry > now {
             let timer = expiration ?? Timer(on: loop) { [weak self] in self?.compareKept() }

@@ -54,6 +54,13 @@ final class PlayerWatch {
         }
     }
 
+    /// All players of the process behind a bus name, well-known or unique: some programs have several connections.
+    func players(behind name: String) -> [Player.ID] {
+        guard let player = players[names[name] ?? name] else { return [] }
+        guard player.processID != 0 else { return [player.id] }
+        return players.values.filter { $0.processID == player.processID }.map(\.id)
+    }
+
     // MARK: Names
 
     private func find(_ name: String) {
