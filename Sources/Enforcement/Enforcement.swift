@@ -55,6 +55,8 @@ public struct Enforcement: Sendable {
         public var ignoring: Set<SessionID> = []
         /// When to look again; nil: when something changes.
         public var deadline: UInt64?
+        /// Whether a call may begin soon, which will hold what plays.
+        public var expectsCall = false
     }
 
     public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
@@ -352,6 +354,7 @@ public struct Enforcement: Sendable {
     public mutating func commands(_ facts: Facts, at now: UInt64) -> Outcome {
         var outcome = Outcome()
         outcome.deadline = stepDeadline
+        outcome.expectsCall = calls.isBeginning
         let owners = owners(facts)
         let present = Set(facts.streams.map(\.stream.id))
         controls = controls.filter { present.contains($0.key) }

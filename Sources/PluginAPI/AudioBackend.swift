@@ -53,6 +53,8 @@ public protocol AudioBackend: AnyObject {
     /// Stops a stream that plays where it is: silent, and nothing of it lost. Only where ``AudioSnapshot/canHold``. The
     /// place it is held at is made when it is first needed.
     func hold(_ id: AudioStream.ID, completion: @escaping Completion)
+    /// Streams will be held soon: makes the place now where that takes time. It goes when it is not needed for a while.
+    func prepareHold()
     /// Lets a held stream go on, on the device of that name; nil, or one that went: where new streams go.
     func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion)
     /// Takes away the place where streams are held; whoever is still there is moved by the server.

@@ -46,6 +46,8 @@ public final class PulseBackend: AudioBackend {
     /// Who waits until it is there, and no longer than ``holdTimer``.
     var holdWaiters: [(Bool) -> Void] = []
     var holdTimer: Timer?
+    /// Until the place for held streams is taken away, unless it is needed again.
+    var holdIdleTimer: Timer?
     var nextCompletion: UInt64 = 0
     /// Streams on their way to or from where they are held, and how often they are still to be looked at.
     var awaitedMoves: [UInt32: Int] = [:]
@@ -112,6 +114,7 @@ public final class PulseBackend: AudioBackend {
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
         holdTimer = Timer(on: loop) { [weak self] in self?.settleHold(isThere: false) }
+        holdIdleTimer = Timer(on: loop) { [weak self] in self?.dropIdleHold() }
         doubt = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
 
@@ -174,6 +177,7 @@ public final class PulseBackend: AudioBackend {
         dirty = [:]
         settle?.disarm()
         holdTimer?.disarm()
+        holdIdleTimer?.disarm()
         holdWaiters = []
         unsettledSince = nil
         requested = [:]
