@@ -22,7 +22,7 @@ import Testing
                     "module-remap-source master=voice.monitor source_name=mic source_properties=device.description=Mic"
                 ])
             try server.pactl(["set-default-source", "mic"])
-            voice = try Tone(server, hertz: 700, sink: "voice", name: "Voice", processID: getpid())
+            voice = try Tone(server, hertz: 700, name: "Voice", sink: "voice", processID: getpid())
             stage = try DaemonStage(pulse: server, settings: settings)
             ear = try Ear(server, sink: "speaker", fragment: 0.002)
             #expect(stage.waitForServer())
@@ -138,8 +138,10 @@ import Testing
         return (server, "http://127.0.0.1:\(port)/")
     }
 
-    /// What a call must do to the music, whoever makes it; `begun` brings it about.
-    private func expectMusicToYield(_ scene: Scene, _ who: String, toCall begin: () throws -> Void) throws {
+    /// What a call must do to the music, whoever makes it. `end`: what ends it after some seconds; nil: it does so itself.
+    private func expectMusicToYield(
+        _ scene: Scene, _ who: String, toCall begin: () throws -> Void, end: (() -> Void)? = nil
+    ) throws {
         let hertz = CountedMusic.hertz
         let music = try scene.music()
         let before = scene.ear.level(of: hertz, last: 0.2)
@@ -152,8 +154,13 @@ import Testing
         #expect(evidence.hasPrefix("records from 'Mic") && evidence.hasSuffix("and plays"), "\(evidence)")
         // Through mute and unmute: nothing of the music until the call is over.
         var isHeardInCall = false
+        var end = end
         while try scene.call() != nil, monotonicNow() - began < 60 {
             if scene.ear.level(of: hertz, last: 0.1) > -60, try scene.call() != nil { isHeardInCall = true }
+            if monotonicNow() - began > 4 {
+                end?()
+                end = nil
+            }
             usleep(20_000)
         }
         #expect(!isHeardInCall)
@@ -227,14 +234,12 @@ import Testing
         }
         let other = try phone("other", 15_070, answers: true, sound: false)
         let own = try phone("own", 15_060, answers: false, sound: true)
-        try expectMusicToYield(scene, "baresip on \(kind)") {
-            #expect(own.line { $0.contains("Populated") || $0.contains("ready") } != nil, "\(own.errors)")
-            own.send("/dial sip:other@127.0.0.1:15070")
-            Thread.detachNewThread {
-                sleep(5)
-                own.send("/hangup")
-            }
-        }
+        try expectMusicToYield(
+            scene, "baresip on \(kind)",
+            toCall: {
+                #expect(own.line { $0.contains("is ready") } != nil, "\(own.errors)")
+                own.send("/dial sip:other@127.0.0.1:15070")
+            }, end: { own.send("/hangup") })
         withExtendedLifetime((own, other)) {}
     }
 }
