@@ -98,10 +98,18 @@ extension PulseBackend {
         }
     }
 
-    private func readClients() {
+    func readClients() {
         begin()
+        var clients = PulseClients()
         connection?.readClients(
-            item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
+            item: { [weak self] in
+                self?.model.add($0)
+                clients.add($0)
+            },
+            end: { [weak self] _ in
+                self?.model.know(clients, now: MonotonicClock.now())
+                self?.end()
+            })
     }
 
     private func begin() { outstanding += 1 }

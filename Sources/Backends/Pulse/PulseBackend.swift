@@ -53,6 +53,8 @@ public final class PulseBackend: AudioBackend {
     var isScheduled = false
     var dirtySince: UInt64 = 0
     private var settle: Timer?
+    /// When what was put off while devices were enumerated is done.
+    private var enumerated: Timer?
     private var unsettledSince: UInt64?
     var toldDevices: [PulseDevice] = []
     /// What we asked for, by uid, until it is the route or too old to be what a change is due to.
@@ -68,6 +70,13 @@ public final class PulseBackend: AudioBackend {
     /// Whether the guard is being made (true) or removed; nil: neither.
     var awaitedGuard: Bool?
     var isGuardRefused = false
+    /// Whether the second guard is to be there, and whether it is being made.
+    var isFirstWanted = false
+    var isFirstComing = false
+    /// Called once the second guard has gone that has yet to come.
+    var firstLeft: ((Bool) -> Void)?
+    /// The configured default, as far as it is known: what we made it, until it is another.
+    var pinnedOutput: String?
     /// Until when the guard may take to become the default, because a port of a device that stays went; nil: it was not
     /// asked to.
     var flight: UInt64?
@@ -105,6 +114,7 @@ public final class PulseBackend: AudioBackend {
         self.patience = patience
         retry = Timer(on: loop) { [weak self] in self?.connect() }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
+        enumerated = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
         doubt = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
@@ -146,7 +156,9 @@ public final class PulseBackend: AudioBackend {
         failures = 0
         watch = nil
         model = PulseModel()
-        (awaitedGuard, isGuardRefused, flight) = (nil, false, nil)
+        (awaitedGuard, isGuardRefused, flight, pinnedOutput) = (nil, false, nil, nil)
+        // One that an earlier daemon left is let go as what it holds is.
+        (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
         hasHold = false
         awaitedMoves = [:]
         dirty = [:]
@@ -167,6 +179,7 @@ public final class PulseBackend: AudioBackend {
         outstanding = 0
         dirty = [:]
         settle?.disarm()
+        enumerated?.disarm()
         unsettledSince = nil
         requested = [:]
         awaited = (nil, nil)
@@ -207,6 +220,7 @@ public final class PulseBackend: AudioBackend {
             // Answers are on their way: what they say is told when they are in.
             if outstanding > 0 { return }
         }
+        if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
         model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
         var current = model.snapshot(now: now)
         let previous = snapshot
@@ -217,6 +231,8 @@ public final class PulseBackend: AudioBackend {
             return tellFirst(model.snapshot(now: now))
         }
 
+        if !model.isOnGuard, model.defaultSink != pinnedOutput { pinnedOutput = nil }
+        dropFirst()
         // That the guard has taken over is no flicker: it does so only where an output went.
         flee(previous, current, now)
         awaitMoves()
@@ -273,6 +289,7 @@ public final class PulseBackend: AudioBackend {
             onLatencyChanged?()
         }
         selectAwaited()
+        if let end = model.enumerationEnd(now) { enumerated?.arm(at: end) }
         if previous.policies != current.policies { onPoliciesChanged?() }
         keepGuard()
         keepTuning()
@@ -282,6 +299,7 @@ public final class PulseBackend: AudioBackend {
         snapshot = current
         snapshot.isOutputHeld = model.isOnGuard
         defer {
+            if let end = model.enumerationEnd(MonotonicClock.now()) { enumerated?.arm(at: end) }
             keepGuard()
             keepTuning()
         }

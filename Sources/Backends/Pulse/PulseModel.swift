@@ -19,6 +19,7 @@ struct PulseModel {
     var wirePlumber: WirePlumberVersion?
 
     private var order = PortOrder()
+    private var enumeration = Enumeration()
 
     /// Our own stream that asks something of the output, and how long its buffer is by the server; nil: none is there.
     var tuning: (index: UInt32, latency: Double)?
@@ -83,11 +84,11 @@ struct PulseModel {
         isOnGuard ? fallback?.device : sinks.values.first { $0.name == defaultSink }
     }
     /// The newest output there is; `port` is nil where its device has none.
-    var fallback: (device: PulseDevice, port: String?)? {
+    var fallback: (device: PulseDevice, port: String?, output: Port)? {
         guard let newest = order.sorted(sinks.values.flatMap(\.available), isInput: false).last,
             let (device, port) = find(newest.uid, isInput: false)
         else { return nil }
-        return (device, port.isEmpty ? nil : port)
+        return (device, port.isEmpty ? nil : port, newest)
     }
     /// Whether the server has put the guard in the place of an output that went.
     var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
@@ -108,6 +109,19 @@ struct PulseModel {
                 + order.recent(snapshot.availableInputs, isInput: true, now, within: span))
     }
 
+    /// Whether the clients must be asked for before the next snapshot: without them it is not known which devices came
+    /// together. `isLate`: what goes with a device that went has gone by now.
+    mutating func asksForClients(isLate: Bool) -> Bool {
+        isPipeWire && enumeration.asksForClients(of: Array(sinks.values) + Array(sources.values), isLate: isLate)
+    }
+
+    mutating func know(_ clients: PulseClients, now: UInt64) {
+        enumeration.know(clients, now: now)
+    }
+
+    /// When the devices there are have all been enumerated; nil where they have.
+    func enumerationEnd(_ now: UInt64) -> UInt64? { enumeration.end(now) }
+
     /// Somebody chose that port: it counts as the newest from the next snapshot on.
     mutating func prefer(_ port: Port, isInput: Bool) { order.prefer(port, isInput: isInput) }
 
@@ -118,10 +132,13 @@ struct PulseModel {
             devices.1.flatMap(\.available)
             + cards.values.sorted { $0.index < $1.index }.compactMap(\.handsFreeInput)
         let filters = (devices.0 + devices.1).filter(\.isFilter).flatMap(\.available).map(\.uid)
-        order.update(inputs, outputs, filters: Set(filters), now: now)
+        enumeration.update(devices.0 + devices.1, now: now)
+        let early = enumeration.ports(of: devices.0 + devices.1, now: now)
+        order.update(inputs, outputs, filters: Set(filters), early: early, now: now)
 
         var result = AudioSnapshot()
         result.isConnected = true
+        result.isEnumerating = enumeration.end(now) != nil
         result.serverName = serverName
         result.policies = policies
         result.instance = cookie
@@ -131,9 +148,16 @@ struct PulseModel {
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
+        if result.isEnumerating {
+            result.enumerated = Set(
+                enumeration.isManagerAway(now)
+                    ? (outputs + inputs).map(\.uid)
+                    : order.losers(outputs, isInput: false) + order.losers(inputs, isInput: true))
+        }
         let (output, input) = (self.output, self.input)
-        result.route = Route(
-            inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
+        // The port that was pulled may be the active one still.
+        let outlet = isOnGuard ? fallback?.output : output?.active
+        result.route = Route(inputs: (input?.active).map { [$0] } ?? [], outputs: outlet.map { [$0] } ?? [])
         result.streams =
             playing.values.filter { $0.index != tuning?.index }.sorted { $0.index < $1.index }
             .map { $0.stream(.playback, on: sinks[$0.device], isPipeWire, volumeInterval(on: $0.device)) }
