@@ -202,13 +202,19 @@ import Testing
                 })
             #expect(eventually { outputs(stage) == all })
             #expect(stage.goes(to: "second"))
-            #expect(eventually { stage.defaultSink == "second" })
+            #expect(
+                eventually { stage.defaultSink == "second" },
+                "\(pulse.rememberedDefaults): \(stage.reasons.count) changes: \(stage.story)")
         }
         if withAnother {
             let card = try FakePipeWireCard(pulse)
-            #expect(stage.goes(to: card.speaker))
+            #expect(
+                stage.goes(to: card.speaker),
+                "\(pulse.rememberedDefaults): \(stage.reasons.count) changes: \(stage.story) \(outputs(stage)) \(stage.daemon.daemon.errors)")
             card.remove()
-            #expect(stage.goes(to: "second"))
+            #expect(
+                stage.goes(to: "second"),
+                "\(pulse.rememberedDefaults): \(stage.reasons.count) changes: \(stage.story)")
         }
         stage.daemon.daemon.signal(SIGTERM)
         #expect(stage.daemon.daemon.wait() == .code(0))

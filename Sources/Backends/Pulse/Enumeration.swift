@@ -79,15 +79,14 @@ struct Enumeration {
         others = all.others.union(clients.filter { managers[$0] == nil })
         guard looksForMissing else { return }
         looksForMissing = false
-        for client in missing {
-            if managers[client] == started[client] {
-                idle.insert(client)
-            } else {
-                // Another one has started, or will.
-                started[client] = nil
-                ofManager = Window(now)
-                lacksManager = true
-            }
+        let lost = missing
+        idle.formUnion(lost.filter { managers[$0] == started[$0] })
+        let gone = lost.filter { !idle.contains($0) }
+        for client in gone { started[client] = nil }
+        // Another one will start, where none has.
+        if !gone.isEmpty, started.isEmpty {
+            ofManager = Window(now)
+            lacksManager = true
         }
     }
 

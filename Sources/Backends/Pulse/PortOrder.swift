@@ -76,5 +76,5 @@ struct PortOrder {
     }
 
     /// Those of them that neither won by coming nor were chosen since.
-    func losers(_ ports: [Port], isInput: Bool) -> [String] { ports.filter { order($0, isInput) < 0 }.map(\.uid) }
+    func losers(_ ports: [Port], isInput: Bool) -> [Port] { ports.filter { order($0, isInput) < 0 } }
 }

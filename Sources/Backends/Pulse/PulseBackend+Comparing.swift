@@ -13,6 +13,20 @@ extension PulseBackend {
             || one.availableOutputs != other.availableOutputs
     }
 
+    /// Which of the devices that came together the server took: somebody chose it, some time. Where the route's device went
+    /// for good, it took what was left.
+    func foundChosen(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> (output: Port?, input: Port?) {
+        func found(_ before: [Port], _ after: [Port], of available: [Port], isInput: Bool) -> Port? {
+            guard before.allSatisfy({ old in available.contains { $0.uid == old.uid } }) else { return nil }
+            return model.losers(after, isInput: isInput).first { requested[$0.uid] == nil }
+        }
+        let (old, new) = (previous.route, current.route)
+        return (
+            found(old.outputs, new.outputs, of: current.availableOutputs, isInput: false),
+            found(old.inputs, new.inputs, of: current.availableInputs, isInput: true)
+        )
+    }
+
     /// Ports of the told route whose device went because its card has another profile now.
     func reprofiled() -> Set<String> {
         let devices = [model.output, model.input].compactMap { $0 }

@@ -122,6 +122,9 @@ struct PulseModel {
     /// When the devices there are have all been enumerated; nil where they have.
     func enumerationEnd(_ now: UInt64) -> UInt64? { enumeration.end(now) }
 
+    /// Those of the ports that have yet to be chosen to win.
+    func losers(_ ports: [Port], isInput: Bool) -> [Port] { order.losers(ports, isInput: isInput) }
+
     /// Somebody chose that port: it counts as the newest from the next snapshot on.
     mutating func prefer(_ port: Port, isInput: Bool) { order.prefer(port, isInput: isInput) }
 
@@ -149,10 +152,10 @@ struct PulseModel {
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
         if result.isEnumerating {
-            result.enumerated = Set(
+            let together =
                 enumeration.isManagerAway(now)
-                    ? (outputs + inputs).map(\.uid)
-                    : order.losers(outputs, isInput: false) + order.losers(inputs, isInput: true))
+                ? outputs + inputs : losers(outputs, isInput: false) + losers(inputs, isInput: true)
+            result.enumerated = Set(together.map(\.uid))
         }
         let (output, input) = (self.output, self.input)
         // The port that was pulled may be the active one still.

@@ -58,12 +58,9 @@ struct RouteJudge {
     var chosenInput: Port? { chosen(previous.route.inputs, current.route.inputs, of: current.availableInputs) }
 
     private func chosen(_ before: [Port], _ after: [Port], of available: [Port]) -> Port? {
-        guard let new = after.first, requested[new.uid] == nil, available.contains(where: { $0.uid == new.uid })
-        else { return nil }
-        // Of several that came together the server took one, before which there was none.
-        guard let old = before.first else { return current.isEnumerating ? new : nil }
-        guard old.uid != new.uid, available.contains(where: { $0.uid == old.uid }), old.isAvailable,
-            !returned.contains(old.uid)
+        guard let old = before.first, let new = after.first, old.uid != new.uid, requested[new.uid] == nil,
+            available.contains(where: { $0.uid == old.uid }), old.isAvailable, !returned.contains(old.uid),
+            available.contains(where: { $0.uid == new.uid })
         else { return nil }
         return new
     }
