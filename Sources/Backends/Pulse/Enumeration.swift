@@ -49,7 +49,7 @@ struct Enumeration {
     /// Those that had devices.
     private var started: [String: String] = [:]
     /// Those of them that have lost all that they had, and are there all the same.
-    private var idle: Set<String> = []
+    private var same: Set<String> = []
     private var others: Set<String> = []
     /// Clients that have devices; those of them that have some they had before.
     private var clients: Set<String> = []
@@ -62,16 +62,19 @@ struct Enumeration {
     /// have gone; whatever was to go with them has gone by now.
     mutating func asksForClients(of devices: [PulseDevice], isLate: Bool) -> Bool {
         let devices = devices.filter(Enumeration.counts)
+        let before = clients
         clients = Set(devices.compactMap(\.client))
         steady = Set(devices.filter { arrivals[Device($0)] != nil }.compactMap(\.client))
         others.formIntersection(clients)
-        idle.subtract(steady)
+        // Who has devices anew may be another one of that number.
+        same.subtract(steady)
+        same.subtract(clients.subtracting(before))
         looksForMissing = missing.contains { isLate || clients.contains($0) }
         return looksForMissing || clients.contains { managers[$0] == nil && !others.contains($0) }
     }
 
     /// Session managers that have lost all the devices they had.
-    private var missing: [String] { started.keys.filter { !steady.contains($0) && !idle.contains($0) } }
+    private var missing: [String] { started.keys.filter { !steady.contains($0) && !same.contains($0) } }
 
     /// The clients were asked for.
     mutating func know(_ all: PulseClients, now: UInt64) {
@@ -80,8 +83,8 @@ struct Enumeration {
         guard looksForMissing else { return }
         looksForMissing = false
         let lost = missing
-        idle.formUnion(lost.filter { managers[$0] == started[$0] })
-        let gone = lost.filter { !idle.contains($0) }
+        same.formUnion(lost.filter { managers[$0] == started[$0] })
+        let gone = lost.filter { !same.contains($0) }
         for client in gone { started[client] = nil }
         // Another one will start, where none has.
         if !gone.isEmpty, started.isEmpty {

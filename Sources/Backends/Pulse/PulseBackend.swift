@@ -269,11 +269,11 @@ public final class PulseBackend: AudioBackend {
         judge.reprofiled = reprofiled()
         judge.returned = returned().subtracting(judge.reprofiled)
         let verdict = judge.verdict
-        let found = current.isEnumerating ? foundChosen(previous, current) : (nil, nil)
-        let chosen = (found.0 ?? judge.chosenOutput, found.1 ?? judge.chosenInput)
+        let chosen = (judge.chosenOutput, judge.chosenInput)
+        let isFound = preferWhatTheServerFound(previous, current)
         chosen.0.map { model.prefer($0, isInput: false) }
         chosen.1.map { model.prefer($0, isInput: true) }
-        if chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
+        if isFound || chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
         current.isOutputHeld = model.isOnGuard || flight != nil
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
