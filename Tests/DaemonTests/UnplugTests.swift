@@ -140,13 +140,16 @@ import Testing
         }
     }
 
-    @Test func jackPulled_ourPlayer_fallsSilentAtOnce() throws {
-        let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
+    /// On a server that goes to another port by itself, and on one that does not.
+    @Test(arguments: [true, false]) func jackPulled_ourPlayer_fallsSilentAtOnce(_ switches: Bool) throws {
+        let pulse = try PrivatePulse(sinks: [], modules: switches ? ["module-switch-on-port-available"] : [])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
-        try card.plug(.headphones)
         let daemon = try DaemonStage(pulse: pulse)
         #expect(daemon.waitForServer())
+        try card.plug(.headphones)
+        #expect(
+            try eventually { try daemon.property("CurrentRoute").route?.outputs.first?.uid == card.headphones })
         // Who plays and never listens: the deadline is long over when this test is.
         let tone = try Tone(pulse, hertz: 440)
         let client = try daemon.client()
