@@ -94,6 +94,12 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var availableInputs: [Port] = []
     /// In the same order.
     public var availableOutputs: [Port] = []
+    /// The server, or its session manager, has just started and is finding devices: what the route is need not be what was
+    /// chosen, and what comes did not come by itself.
+    public var isEnumerating = false
+    /// While ``isEnumerating``, the ports that must not be made the route only because they are the newest: those that came
+    /// together and of which none was chosen; while there is no session manager, all.
+    public var enumerated: Set<String> = []
     /// Where new streams go and come from; at most one port each way, none where the device has no port.
     public var route = Route.none
     /// In the server's order: oldest first, playing before recording.

@@ -22,6 +22,8 @@ public final class FakePipeWireCard {
 
     public func plug() { program.send("plug") }
     public func unplug() { program.send("unplug") }
+    /// Takes the whole card out.
+    public func remove() { program.kill() }
 
     /// Compiled once for all tests, with the compiler Swift brings along.
     private static let built = Result { () throws -> String in

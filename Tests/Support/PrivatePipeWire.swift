@@ -62,6 +62,15 @@ public final class PrivatePipeWire: PrivateServer {
         }
     }
 
+    /// Ends the session manager alone, and starts it anew.
+    public func restartSessionManager() throws {
+        var environment = self.environment.merging(bus.environment) { $1 }
+        environment["PULSE_SERVER"] = nil
+        programs[1].signal(SIGTERM)
+        guard programs[1].wait() != nil else { throw SupportError("wireplumber does not end: \(log)") }
+        programs[1] = try Child("wireplumber", environment: environment)
+    }
+
     private func run(_ program: String, _ environment: [String: String], until isReady: () -> Bool) throws {
         let child = try Child(program, environment: environment)
         programs.append(child)
