@@ -84,7 +84,8 @@ import Testing
         #expect(try eventually { try Self.isCorked(stage.pulse) == nil })
     }
 
-    @Test func preferredSampleRate_isTheIdleDevices() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
+    func preferredSampleRate_isTheIdleDevices() throws {
         let pulse = try PrivatePulse(sinks: [])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])

@@ -83,7 +83,8 @@ import Testing
         #expect(bench.backend.snapshot.availableOutputs.map(\.uid) == ["speaker"])
     }
 
-    @Test func serverSwitchesOnConnect_isTheSameReason() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"))
+    func serverSwitchesOnConnect_isTheSameReason() throws {
         let bench = try Bench(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
         try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })

@@ -36,7 +36,8 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "sinks"]).contains("other"))
     }
 
-    @Test func fakeCard_isPluggedAndUnplugged() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
+    func fakeCard_isPluggedAndUnplugged() throws {
         let pulse = try PrivatePulse(modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
         func activePort() throws -> String? {
@@ -56,7 +57,8 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "cards"]).isEmpty)
     }
 
-    @Test func fakeBluetooth_connectsAndDisconnects() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
+    func fakeBluetooth_connectsAndDisconnects() throws {
         let radio = try FakeBluetooth()
         let pulse = try PrivatePulse(environment: radio.environment)
         try radio.attach(to: pulse)
