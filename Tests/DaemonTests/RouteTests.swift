@@ -223,6 +223,7 @@ import Testing
     @Test(arguments: ServerKind.allCases)
     func volumeAndLatency_areReadBack_andToldToWhoIsActive(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
+        try stage.pulse.wake("speaker.monitor")
         // PipeWire's server knows no latency of devices, only that of streams (ADR 13).
         let hasLatency = kind == .pulseAudio
         let client = try stage.daemon.client()

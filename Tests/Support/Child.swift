@@ -34,7 +34,7 @@ public final class Child {
         var process: pid_t = 0
         let ours = ProcessInfo.processInfo.environment
         let status = spawn(
-            &process, (folder.map { ["env", "-C", $0] } ?? []) + [program] + arguments,
+            &process, (folder.map { ["env", "-C", $0] } ?? []) + [Child.located(program)] + arguments,
             environment: (environment ?? [:]).merging(environment == nil ? ours : ours.filter(Child.isForSanitizer)) {
                 given, _ in given
             },
@@ -64,6 +64,14 @@ public final class Child {
             waitpid(processID, &status, 0)
         }
         for descriptor in descriptors + [input] where descriptor >= 0 { close(descriptor) }
+    }
+
+    /// The sound servers that Scripts/setup unpacked, where the machine has none of that name.
+    private static func located(_ program: String) -> String {
+        guard !program.contains("/") else { return program }
+        let found = searchPath.split(separator: ":").map { $0 + "/" + program }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+        return found ?? program
     }
 
     /// What tells a sanitizer how to behave concerns every program that is built with it.

@@ -60,5 +60,7 @@ public final class PrivateBus {
     public func resume() { daemon.resume() }
 }
 
-/// PATH for children that get no other environment.
-let searchPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
+/// PATH for children that get no other environment: our own, and last the sound servers that Scripts/setup unpacked.
+let searchPath =
+    (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin") + ":"
+    + repository.appendingPathComponent(".build/servers/bin").path

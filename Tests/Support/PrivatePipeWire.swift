@@ -74,8 +74,15 @@ public final class PrivatePipeWire: PrivateServer {
         for sink in sinks { try addSink(sink) }
         for module in modules { try loadModule(module) }
         guard let first = sinks.first else { return }
-        try pactl(["set-default-sink", first])
-        guard try eventually(timeout: 15, { try pactl(["get-default-sink"]) == first }) else {
+        guard
+            try eventually(
+                timeout: 15,
+                {
+                    // Before the session manager is at work there is nothing to be set.
+                    _ = try? pactl(["set-default-sink", first])
+                    return try pactl(["get-default-sink"]) == first
+                })
+        else {
             throw SupportError("\(first) does not become the default sink: \(log)")
         }
     }
