@@ -66,12 +66,16 @@ public final class Child {
         for descriptor in descriptors + [input] where descriptor >= 0 { close(descriptor) }
     }
 
-    /// The sound servers that Scripts/setup unpacked, where the machine has none of that name.
+    /// Where the program is: a sound server that Scripts/setup unpacked, or what PATH has by that name.
     private static func located(_ program: String) -> String {
-        guard !program.contains("/") else { return program }
-        let found = searchPath.split(separator: ":").map { $0 + "/" + program }
-            .first { FileManager.default.isExecutableFile(atPath: $0) }
-        return found ?? program
+        let unpacked = unpackedServers + "/" + program
+        return FileManager.default.isExecutableFile(atPath: unpacked) ? unpacked : program
+    }
+
+    static func isInstalled(_ program: String) -> Bool {
+        ([unpackedServers] + searchPath.split(separator: ":").map(String.init)).contains {
+            FileManager.default.isExecutableFile(atPath: $0 + "/" + program)
+        }
     }
 
     /// What tells a sanitizer how to behave concerns every program that is built with it.

@@ -60,7 +60,8 @@ public final class PrivateBus {
     public func resume() { daemon.resume() }
 }
 
-/// PATH for children that get no other environment: our own, and last the sound servers that Scripts/setup unpacked.
-let searchPath =
-    (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin") + ":"
-    + repository.appendingPathComponent(".build/servers/bin").path
+/// PATH for children that get no other environment.
+let searchPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
+
+/// Where Scripts/setup puts the sound servers that it does not install.
+let unpackedServers = repository.appendingPathComponent(".build/servers/bin").path

@@ -79,8 +79,8 @@ extension PrivateServer {
         else { throw SupportError("\(source) does not become the default source: \(log)") }
     }
 
-    /// Has that source run for a moment, and with a monitor its sink: a virtual device of PipeWire 1.4 forgets the volume
-    /// and the mute it is given before it has run once.
+    /// Has that source run for a moment: a virtual device of PipeWire 1.4 forgets the volume and the mute it is given
+    /// before it has run once.
     public func wake(_ source: String) throws {
         let program = try Child("parec", ["--device=" + source, "/dev/null"], environment: environment)
         guard

@@ -24,6 +24,9 @@ public enum ServerKind: String, CaseIterable, Sendable, CustomStringConvertible 
     /// Scripts/check takes such a test for skipped rightly where that server is not among those of the environment.
     public var isHere: Bool { ServerKind.allCases.contains(self) }
 
+    /// What can be started on this machine, PulseAudio rather than PipeWire; for who is not a test.
+    public static var installed: ServerKind { Child.isInstalled("pulseaudio") ? .pulseAudio : .pipeWire }
+
     /// A private server of that kind with those null sinks (the first is the default) and modules.
     public func server(
         sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true
