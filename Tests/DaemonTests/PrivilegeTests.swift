@@ -163,7 +163,7 @@ final class SystemStage {
     ///   - user: whom the daemon runs as. Another than root may own the name as if it were in the policy.
     ///   - more: what everybody's environment has beside the usual.
     init(
-        settings: String? = nil, as user: String = "root", pulse: PrivatePulse? = nil,
+        settings: String? = nil, as user: String = "root", pulse: (any PrivateServer)? = nil,
         environment more: [String: String] = [:]
     ) throws {
         guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
@@ -203,7 +203,7 @@ final class SystemStage {
             "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": pulse?.serverString ?? "unix:\(folder.path)/absent",
         ]
         environment = common.merging(more) { $1 }
-        // Its socket lies in folders that PulseAudio keeps to itself.
+        // Its socket lies in folders that the server keeps to itself.
         for folder in ["", "/run", "/run/pulse"] { if let pulse { chmod(pulse.folder.path + folder, 0o755) } }
         var words = ["setpriv", "--reuid=\(user)", "--clear-groups", try builtProduct(named: "sessiond"), "--system"]
         if let settings {

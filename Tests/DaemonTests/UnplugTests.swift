@@ -113,7 +113,7 @@ import Testing
     /// Where every program has a session in full, one that cannot be told is held: until the headphones are back, or
     /// its person starts it again.
     /// On PipeWire the latter is not seen: what is held there is paused for the server, whatever its program does.
-    @Test(arguments: [(ServerKind.pulseAudio, false), (.pulseAudio, true), (.pipeWire, false)])
+    @Test(arguments: [(ServerKind.pulseAudio, false), (.pulseAudio, true), (.pipeWire, false)].filter(\.0.isHere))
     func unplugged_aFullSessionThatCannotBePaused_isHeldUntilReplugOrByHand(_ kind: ServerKind, byHand: Bool) throws {
         let stage = try Stage(kind, settings: "[adoption]\nstreams = all\n")
         let tone = try Tone(stage.pulse, hertz: 440)
@@ -141,7 +141,8 @@ import Testing
     }
 
     /// On a server that goes to another port by itself, and on one that does not.
-    @Test(arguments: [true, false]) func jackPulled_ourPlayer_fallsSilentAtOnce(_ switches: Bool) throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"), arguments: [true, false])
+    func jackPulled_ourPlayer_fallsSilentAtOnce(_ switches: Bool) throws {
         let pulse = try PrivatePulse(sinks: [], modules: switches ? ["module-switch-on-port-available"] : [])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
@@ -198,7 +199,8 @@ import Testing
         #expect(try eventually { try output() == card.headphones })
     }
 
-    @Test func daemonKilledWhileTheJacksSoundIsHeld_theNextOneLetsItGo() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
+    func daemonKilledWhileTheJacksSoundIsHeld_theNextOneLetsItGo() throws {
         let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
