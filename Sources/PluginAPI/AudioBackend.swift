@@ -64,6 +64,9 @@ public protocol AudioBackend: AnyObject {
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
     /// Puts these in place of what the server remembers under their names, and forgets the others named.
     func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
+    /// Where the server ignores what is written (``AudioSnapshot/ignoresMemory``): what a paused stream of ours is there for
+    /// in a program's place, to be put right and so remembered, until it is taken out of the list.
+    var wantedStandIns: [StreamMemory] { get set }
     /// Whether ``onMemoryChanged`` is called.
     var watchesMemory: Bool { get set }
     /// What the server remembers of streams changed.

@@ -41,6 +41,9 @@ public final class PulseBackend: AudioBackend {
     var completions: [UInt64: Completion] = [:]
     /// Whether the server has been asked to make the place for held streams, and it is not gone since.
     var hasHold = false
+    public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
+    /// By the name that they are remembered under.
+    var standIns: [String: PulseStandIn] = [:]
     /// Streams that were let go and are still seen where they were held.
     var leavingHold: Set<UInt32> = []
     /// Who waits until it is there, and no longer than ``holdTimer``.
@@ -188,6 +191,7 @@ public final class PulseBackend: AudioBackend {
         outstanding = 0
         dirty = [:]
         settle?.disarm()
+        standIns = [:]
         holdTimer?.disarm()
         holdIdleTimer?.disarm()
         holdWaiters = []

@@ -37,6 +37,9 @@ struct PulseModel {
     /// Nothing is held where there is nothing to let it go to: new streams would find no other place, either.
     var canHold: Bool { sinks.values.contains { !$0.isNoPort } }
 
+    /// From 0.5 on WirePlumber takes over the volumes of notifications alone.
+    var ignoresMemory: Bool { isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true }
+
     /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
 
@@ -155,8 +158,7 @@ struct PulseModel {
         result.instance = cookie
         result.canHold = canHold
         result.hidesMemory = isPipeWire
-        // From 0.5 on WirePlumber takes over the volumes of notifications alone.
-        result.ignoresMemory = isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true
+        result.ignoresMemory = ignoresMemory
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
