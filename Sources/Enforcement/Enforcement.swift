@@ -228,8 +228,10 @@ public struct Enforcement: Sendable {
                 known[adopted.program] = session.evidence
             }
         }
+        let labelled = Set(streams.filter(adoption.saysCall).compactMap(\.program?.key))
         let suspects = streams.filter { stream in
-            adoption.maySuggestCall(stream) && stream.program.map { declared[$0.key] == nil } ?? false
+            adoption.maySuggestCall(stream, labelled: labelled)
+                && stream.program.map { declared[$0.key] == nil } ?? false
         }
         declaredCalls = declared
         if suspects.isEmpty, known.isEmpty, calls.isEmpty { return }

@@ -261,4 +261,55 @@ import Testing
             }, end: { own.send("/hangup") }, measuresLoss: false)
         withExtendedLifetime((own, other)) {}
     }
+
+    /// A program in a sandbox as Flatpak makes it, with process numbers of its own: all of them are number 1 in there.
+    private func confined(_ id: String, _ command: [String], on scene: Scene) throws -> Child {
+        let root = try scene.server.folder.folder("root-" + id)
+        try scene.server.folder.file("root-\(id)/.flatpak-info", "[Application]\nname=\(id)\n")
+        // Gone with the process: nobody else sees these mounts.
+        let script = """
+            root=$1; shift
+            for folder in bin dev etc lib lib64 sbin sys tmp usr; do
+                [ -d /$folder ] && mkdir -p "$root/$folder" && mount --rbind /$folder "$root/$folder"
+            done
+            mkdir -p "$root/proc" && mount -t proc proc "$root/proc"
+            exec chroot "$root" "$@"
+            """
+        return try Child(
+            "unshare", ["--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", script, "sh", root] + command,
+            environment: scene.server.environment)
+    }
+
+    /// PulseAudio has the process numbers that the programs say; both say the same one, which is another process here.
+    @Test(.enabled(if: getuid() == 0, "mounts are root's"), arguments: ServerKind.allCases)
+    func callInASandbox_holdsThePlayerInAnother(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
+        let wave = try Tone.file(scene.server, hertz: 440)
+        let music = try confined(
+            "org.example.Music",
+            [
+                "pacat", "--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=1", "--client-name=Music",
+                wave,
+            ],
+            on: scene)
+        #expect(scene.ear.waitUntil(440, above: -20, timeout: 20), "\(music.errors)")
+        #expect(try eventually { try scene.session("Music")?["State"] == .string("active") })
+        #expect(try scene.session("Music")?["DesktopEntry"] == .string("org.example.Music"))
+        // It may not declare a call; it is in one all the same.
+        let phone = try confined(
+            "net.example.Phone",
+            [
+                "gst-launch-1.0", "-q", "pulsesrc", "!", "fakesink", "audiotestsrc", "wave=silence", "!", "pulsesink",
+                "stream-properties=props,media.role=phone",
+            ], on: scene)
+        #expect(try eventually(timeout: 30) { try scene.call() != nil }, "\(phone.errors)")
+        let call = try scene.call()
+        #expect(call?["DesktopEntry"] == .string("net.example.Phone"))
+        #expect(call?["Evidence"]?.stringValue?.hasSuffix("and plays") == true)
+        #expect(scene.ear.waitUntil(440, below: -80))
+        #expect(try scene.session("Music")?["State"] == .string("interrupted"))
+        phone.kill()
+        #expect(scene.ear.waitUntil(440, above: -20, timeout: 20))
+        withExtendedLifetime(music) {}
+    }
 }
