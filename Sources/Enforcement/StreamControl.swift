@@ -80,7 +80,8 @@ struct StreamControl {
         if let level = Level.of(stream.volume, below: base.volume, isRemembered: isNew) {
             self.level = level
             // As good as that level, and not exactly it: set anew.
-            if level > 0, !Level.isSame(stream.volume, Level.volume(base.volume, lowered: level)) { showsVolume = false }
+            let exact = Level.volume(base.volume, lowered: level)
+            if level > 0, !Level.isSame(stream.volume, exact) { showsVolume = false }
         } else {
             self.base.volume = stream.volume
             self.base.isVolumeTheirs = true
