@@ -66,7 +66,7 @@ let package = Package(
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
         // Starting programs, and what becomes of them.
-        room("Processes", []),
+        room("Processes", ["CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room(
             "SessionBus", ["DBus", "EventLoop", "PluginAPI"],

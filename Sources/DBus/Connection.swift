@@ -19,6 +19,10 @@ public final class Connection {
     private static let batch = 64
     /// Bytes of messages that are kept at once before the bus has to wait.
     private static let receivedLimit = 8 << 20
+    /// File descriptors of messages that are kept at once before the bus has to wait.
+    private static let receivedDescriptors = 32
+    /// The kernel passes no more with one message.
+    private static let largestDescriptors = 253
     /// Waiting calls handled before anybody else on the loop has a turn, unless there is something to read.
     private static let waitingBatch = 128
 
@@ -80,6 +84,9 @@ public final class Connection {
         names.connection = self
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
+        dbus_connection_set_max_received_unix_fds(raw, Self.receivedDescriptors)
+        // Or a message with more than libdbus's own 16 would end the connection, and some buses deliver such.
+        dbus_connection_set_max_message_unix_fds(raw, Self.largestDescriptors)
         // Or libdbus would answer Peer's calls itself.
         dbus_connection_set_route_peer_messages(raw, 1)
         guard LoopBridge.attach(self) else {

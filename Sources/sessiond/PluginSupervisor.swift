@@ -48,6 +48,7 @@ final class PluginSupervisor: PluginService {
     private let connection: Connection
     /// What tells a plugin which bus it is to serve.
     private let environment: [String: String]
+    private let openFiles: OpenFiles?
     private let log: Logger
     private var folders: PluginFolders
     private var instances: [String: Instance] = [:]
@@ -60,8 +61,10 @@ final class PluginSupervisor: PluginService {
     private static let endTime = 5.0
 
     init(
-        loop: EventLoop, connection: Connection, to bus: BusAddress, log: Logger, isBusy: @escaping (String) -> Bool
+        loop: EventLoop, connection: Connection, to bus: BusAddress, openFiles: OpenFiles?, log: Logger,
+        isBusy: @escaping (String) -> Bool
     ) {
+        self.openFiles = openFiles
         environment = bus.starterEnvironment
         self.isBusy = isBusy
         self.loop = loop
@@ -208,8 +211,9 @@ final class PluginSupervisor: PluginService {
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         do throws(SpawnFailure) {
-            instance.process = try Spawn.start(
-                program, manifest.exec.dropFirst() + ["--id", instance.id], environment: environment, ownGroup: true)
+            instance.process = try Spawn.startConfined(
+                program, manifest.exec.dropFirst() + ["--id", instance.id], environment: environment,
+                openFiles: openFiles)
         } catch {
             throw SessionError(.resourceNotAvailable, "\(program) cannot be started: \(error)")
         }
