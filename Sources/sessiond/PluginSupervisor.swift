@@ -41,8 +41,8 @@ final class PluginSupervisor: PluginService {
     private static let startTime = 10.0
     /// So many crashes within so many microseconds, and it is left alone for as long.
     private static let crashLimit = (count: 3, microseconds: UInt64(30_000_000))
-    /// Plugins that may be known at once, and what each may say of itself: anybody on the bus can register.
-    private static let limits = (instances: 256, texts: 64, bytes: 255)
+    /// Plugins that may be known at once, and what each may say of itself.
+    private static let limits = (instances: 256, ofOneClient: 16, texts: 64, bytes: 255)
 
     private let loop: EventLoop
     private let connection: Connection
@@ -132,12 +132,56 @@ final class PluginSupervisor: PluginService {
             + "\(supported); update \(version > supported ? "sessiond" : "the plugin")"
     }
 
-    func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure) {
+    func register(
+        _ id: String, _ info: [String: Value], caller: String, _ reply: @escaping (Result<Void, Failure>) -> Void
+    ) {
+        // What the bus has from the kernel; nothing of it is the caller's own word.
+        connection.credentials(of: caller) { [weak self] answer in
+            guard let self else { return reply(.failure(.disconnected)) }
+            do throws(Failure) {
+                try admit(try answer.get(), to: id)
+                try register(id, info, caller)
+                reply(.success(()))
+            } catch {
+                reply(.failure(error))
+            }
+        }
+    }
+
+    /// Only the process that was started here may be the plugin it was started as. Any other id, and that of an
+    /// installed plugin which nobody started, is for programs of our own user, or root's, that no sandbox holds: whoever
+    /// opens something afterwards hands it to them.
+    private func admit(_ caller: Credentials, to id: String) throws(Failure) {
+        guard let process = caller.processID.map(Process.init), caller.startTime != nil else {
+            throw Failure(SessionError(.missingEntitlement, "nobody can say which process registers"))
+        }
+        if let started = instances[id]?.process {
+            // A script that runs the program is its parent, in the group that was made for it.
+            guard process.id == UInt32(started) || getpgid(pid_t(process.id)) == started else {
+                throw Failure(
+                    SessionError(.missingEntitlement, "plugin \(quoted(id)) is process \(started), and no other"))
+            }
+        } else {
+            guard caller.userID == geteuid() || caller.userID == 0 else {
+                throw Failure(
+                    SessionError(.missingEntitlement, "plugins are programs of the user that runs sessiond, or root's"))
+            }
+            guard case .none = process.confinement else {
+                throw Failure(SessionError(.missingEntitlement, "a program in a sandbox cannot be a plugin"))
+            }
+        }
+    }
+
+    private func register(_ id: String, _ info: [String: Value], _ caller: String) throws(Failure) {
         guard !id.isEmpty, id.utf8.count <= 128 else {
             throw Failure(.badParameter("a plugin's id has 1 to 128 bytes"))
         }
         guard let path = info["object"]?.objectPathValue else {
             throw .invalidArgs("'object' o, the path the plugin serves, is missing from info")
+        }
+        let limits = PluginSupervisor.limits
+        guard path.utf8.count <= limits.bytes else {
+            throw Failure(.badParameter("'object' is longer than \(limits.bytes) bytes"))
         }
         if let version = info["interface"]?.uint32Value, Int(version) != PluginManifest.supportedInterface {
             let message = PluginSupervisor.mismatch(id, Int(version))
@@ -148,10 +192,17 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.resourceNotAvailable, message))
         }
         let registered = try described(id, info)
-        guard instances[id] != nil || instances.count < PluginSupervisor.limits.instances else {
+        guard instances[id] != nil || instances.count < limits.instances else {
             throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
         }
+        let own = instances.values.count { $0.busName == caller && $0.id != id }
+        guard own < limits.ofOneClient else {
+            throw Failure(SessionError(.resourceNotAvailable, "you are \(own) plugins already"))
+        }
         let instance = instances[id] ?? Instance(id: id)
+        guard instance.state != .stopping else {
+            throw Failure(SessionError(.resourceNotAvailable, "plugin \(quoted(id)) is being stopped"))
+        }
         guard instance.state != .running || instance.busName == caller || instance.busName.isEmpty else {
             throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
         }
@@ -166,7 +217,7 @@ final class PluginSupervisor: PluginService {
         }
         answer(instance, .success((caller, path)))
         settleIdle(instance)
-        log.info("plugin \(quoted(id)) serves \(path) as \(caller)")
+        log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
     }
 
     /// What of a registration is kept: a few texts, none of them long.
