@@ -74,7 +74,7 @@ let package = Package(
             resources: interfaces.map { .embedInCode("Interfaces/\($0).xml") }),
 
         // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
-        room("MediaControl", []),
+        room("MediaControl", ["PluginAPI"]),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
         // Adapters; none imports SessionManager.

@@ -127,7 +127,17 @@ extension Daemon: SessionService {
         try request(.setForeground(id, foreground))
     }
 
-    func history(_ count: UInt32) -> [Value] { history.latest(Int(count)).map { Value($0) } }
+    func history(_ count: UInt32) -> [Value] {
+        var effects = 0
+        let decisions = history.latest(Int(count)).reversed().prefix { decision in
+            effects += decision.effects.count + 1
+            return effects <= Daemon.longestHistory
+        }
+        return decisions.reversed().map { Value($0) }
+    }
+
+    /// Decisions and effects in one answer, of about 150 bytes each.
+    private static let longestHistory = 2_048
 
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
         let adopted = try record(of: id).adopted.flatMap { enforcer?.reason(for: $0) }
