@@ -55,7 +55,8 @@ final class Daemon {
     private var deadline: Timer?
 
     /// What the connection is to.
-    private let bus: BusAddress
+    let bus: BusAddress
+    let callers: Callers
 
     /// How many files a plugin may have open.
     private let pluginsMayOpen: OpenFiles?
@@ -65,6 +66,7 @@ final class Daemon {
         log: Logger
     ) {
         self.bus = bus
+        callers = Callers(connection, isSystem: bus.isSystem)
         self.pluginsMayOpen = pluginsMayOpen
         self.settings = settings
         self.loop = loop
@@ -93,7 +95,7 @@ final class Daemon {
 
     private func startPlugins() {
         let plugins = PluginSupervisor(
-            loop: loop, connection: connection, to: bus, openFiles: pluginsMayOpen, log: log
+            loop: loop, connection: connection, to: bus, callers: callers, openFiles: pluginsMayOpen, log: log
         ) { [unowned self] client in
             records.contains { $1.client.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive }
         }

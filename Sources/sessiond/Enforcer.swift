@@ -1,3 +1,4 @@
+import DBus
 import Enforcement
 import EventLoop
 import Logging
@@ -11,7 +12,7 @@ final class Enforcer {
     private let backend: any AudioBackend
     private let ledger: StreamLedger
     private var enforcement: Enforcement
-    private var reader = ProgramReader()
+    private var reader: ProgramReader
     private var timer: Timer?
     private var facts = Enforcement.Facts(sessions: [], streams: [], canHold: false, defaultDevice: nil, gone: [])
     /// Who sounds, by the streams; nil where the server cannot say.
@@ -41,6 +42,7 @@ final class Enforcer {
         self.backend = backend
         ledger = StreamLedger(backend, StreamJournal(bus: busID, log: daemon.log))
         enforcement = Enforcement(daemon.settings)
+        reader = ProgramReader(isSystem: daemon.bus.isSystem)
         timer = Timer(on: daemon.loop) { [unowned self] in look() }
     }
 
@@ -144,6 +146,7 @@ final class Enforcer {
         let isAdopted = record.adopted != nil
         return SessionFacts(
             id: session.id, kind: record.adopted.map { .adopted($0) } ?? .told, process: record.processID,
+            user: record.client.credentials.userID,
             application: isAdopted ? record.desktopEntry : application(of: session.id, record),
             sessionClass: session.sessionClass, configuration: session.configuration, state: session.state,
             since: session.since.microseconds, isMuted: session.isMuted,
@@ -157,7 +160,11 @@ final class Enforcer {
     private func application(of id: SessionID, _ record: Daemon.Record) -> String {
         if let known = applications[id] { return known }
         var application = record.desktopEntry
-        if case .application(let sandbox) = Process(id: record.processID).confinement { application = sandbox }
+        // Its number may be another's by now, but not of another user without being seen.
+        let process = Process(id: record.processID)
+        if process.userID == record.client.credentials.userID, case .application(let sandbox) = process.confinement {
+            application = sandbox
+        }
         applications[id] = application
         return application
     }

@@ -49,6 +49,7 @@ final class PluginSupervisor: PluginService {
     /// What tells a plugin which bus it is to serve.
     private let environment: [String: String]
     private let openFiles: OpenFiles?
+    private let callers: Callers
     private let log: Logger
     private var folders: PluginFolders
     private var instances: [String: Instance] = [:]
@@ -61,10 +62,11 @@ final class PluginSupervisor: PluginService {
     private static let endTime = 5.0
 
     init(
-        loop: EventLoop, connection: Connection, to bus: BusAddress, openFiles: OpenFiles?, log: Logger,
+        loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?, log: Logger,
         isBusy: @escaping (String) -> Bool
     ) {
         self.openFiles = openFiles
+        self.callers = callers
         environment = bus.starterEnvironment
         self.isBusy = isBusy
         self.loop = loop
@@ -95,6 +97,12 @@ final class PluginSupervisor: PluginService {
         kind: String, uri: String, caller: String,
         _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void
     ) {
+        do throws(Failure) {
+            // It runs as the daemon, not as the caller.
+            if callers.isSystem { try callers.requireTrust(caller, to: "open anything with the service's plugins") }
+        } catch {
+            return reply(.failure(error))
+        }
         do throws(SessionError) {
             guard let manifest = PluginManifest.choose(from: known(), kind: kind, uri: uri) else {
                 let what = MediaType.of(uri) ?? "\(uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"):"

@@ -79,6 +79,16 @@ struct Process {
         }
     }
 
+    /// Whether it is of those who look after the machine: our own user, root or the group audio.
+    var isTrusted: Bool {
+        guard let user = userID, let status = text("status") else { return false }
+        var groups: [UInt32] = []
+        for line in status.split(separator: "\n") where line.hasPrefix("Groups:") {
+            groups += line.dropFirst("Groups:".count).split(separator: " ").compactMap { UInt32($0.filter(\.isNumber)) }
+        }
+        return Callers.areTrusted(user, groups)
+    }
+
     /// Whether a sandbox holds it.
     enum Sandbox {
         case none
