@@ -42,7 +42,8 @@ public struct SessionFacts: Sendable, Hashable {
     public let isFreeToActivate: Bool
 
     public init(
-        id: SessionID, kind: Kind, process: UInt32, user: UInt32? = nil, application: String, sessionClass: SessionClass,
+        id: SessionID, kind: Kind, process: UInt32, user: UInt32? = nil, application: String,
+        sessionClass: SessionClass,
         configuration: Configuration, state: SessionState, since: UInt64, isMuted: Bool, lowered: Double,
         lowersItself: Bool, evidence: String = "", mayResume: Bool, holdsClaim: Bool, mayBeTakenBack: Bool,
         isFreeToActivate: Bool

@@ -147,7 +147,7 @@ extension Daemon: SessionService {
     func close(_ id: SessionID, caller: String) throws(SessionError) { try request(.close(id)) }
 
     func authorizeSwitch(caller: String) throws(Failure) {
-        try callers.requireTrust(caller, to: "change what is for everybody")
+        try callers.requireSwitches(caller)
     }
 
     func setSilentMode(_ on: Bool, caller: String) throws(SessionError) { try request(.setSilentMode(on)) }

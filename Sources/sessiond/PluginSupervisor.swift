@@ -62,7 +62,8 @@ final class PluginSupervisor: PluginService {
     private static let endTime = 5.0
 
     init(
-        loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?, log: Logger,
+        loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?,
+        log: Logger,
         isBusy: @escaping (String) -> Bool
     ) {
         self.openFiles = openFiles
@@ -99,7 +100,7 @@ final class PluginSupervisor: PluginService {
     ) {
         do throws(Failure) {
             // It runs as the daemon, not as the caller.
-            if callers.isSystem { try callers.requireTrust(caller, to: "open anything with the service's plugins") }
+            try callers.requirePlugins(caller)
         } catch {
             return reply(.failure(error))
         }
