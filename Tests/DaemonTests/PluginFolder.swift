@@ -12,12 +12,14 @@ final class PluginFolder {
     init(_ id: String, script: String) throws {
         self.id = id
         folder = try PrivateFolder()
-        chmod(folder.path, 0o755)
         let plugins = try folder.folder("sessiond/plugins")
         let program = try folder.file("plugin", "#!/bin/sh\n\(script)\n")
         chmod(program, 0o755)
-        try "[sessiond Plugin]\nId=\(id)\nName=\(id)\nKind=player\nExec=\(program)\nSchemes=\(id);\n".write(
+        try "[sessiond Plugin]\nId=\(id)\nName=\(id)\nKind=player\nVersion=1\nExec=\(program)\nSchemes=\(id);\n".write(
             toFile: plugins + "/x.plugin", atomically: true, encoding: .utf8)
+        // A daemon of another user reads them.
+        for path in ["", "/sessiond", "/sessiond/plugins"] { chmod(folder.path + path, 0o755) }
+        chmod(plugins + "/x.plugin", 0o644)
     }
 
     var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"] }

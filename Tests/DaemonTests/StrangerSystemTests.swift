@@ -24,7 +24,7 @@ import Testing
                 #expect(nobody.ask(call) == Self.denied, "\(kind) \(isOpen) \(call)")
             }
             for user in [try stage.client(as: "root"), try stage.client(as: "nobody", group: "audio")] {
-                for call in ["silent on", "foreground \(session) off", "silent off"] {
+                for call in ["silent on", "foreground \(session) off", "silent off", "foreground \(session) on"] {
                     #expect(user.ask(call) == "ok", "\(kind) \(isOpen) \(call)")
                 }
             }
@@ -126,7 +126,7 @@ import Testing
             #expect(other.ask("deactivate \(session)") == "ok")
         }
         let deaf = try Child(
-            "setpriv", ["--reuid=nobody", "--clear-groups", "python3", "-u", "-c", Self.deaf],
+            "setpriv", ["--reuid=nobody", "--clear-groups", "/usr/bin/python3", "-u", "-c", Self.deaf],
             environment: stage.environment)
         defer { deaf.kill() }
         #expect(deaf.line { $0 == "ready" } != nil, "\(deaf.errors)")

@@ -16,7 +16,7 @@ import Testing
         let stage = try DaemonStage()
         try stage.surviving {
             // What it has at most at once is then far less than what is sent.
-            _ = try Child.run("prlimit", ["--pid=\(stage.daemon.processID)", "--nofile=128:128"], environment: [:])
+            _ = try Child.run("prlimit", ["--pid=\(stage.daemon.processID)", "--nofile=128:128"])
             let stranger = try stage.foreigner()
             #expect(stranger.ask("descriptors 2000") == "ok")
             #expect(stranger.create("A").hasPrefix("/org/"))

@@ -14,10 +14,9 @@ final class SystemStage {
         case daemon, broker
 
         static let installed: [Kind] = isBrokerInstalled ? [.daemon, .broker] : [.daemon]
+        // The one starts the other from there.
         static let isBrokerInstalled = ["dbus-broker", "dbus-broker-launch"].allSatisfy { name in
-            (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":").contains {
-                access("\($0)/\(name)", X_OK) == 0
-            }
+            access("/usr/bin/\(name)", X_OK) == 0
         }
     }
 
@@ -63,7 +62,7 @@ final class SystemStage {
                 environment: ["PATH": path])
         case .broker:
             bus = try Child(
-                "unshare", ["--mount", "--propagation", "private", "python3", "-c", SystemStage.broker],
+                "unshare", ["--mount", "--propagation", "unchanged", "python3", "-c", SystemStage.broker],
                 environment: ["PATH": path, "ADDRESS": address, "CONFIGURATION": configuration])
         }
         guard bus.line(where: { $0.hasPrefix("unix:") }) != nil else {
@@ -102,7 +101,10 @@ final class SystemStage {
 
     /// What systemd does for dbus-broker: a listening socket, an identity of the machine and a journal.
     private static let broker = """
-        import os, pathlib, socket, subprocess
+        import os, pathlib, socket, subprocess, sys
+        # In a chroot there is nothing to be made private, where it is so already.
+        if subprocess.run(['mount', '--make-rprivate', '/'], stderr=subprocess.DEVNULL).returncode:
+            if 'shared:' in pathlib.Path('/proc/self/mountinfo').read_text(): sys.exit('mounts would be seen outside')
         subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', '/run'], check=True)
         os.makedirs('/run/systemd/journal')
         pathlib.Path('/run/machine-id').write_text('0123456789abcdef0123456789abcdef\\n')
