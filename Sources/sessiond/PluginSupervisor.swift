@@ -73,7 +73,7 @@ final class PluginSupervisor: PluginService {
         self.loop = loop
         self.connection = connection
         self.log = log
-        folders = PluginFolders(log: log)
+        folders = PluginFolders(isSystem: bus.isSystem, log: log)
     }
 
     /// Ends what was started here.
@@ -327,7 +327,7 @@ final class PluginSupervisor: PluginService {
 
     private func fail(_ instance: Instance, _ what: String) {
         instance.deadline = nil
-        log.warning("plugin \(instance.id) \(what)")
+        log.warning("plugin \(quoted(instance.id)) \(what)")
         set(instance, .crashed, what)
         answer(instance, .failure(failure(instance, what)))
     }

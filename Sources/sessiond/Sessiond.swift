@@ -27,11 +27,13 @@ enum Sessiond {
 
     private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
         signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow any more is an error like a full disk, not the end.
+        signal(SIGXFSZ, SIG_IGN)
         Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
         var log = Logger(label: "sessiond")
         log.logLevel = arguments.logLevel
-        let files = SettingsFiles(explicit: arguments.configuration)
+        let files = SettingsFiles(explicit: arguments.configuration, isSystem: arguments.isSystem)
         let settings: Settings
         do throws(SettingsError) {
             settings = try files.read()

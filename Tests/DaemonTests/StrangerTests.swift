@@ -79,6 +79,41 @@ import Testing
         #expect(other.ask("silent on") == "ok")
     }
 
+    @Test func systemBusThatNeverAnswers_keepsNobodyWaiting() throws {
+        let folder = try PrivateFolder()
+        // Accepts, as the kernel does for whoever listens, and says nothing.
+        let deaf = try Child(
+            "/usr/bin/python3",
+            [
+                "-u", "-c",
+                """
+                import socket, sys
+                deaf = socket.socket(socket.AF_UNIX)
+                deaf.bind(sys.argv[1])
+                deaf.listen(8)
+                print('ready')
+                while True: print(deaf.accept()[0].recv(4).hex())
+                """, folder.path + "/bus",
+            ])
+        #expect(deaf.line { $0 == "ready" } != nil)
+        let stage = try DaemonStage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder.path)/bus"])
+        #expect(deaf.line { $0 == "00415554" } != nil, "it was asked")
+        let client = try stage.client()
+        #expect(client.activate(try client.session("Music")) == nil)
+        deaf.kill()
+    }
+
+    @Test func folderOfSomebodyElse_isNotWrittenTo() throws {
+        let runtime = try PrivateFolder()
+        let folder = try runtime.folder("sessiond")
+        chmod(folder, 0o777)
+        let stage = try DaemonStage(environment: ["XDG_RUNTIME_DIR": runtime.path])
+        let client = try stage.client()
+        #expect(client.activate(try client.session("Music")) == nil)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        #expect(stage.daemon.line { $0.contains("cannot be written") } != nil)
+    }
+
     @Test func instantsBeyondTime_areAsIfOfNow() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
