@@ -55,21 +55,17 @@ public enum FileURI {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Behind `://`; nil where there is none.
-    private static func end(ofScheme uri: String) -> String.Index? {
-        guard let colon = uri.utf8.firstIndex(of: UInt8(ascii: ":")), uri.utf8[colon...].starts(with: "://".utf8) else {
-            return nil
+    /// Without the user and the password before each host (RFC 3986, 3.2.1): of an address, or of a text with such in it.
+    package static func withoutUser(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var shown: [UInt8] = []
+        var rest = bytes[...]
+        while let byte = rest.popFirst() {
+            shown.append(byte)
+            guard byte == UInt8(ascii: "/"), shown.suffix(3).elementsEqual("://".utf8) else { continue }
+            let authority = rest.prefix { $0 > 0x20 && !"/?#'\"".utf8.contains($0) }
+            if let at = authority.lastIndex(of: UInt8(ascii: "@")) { rest = rest[(at + 1)...] }
         }
-        return uri.utf8.index(colon, offsetBy: 3)
-    }
-
-    /// Without the user and the password before the host (RFC 3986, 3.2.1).
-    package static func withoutUser(_ uri: String) -> String {
-        guard let start = end(ofScheme: uri) else { return uri }
-        let authority = uri.utf8[start...].prefix {
-            ![UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#")].contains($0)
-        }
-        guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return uri }
-        return String(uri[..<start]) + String(uri[uri.utf8.index(after: at)...])
+        return shown.count == bytes.count ? text : String(decoding: shown, as: UTF8.self)
     }
 }
