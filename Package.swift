@@ -66,7 +66,7 @@ let package = Package(
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
         // Starting programs, and what becomes of them.
-        room("Processes", []),
+        room("Processes", ["CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room(
             "SessionBus", ["DBus", "EventLoop", "PluginAPI"],
@@ -74,7 +74,7 @@ let package = Package(
             resources: interfaces.map { .embedInCode("Interfaces/\($0).xml") }),
 
         // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
-        room("MediaControl", []),
+        room("MediaControl", ["PluginAPI"]),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
         // Adapters; none imports SessionManager.

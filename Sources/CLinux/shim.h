@@ -1,14 +1,24 @@
 // Linux headers that Swift's Glibc module leaves out.
 #pragma once
+#include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
-#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 // prctl is variadic.
 static inline int shim_set_parent_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
@@ -51,4 +61,120 @@ static inline void shim_release_heap(void) { malloc_trim(0); }
 static inline void shim_release_start_up_memory(void) {
     malloc_trim(0);
     dl_iterate_phdr(shim_unmap_segments, NULL);
+}
+
+// The resource's type is an enumeration for C and a number for Swift, by the headers' macros.
+
+// The soft limit of open files up to the hard one; what the limits were in `before`.
+static inline int shim_raise_open_files(struct rlimit *before) {
+    if (getrlimit(RLIMIT_NOFILE, before) != 0) return -1;
+    struct rlimit raised = {before->rlim_max, before->rlim_max};
+    return before->rlim_cur == before->rlim_max ? 0 : setrlimit(RLIMIT_NOFILE, &raised);
+}
+
+// glibc has no capset, and prctl is variadic.
+
+static inline int shim_read_capabilities(struct __user_cap_data_struct sets[2]) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    return (int)syscall(SYS_capget, &header, sets);
+}
+
+static inline int shim_write_capabilities(const struct __user_cap_data_struct sets[2]) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    return (int)syscall(SYS_capset, &header, sets);
+}
+
+// Nothing that a program started from here would have without being given it.
+static inline void shim_clear_inherited_capabilities(void) {
+    struct __user_cap_data_struct sets[2];
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (shim_read_capabilities(sets) != 0 || (sets[0].inheritable | sets[1].inheritable) == 0) return;
+    sets[0].inheritable = sets[1].inheritable = 0;
+    shim_write_capabilities(sets);
+}
+
+// Drops all but this one, and keeps that one for later: it is permitted, and not in effect. 1 where there is such.
+static inline int shim_set_aside_capability(unsigned int number) {
+    struct __user_cap_data_struct sets[2];
+    if (shim_read_capabilities(sets) != 0) return 0;
+    for (unsigned int i = 0; i < 2; i++) {
+        sets[i].permitted &= i == number / 32 ? 1u << number % 32 : 0u;
+        sets[i].effective = sets[i].inheritable = 0;
+    }
+    return shim_write_capabilities(sets) == 0 && (sets[0].permitted | sets[1].permitted) != 0;
+}
+
+static inline void shim_use_capability(unsigned int number, int is_used) {
+    int error = errno;
+    struct __user_cap_data_struct sets[2] = {{0, 0, 0}, {0, 0, 0}};
+    sets[number / 32].permitted = 1u << number % 32;
+    sets[number / 32].effective = is_used ? 1u << number % 32 : 0u;
+    shim_write_capabilities(sets);
+    errno = error;
+}
+
+// What a program that is not trusted is started with. posix_spawn can do none of it.
+struct shim_confinement {
+    // Of open files.
+    struct rlimit files;
+    // Bytes of private memory that it may write to.
+    rlim_t memory;
+};
+
+// Whether this process is run by a sanitizer, whose shadow of all memory is private memory that it may write to.
+static inline int shim_is_sanitized(void) {
+    return dlsym(NULL, "__asan_init") != NULL || dlsym(NULL, "__tsan_init") != NULL;
+}
+
+// In the child, which shares its parent's memory until it runs the program: nothing is allocated here.
+static inline void shim_confine(const struct shim_confinement *confinement, int is_sanitized) {
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    // Or a program run by root would have all of them again.
+    prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0);
+    for (int number = 0; prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; number++)
+        prctl(PR_CAPBSET_DROP, number, 0, 0, 0);
+    const struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+    shim_write_capabilities(none);
+    setrlimit(RLIMIT_NOFILE, &confinement->files);
+    struct rlimit memory;
+    if (is_sanitized || getrlimit(RLIMIT_DATA, &memory) != 0) return;
+    if (memory.rlim_max > confinement->memory) {
+        memory.rlim_cur = memory.rlim_max = confinement->memory;
+        setrlimit(RLIMIT_DATA, &memory);
+    }
+}
+
+// Starts a program in a process group of its own; its process, or -1 with errno.
+static inline pid_t shim_start_confined(
+    const char *path, char *const arguments[], char *const environment[], const struct shim_confinement *confinement
+) {
+    const int is_sanitized = shim_is_sanitized();
+    sigset_t all, before, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    // No handler of ours may run in the child, whose memory is ours.
+    sigprocmask(SIG_SETMASK, &all, &before);
+    volatile int error = 0;
+    pid_t process = vfork();
+    if (process == 0) {
+        struct sigaction action = {0};
+        action.sa_handler = SIG_DFL;
+        for (int number = 1; number < 65; number++) sigaction(number, &action, NULL);
+        setpgid(0, 0);
+        shim_confine(confinement, is_sanitized);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execve(path, arguments, environment);
+        error = errno;
+        _exit(127);
+    }
+    int failure = process < 0 ? errno : error;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (process > 0 && failure != 0) {
+        // It ran nothing.
+        while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {}
+        process = -1;
+    }
+    errno = failure;
+    return process;
 }

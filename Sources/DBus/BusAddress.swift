@@ -26,9 +26,11 @@ public enum BusAddress: Hashable, Sendable {
     public var starterEnvironment: [String: String] {
         guard isSystem else { return [:] }
         // Unless the environment says so, it is where the specification has it.
-        let address = Self.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
+        let address = Self.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? Self.systemAddress
         return ["DBUS_STARTER_BUS_TYPE": "system", "DBUS_STARTER_ADDRESS": address]
     }
+
+    static let systemAddress = "unix:path=/var/run/dbus/system_bus_socket"
 
     private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

@@ -5,13 +5,16 @@ public struct Credentials: Hashable, Sendable {
     /// Nil where the bus does not say.
     public let processID: UInt32?
     public let userID: UInt32?
+    /// All groups it was in when it came; empty where the bus does not say.
+    public let groupIDs: [UInt32]
     /// The process itself (`pidfd_open`), also where its number belongs to another by now; nil where the bus does not
     /// hand it over. dbus-daemon does so since 1.15.8.
     public let process: FileDescriptor?
 
-    public init(processID: UInt32?, userID: UInt32?, process: FileDescriptor? = nil) {
+    public init(processID: UInt32?, userID: UInt32?, groupIDs: [UInt32] = [], process: FileDescriptor? = nil) {
         self.processID = processID
         self.userID = userID
+        self.groupIDs = groupIDs
         self.process = process
     }
 }
@@ -81,13 +84,22 @@ extension Connection {
     /// Asks the bus who is behind a name (`GetConnectionCredentials`); answers once, from the loop.
     public func credentials(of name: String, _ reply: @escaping (Result<Credentials, Failure>) -> Void) {
         askBus("GetConnectionCredentials", [.string(name)]) { answer in
-            reply(
-                answer.map { values in
-                    let known = values.first?.asProperties ?? [:]
-                    return Credentials(
-                        processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value,
-                        process: known["ProcessFD"]?.fileDescriptorValue)
-                })
+            reply(answer.map(Credentials.init))
         }
+    }
+
+    /// The same, and waits for the answer, at most `timeout` seconds.
+    public func credentialsAndWait(of name: String, timeout: Double) throws(Failure) -> Credentials {
+        Credentials(try askBusAndWait("GetConnectionCredentials", [.string(name)], timeout: timeout))
+    }
+}
+
+extension Credentials {
+    fileprivate init(_ values: [Value]) {
+        let known = values.first?.asProperties ?? [:]
+        self.init(
+            processID: known["ProcessID"]?.uint32Value, userID: known["UnixUserID"]?.uint32Value,
+            groupIDs: known["UnixGroupIDs"]?.arrayValue?.compactMap(\.uint32Value) ?? [],
+            process: known["ProcessFD"]?.fileDescriptorValue)
     }
 }

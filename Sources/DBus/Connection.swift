@@ -19,6 +19,10 @@ public final class Connection {
     private static let batch = 64
     /// Bytes of messages that are kept at once before the bus has to wait.
     private static let receivedLimit = 8 << 20
+    /// File descriptors of messages that are kept at once before the bus has to wait.
+    private static let receivedDescriptors = 32
+    /// The kernel passes no more with one message.
+    private static let largestDescriptors = 253
     /// Waiting calls handled before anybody else on the loop has a turn, unless there is something to read.
     private static let waitingBatch = 128
 
@@ -62,6 +66,7 @@ public final class Connection {
     private var dispatching = false
     private var calls = CallQueue()
     private var callerCheck: CallerCheck?
+    private var answers = AnswerBudget()
     /// Brings the loop back to messages that are read but not handled. A timer rather than deferred work: while any is
     /// deferred, the loop looks at no file descriptor.
     private var backlog: Timer?
@@ -80,6 +85,9 @@ public final class Connection {
         names.connection = self
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
+        dbus_connection_set_max_received_unix_fds(raw, Self.receivedDescriptors)
+        // Or a message with more than libdbus's own 16 would end the connection, and some buses deliver such.
+        dbus_connection_set_max_message_unix_fds(raw, Self.largestDescriptors)
         // Or libdbus would answer Peer's calls itself.
         dbus_connection_set_route_peer_messages(raw, 1)
         guard LoopBridge.attach(self) else {
@@ -158,6 +166,46 @@ public final class Connection {
 
     /// Sends without waiting. Does nothing once the connection is closed, or for a message with a ``Message/failure``.
     public func send(_ message: Message) { transmit(message) }
+
+    func send(_ answer: Message, answering call: Message) {
+        guard transmit(answer) != nil, let caller = call.sender else { return }
+        answers.add(outbox.lastSize, to: caller)
+        if answers.asks(caller) { askWhatWaits(for: caller) }
+    }
+
+    /// Asks the bus how much of what was answered waits for that peer; where the bus does not say, the peer itself,
+    /// whose answer shows that it has read what was sent before.
+    private func askWhatWaits(for peer: String) {
+        ask(StandardName.bus, StandardName.busPath, "org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", [peer]) {
+            [weak self] answer in
+            if case .success(let values) = answer,
+                let waiting = values.first?.asProperties?["OutgoingBytes"]?.uint32Value
+            {
+                self?.answers.settle(peer, Int(waiting))
+            } else {
+                self?.ask(peer, "/", StandardName.peer, "Ping", []) { answer in
+                    var isThere = true
+                    if case .failure(let failure) = answer {
+                        isThere = ![Failure.Name.nameHasNoOwner, Failure.Name.serviceUnknown, Failure.Name.noReply]
+                            .contains(failure.name)
+                    }
+                    self?.answers.settle(peer, isThere ? 0 : nil)
+                }
+            }
+        }
+    }
+
+    private func ask(
+        _ name: String, _ path: String, _ interface: String, _ member: String, _ texts: [String],
+        _ reply: @escaping (Result<[Value], Failure>) -> Void
+    ) {
+        guard
+            let message = try? Message.methodCall(destination: name, path: path, interface: interface, member: member)
+        else { return }
+        message.autoStart = false
+        message.append(texts.map { .string($0) })
+        call(message, timeout: .infinity, reply)
+    }
 
     /// The serial it was sent with; nil where it was not sent.
     @discardableResult
@@ -339,6 +387,15 @@ public final class Connection {
 
     private func receive(call: Message) {
         if let overheard { return overheard(call) }
+        if let caller = call.sender {
+            switch answers.verdict(caller) {
+            case .answer: break
+            case .refuse: return answer(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
+            case .silence:
+                if answers.asks(caller) { askWhatWaits(for: caller) }
+                return
+            }
+        }
         // No method here takes any, and a call that waits for its turn would keep them open.
         if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not taken; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {

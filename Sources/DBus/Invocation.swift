@@ -68,12 +68,12 @@ extension Connection {
         if let failure = reply.failure {
             answer(call, .failed("The answer cannot be sent: \(failure.message)"))
         } else {
-            send(reply)
+            send(reply, answering: call)
         }
     }
 
     func answer(_ call: Message, _ failure: Failure) {
         guard !call.noReplyExpected else { return }
-        send(call.error(name: failure.name, text: failure.message))
+        send(call.error(name: failure.name, text: failure.message), answering: call)
     }
 }

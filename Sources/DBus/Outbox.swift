@@ -10,6 +10,8 @@ struct Outbox {
     private var lastSerial: UInt32 = 1 << 30
     private var bytes: [UInt8] = []
     private var written = 0
+    /// Bytes of the message that was added last.
+    private(set) var lastSize = 0
 
     init() {}
 
@@ -21,7 +23,9 @@ struct Outbox {
         // Never 0, nor one of libdbus's.
         lastSerial = lastSerial == .max ? 1 << 30 : lastSerial + 1
         do throws(Failure) {
-            return try message.write(to: &bytes, serial: lastSerial)
+            let serial = try message.write(to: &bytes, serial: lastSerial)
+            lastSize = bytes.count - end
+            return serial
         } catch {
             bytes.removeSubrange(end...)
             return nil

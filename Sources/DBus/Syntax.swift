@@ -35,5 +35,7 @@ enum Syntax {
     }
 
     /// For texts of errors: not longer than a line or two, whatever a caller sent.
-    static func shortened(_ text: String) -> String { text.utf8.count <= 255 ? text : String(text.prefix(255)) + "…" }
+    static func shortened(_ text: String) -> String {
+        text.utf8.count <= 255 ? text : String(decoding: text.utf8.prefix(255), as: UTF8.self) + "…"
+    }
 }

@@ -131,6 +131,6 @@ struct CallEvidence {
     }
 
     private static func words(_ recording: AudioStream) -> String {
-        "records from \(quoted(String(recording.portName.prefix(80)))) and plays"
+        "records from \(quoted(recording.portName.prefix(bytes: 120))) and plays"
     }
 }

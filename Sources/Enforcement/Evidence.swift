@@ -27,7 +27,10 @@ enum Evidence: CaseIterable {
     }
 
     /// The told sessions that a stream belongs to; empty: its program never spoke to us.
+    ///
+    /// Of the same user alone, whatever a stream or a session says of itself.
     static func owners(of facts: StreamFacts, among told: [SessionFacts]) -> [SessionID] {
+        let told = told.filter { $0.user == facts.user }
         for evidence in allCases {
             let owners = evidence.owners(of: facts, among: told)
             if !owners.isEmpty { return owners }

@@ -42,14 +42,17 @@ public struct StreamFacts: Sendable, Hashable {
     public let stream: AudioStream
     /// The process, who started it, and so on up, as far as it is the same application; empty where it is not known.
     public let ancestry: [UInt32]
+    /// Whose processes play it; nil: unknown.
+    public let user: UInt32?
     /// The id of the sandboxed application; nil where it is in none.
     public let sandbox: String?
     /// Nil for a stream of the server's own, or of ours.
     public let program: Program?
 
-    public init(stream: AudioStream, ancestry: [UInt32], sandbox: String?, program: Program?) {
+    public init(stream: AudioStream, ancestry: [UInt32], user: UInt32? = nil, sandbox: String?, program: Program?) {
         self.stream = stream
         self.ancestry = ancestry
+        self.user = user
         self.sandbox = sandbox
         self.program = program
     }

@@ -14,6 +14,8 @@ public struct SessionFacts: Sendable, Hashable {
     public let kind: Kind
     /// Whose streams are its own, with all descendants; 0: unknown.
     public let process: UInt32
+    /// Whose session it is; nil: unknown.
+    public let user: UInt32?
     /// The application's id as its sandbox or its desktop entry has it; empty: none.
     public let application: String
     public let sessionClass: SessionClass
@@ -40,7 +42,8 @@ public struct SessionFacts: Sendable, Hashable {
     public let isFreeToActivate: Bool
 
     public init(
-        id: SessionID, kind: Kind, process: UInt32, application: String, sessionClass: SessionClass,
+        id: SessionID, kind: Kind, process: UInt32, user: UInt32? = nil, application: String,
+        sessionClass: SessionClass,
         configuration: Configuration, state: SessionState, since: UInt64, isMuted: Bool, lowered: Double,
         lowersItself: Bool, evidence: String = "", mayResume: Bool, holdsClaim: Bool, mayBeTakenBack: Bool,
         isFreeToActivate: Bool
@@ -48,6 +51,7 @@ public struct SessionFacts: Sendable, Hashable {
         self.id = id
         self.kind = kind
         self.process = process
+        self.user = user
         self.application = application
         self.sessionClass = sessionClass
         self.configuration = configuration

@@ -10,6 +10,8 @@ public final class EventLoop {
     /// The C vtable, for a library that joins the loop by itself (`pa_context_new`). Valid while the loop lives.
     public let api: UnsafeMutablePointer<pa_mainloop_api>
     private var hasQuit = false
+    let timers: TimerQueue
+    let signals: SignalQueue
 
     /// Ends the process where file descriptors or memory are exhausted.
     public init() {
@@ -17,9 +19,15 @@ public final class EventLoop {
         guard let loop = pa_mainloop_new() else { fatalError("pa_mainloop_new: out of file descriptors or memory") }
         self.loop = loop
         api = pa_mainloop_get_api(loop)
+        timers = TimerQueue(api)
+        signals = SignalQueue(api)
     }
 
-    deinit { pa_mainloop_free(loop) }
+    deinit {
+        timers.detach()
+        signals.detach()
+        pa_mainloop_free(loop)
+    }
 
     /// Runs until ``quit(_:)``; returns its code (`pa_mainloop_run`).
     @discardableResult

@@ -1,33 +1,29 @@
 import CLinux
+import CPulse
 import Glibc
 
 /// Watches one signal until dropped; what handled it before does so again then. One watch per signal in a process.
 ///
-/// A handler that writes to an eventfd. Not `pa_signal_new`, whose clean-up aborts the process where the newest watch
-/// goes first; not a signalfd, which needs the signal blocked in every thread there is.
+/// A handler that writes to the loop's eventfd. Not `pa_signal_new`, whose clean-up aborts the process where the newest
+/// watch goes first; not a signalfd, which needs the signal blocked in every thread there is.
 public final class SignalWatch {
-    private let signal: Int32
-    private let descriptor: Int32
+    let signal: Int32
+    private let queue: SignalQueue
     private var previous = sigaction()
-    private var watch: IOWatch?
+    fileprivate let handler: () -> Void
 
     init(signal: Int32, on loop: EventLoop, _ handler: @escaping () -> Void) {
-        precondition((1..<SignalWatch.count).contains(Int(signal)), "no signal \(signal)")
+        precondition((1..<SignalQueue.count).contains(Int(signal)), "no signal \(signal)")
         self.signal = signal
-        let descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
-        precondition(descriptor >= 0, "eventfd: out of file descriptors")
-        self.descriptor = descriptor
-        SignalWatch.descriptors[Int(signal)] = descriptor
-        watch = IOWatch(on: loop, descriptor: descriptor, events: .readable) { _ in
-            var seen: UInt64 = 0
-            // Several that came at once are one: like the signals themselves.
-            if read(descriptor, &seen, 8) == 8 { handler() }
-        }
+        self.handler = handler
+        queue = loop.signals
+        queue.add(self)
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { number in
             let error = errno
+            SignalQueue.seen[Int(number)] = 1
             var one: UInt64 = 1
-            _ = write(SignalWatch.descriptors[Int(number)], &one, 8)
+            _ = write(SignalQueue.descriptors[Int(number)], &one, 8)
             errno = error
         }
         action.sa_flags = SA_RESTART
@@ -36,17 +32,73 @@ public final class SignalWatch {
 
     deinit {
         sigaction(signal, &previous, nil)
-        SignalWatch.descriptors[Int(signal)] = -1
-        watch = nil
-        close(descriptor)
+        queue.remove(self)
+    }
+}
+
+/// All watched signals of a loop on one eventfd: a watch more costs no file descriptor, and so can never fail.
+final class SignalQueue {
+    private let api: UnsafeMutablePointer<pa_mainloop_api>
+    private let descriptor: Int32
+    private var event: OpaquePointer?
+    /// Each takes itself out before it goes.
+    private var watches: [Unmanaged<SignalWatch>] = []
+
+    /// Ends the process where file descriptors are exhausted: a loop is made at a program's start.
+    init(_ api: UnsafeMutablePointer<pa_mainloop_api>) {
+        self.api = api
+        descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else { fatalError("eventfd: out of file descriptors") }
+        event = api.pointee.io_new(
+            api, descriptor, PA_IO_EVENT_INPUT,
+            { _, _, _, _, context in
+                guard let context else { return }
+                let queue = Unmanaged<SignalQueue>.fromOpaque(context).takeUnretainedValue()
+                withExtendedLifetime(queue) { queue.hear() }
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    private static let count = 65
+    deinit { close(descriptor) }
+
+    /// To be called before the loop goes, by the loop: watches may outlive it.
+    func detach() {
+        if let event { api.pointee.io_free(event) }
+        event = nil
+    }
+
+    func add(_ watch: SignalWatch) {
+        watches.append(.passUnretained(watch))
+        SignalQueue.seen[Int(watch.signal)] = 0
+        SignalQueue.descriptors[Int(watch.signal)] = descriptor
+    }
+
+    func remove(_ watch: SignalWatch) {
+        SignalQueue.descriptors[Int(watch.signal)] = -1
+        let pointer = Unmanaged.passUnretained(watch).toOpaque()
+        watches.removeAll { $0.toOpaque() == pointer }
+    }
+
+    private func hear() {
+        var writes: UInt64 = 0
+        guard read(descriptor, &writes, 8) == 8 else { return }
+        for watch in watches.map({ $0.takeUnretainedValue() }) where SignalQueue.seen[Int(watch.signal)] != 0 {
+            // Several that came at once are one: like the signals themselves.
+            SignalQueue.seen[Int(watch.signal)] = 0
+            watch.handler()
+        }
+    }
+
+    static let count = 65
     // SAFETY: allocated and initialised before the first handler is installed, never freed; each element is an aligned
     // 32-bit word, written by the loop's thread while its signal has no handler of ours, and only read by the handler.
-    nonisolated(unsafe) private static let descriptors: UnsafeMutablePointer<Int32> = {
+    nonisolated(unsafe) fileprivate static let descriptors = words(-1)
+    // SAFETY: as above; the handler writes 1 before it wakes the loop, and the loop's thread writes 0 before it looks at
+    // what the signal was about.
+    nonisolated(unsafe) fileprivate static let seen = words(0)
+
+    private static func words(_ value: Int32) -> UnsafeMutablePointer<Int32> {
         let words = UnsafeMutablePointer<Int32>.allocate(capacity: count)
-        words.initialize(repeating: -1, count: count)
+        words.initialize(repeating: value, count: count)
         return words
-    }()
+    }
 }

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// CLOCK_MONOTONIC in microseconds: the only clock anything here is timed by.
@@ -21,49 +20,45 @@ public enum MonotonicClock {
 
 /// Fires once per arming, from the loop. Dropping it cancels it.
 ///
-/// A timerfd rather than the loop's own timers, because those follow the wall clock and this one must not.
+/// On a timerfd rather than the loop's own timers, because those follow the wall clock and this one must not.
 public final class Timer {
-    private let descriptor: Int32
-    private var watch: IOWatch?
-    /// What the kernel was told last; disarming what is not armed, as after most events, then costs nothing.
-    private var isArmed = false
+    private let queue: TimerQueue
+    private let handler: () -> Void
+    /// When it fires; 0: it is not armed.
+    private(set) var due: UInt64 = 0
 
     /// Not armed yet; fires by calling the handler from the loop.
     public init(on loop: EventLoop, _ handler: @escaping () -> Void) {
-        descriptor = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
-        precondition(descriptor >= 0, "timerfd_create: out of file descriptors")
-        let descriptor = descriptor
-        watch = IOWatch(on: loop, descriptor: descriptor, events: .readable) { _ in
-            var expirations: UInt64 = 0
-            // Nothing to read: it was disarmed or re-armed between firing and now.
-            guard read(descriptor, &expirations, 8) == 8 else { return }
-            handler()
-        }
+        queue = loop.timers
+        self.handler = handler
     }
 
-    deinit {
-        watch = nil
-        close(descriptor)
-    }
+    deinit { if due != 0 { queue.remove(self) } }
 
     /// Fires after that many seconds; at once where they are not positive. Replaces an earlier arming.
     public func arm(after seconds: Double) {
-        set(microseconds: max(1, MonotonicClock.microseconds(seconds)), absolute: false)
+        arm(at: MonotonicClock.now() &+ max(1, MonotonicClock.microseconds(seconds)))
     }
 
     /// Fires when ``MonotonicClock`` reaches `instant`; at once where it has. Replaces an earlier arming.
-    public func arm(at instant: UInt64) { set(microseconds: max(1, instant), absolute: true) }
+    public func arm(at instant: UInt64) {
+        let before = due
+        due = min(max(1, instant), Timer.latest)
+        if before == 0 { queue.add(self) } else { queue.changed(self, from: before) }
+    }
 
     /// Nothing fires until it is armed again, also not what is due already.
     public func disarm() {
-        if isArmed { set(microseconds: 0, absolute: false) }
+        guard due != 0 else { return }
+        queue.remove(self)
+        due = 0
     }
 
-    private func set(microseconds: UInt64, absolute: Bool) {
-        isArmed = microseconds > 0
-        var value = itimerspec()
-        value.it_value.tv_sec = Int(clamping: microseconds / 1_000_000)
-        value.it_value.tv_nsec = Int(microseconds % 1_000_000) * 1_000
-        timerfd_settime(descriptor, absolute ? Int32(TFD_TIMER_ABSTIME) : 0, &value, nil)
+    func fire() {
+        disarm()
+        handler()
     }
+
+    /// Later than any machine runs, and still an instant that the kernel takes.
+    private static let latest = UInt64(1) << 52
 }

@@ -1,3 +1,5 @@
+import PluginAPI
+
 /// What a player has loaded, as far as its metadata identify it; empty fields are unknown.
 public struct Track: Sendable, Hashable {
     /// `mpris:trackid`.
@@ -7,10 +9,13 @@ public struct Track: Sendable, Hashable {
     /// `xesam:title`.
     public var title: String
 
+    /// Bytes of each text that are kept: anybody on the bus may call himself a player, and say anything.
+    public static let longestText = 512
+
     public init(id: String = "", url: String = "", title: String = "") {
-        self.id = id
-        self.url = url
-        self.title = title
+        self.id = id.kept(bytes: Track.longestText)
+        self.url = url.kept(bytes: Track.longestText)
+        self.title = title.kept(bytes: Track.longestText)
     }
 
     /// Whether nothing says that the two differ: players fill in what they learn of a track while it is loaded.

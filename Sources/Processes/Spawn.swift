@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Why a program was not started.
@@ -53,6 +54,32 @@ public enum Spawn {
         guard status == 0 else { throw SpawnFailure(errorNumber: status) }
         return process
     }
+
+    /// Starts a program that is not trusted, in a process group of its own: with our environment and standard streams,
+    /// without any capability, without a way to more privileges (`PR_SET_NO_NEW_PRIVS`), and with limits.
+    ///
+    /// - Parameter openFiles: its limits of open files; nil: ours.
+    public static func startConfined(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], openFiles: OpenFiles?
+    ) throws(SpawnFailure) -> Int32 {
+        let words = ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        let own = environment.map { strdup("\($0)=\($1)") }
+        defer { for variable in own { free(variable) } }
+        var confinement = shim_confinement()
+        confinement.memory = largestMemory
+        if let openFiles {
+            confinement.files = openFiles.limits
+        } else {
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &confinement.files)
+        }
+        let process = shim_start_confined(program, words, inherited(but: environment.keys) + own + [nil], &confinement)
+        guard process > 0 else { throw SpawnFailure(errorNumber: errno) }
+        return process
+    }
+
+    /// Bytes of memory that a program which is not trusted may have: more than any media need.
+    private static let largestMemory: rlim_t = 2 << 30
 
     /// Our variables but those, as they are: nobody says that they are text.
     private static func inherited(but names: some Collection<String>) -> [UnsafeMutablePointer<CChar>?] {

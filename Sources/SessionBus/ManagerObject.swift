@@ -86,19 +86,19 @@ public final class ManagerObject {
                 },
                 .init("SetSilentMode", "b") { object, call in
                     let on = call.arguments[0].boolValue == true
-                    call.answer(object.service) { () throws(SessionError) in
+                    object.change(call) { () throws(SessionError) in
                         try object.service.setSilentMode(on, caller: call.sender)
                     }
                 },
                 .init("SetScreenLocked", "b") { object, call in
                     let locked = call.arguments[0].boolValue == true
-                    call.answer(object.service) { () throws(SessionError) in
+                    object.change(call) { () throws(SessionError) in
                         try object.service.setScreenLocked(locked, caller: call.sender)
                     }
                 },
                 .init("SetForeground", "ob") { object, call in
                     let foreground = call.arguments[1].boolValue == true
-                    call.answer(object.service) { () throws(SessionError) in
+                    object.change(call) { () throws(SessionError) in
                         try object.service.setForeground(
                             call.sessionArgument(), foreground, caller: call.sender)
                     }
@@ -122,6 +122,16 @@ public final class ManagerObject {
                     property.name, property.signature, get: { property.value($0.service.manager) },
                     emitsChanged: property.name != "Sequence" && property.name != "Version")
             })
+    }
+
+    /// Carries out what concerns everybody, where that is the caller's to do.
+    private func change(_ call: Invocation, _ body: () throws(SessionError) -> Void) {
+        do throws(Failure) {
+            try service.authorizeSwitch(caller: call.sender)
+        } catch {
+            return call.fail(error)
+        }
+        call.answer(service, body)
     }
 
     private func createSession(_ call: Invocation) {

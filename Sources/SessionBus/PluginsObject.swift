@@ -9,9 +9,10 @@ public protocol PluginService: AnyObject {
     func open(
         kind: String, uri: String, caller: String,
         _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void)
-    /// The caller is up and is that plugin, until it leaves the bus. Throws where `info` is not as it must be, or somebody
-    /// else is that plugin.
-    func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure)
+    /// The caller is up and is that plugin, until it leaves the bus. Fails where `info` is not as it must be, where the
+    /// caller is nobody who may be that plugin, or somebody else is.
+    func register(
+        _ id: String, _ info: [String: Value], caller: String, _ reply: @escaping (Result<Void, Failure>) -> Void)
 }
 
 /// `/org/sessiond1`, `org.sessiond1.Plugins`: answers from a ``PluginService``.
@@ -48,13 +49,13 @@ public final class PluginsObject {
                 }
             },
             .init("Register", "sa{sv}") { object, call in
-                do throws(Failure) {
-                    try object.service.register(
-                        call.arguments[0].stringValue ?? "", call.arguments[1].asProperties ?? [:],
-                        caller: call.sender)
-                    call.reply()
-                } catch {
-                    call.fail(error)
+                object.service.register(
+                    call.arguments[0].stringValue ?? "", call.arguments[1].asProperties ?? [:], caller: call.sender
+                ) { result in
+                    switch result {
+                    case .success: call.reply()
+                    case .failure(let failure): call.fail(failure)
+                    }
                 }
             },
         ])

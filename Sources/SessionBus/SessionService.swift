@@ -34,6 +34,8 @@ public protocol SessionService: AnyObject {
     func close(_ id: SessionID, caller: String) throws(SessionError)
     /// Throws `notOwner` where the session is somebody else's, before an argument is looked at.
     func authorize(_ id: SessionID, caller: String) throws(SessionError)
+    /// Throws where what concerns everybody is not the caller's to change.
+    func authorizeSwitch(caller: String) throws(Failure)
     /// Called once a request has been answered: what its answer says may be announced to everybody else now.
     func announce()
     /// Nil where it is closed.

@@ -6,12 +6,13 @@ import PluginAPI
 /// A cover's name is made of its bytes: the same one is written once. The oldest are deleted, so that there are never many.
 struct CoverCache {
     private static let limit = 64
-    private let folder: String
+    /// Nil where there is no place of our own.
+    private let folder: String?
 
     /// The folder is made at the first cover.
     init() {
-        let cache = CoverCache.variable("XDG_CACHE_HOME") ?? (CoverCache.variable("HOME") ?? "/tmp") + "/.cache"
-        folder = cache + "/sessiond/covers"
+        let cache = CoverCache.variable("XDG_CACHE_HOME") ?? CoverCache.variable("HOME").map { $0 + "/.cache" }
+        folder = cache.map { $0 + "/sessiond/covers" }
     }
 
     /// Relative ones are to be ignored, as the specification of those folders says.
@@ -21,10 +22,10 @@ struct CoverCache {
 
     /// The cover's URI; nil where it is no picture that desktops show, or cannot be written.
     func uri(of cover: Artwork) -> String? {
-        guard let ending = CoverCache.ending(cover) else { return nil }
+        guard let folder, let ending = CoverCache.ending(cover) else { return nil }
         let name = CoverCache.name(cover.bytes) + ending
         let path = folder + "/" + name
-        guard access(path, R_OK) == 0 || write(cover.bytes, to: path) else { return nil }
+        guard access(path, R_OK) == 0 || write(cover.bytes, to: path, in: folder) else { return nil }
         // Looked at again: not among the oldest.
         utimensat(AT_FDCWD, path, nil, 0)
         return FileURI.uri(path)
@@ -53,9 +54,9 @@ struct CoverCache {
     }
 
     /// Whole or not at all.
-    private func write(_ bytes: [UInt8], to path: String) -> Bool {
-        guard makeFolder() else { return false }
-        clean()
+    private func write(_ bytes: [UInt8], to path: String, in folder: String) -> Bool {
+        guard make(folder) else { return false }
+        clean(folder)
         let draft = folder + "/.\(getpid()).new"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { return false }
@@ -72,7 +73,7 @@ struct CoverCache {
         return close(file) == 0 && rename(draft, path) == 0
     }
 
-    private func makeFolder() -> Bool {
+    private func make(_ folder: String) -> Bool {
         var path = ""
         for part in folder.split(separator: "/") {
             path += "/" + part
@@ -82,7 +83,7 @@ struct CoverCache {
     }
 
     /// Makes room for one more.
-    private func clean() {
+    private func clean(_ folder: String) {
         guard let listing = opendir(folder) else { return }
         defer { closedir(listing) }
         var files: [(path: String, time: Int)] = []

@@ -54,4 +54,18 @@ public enum FileURI {
         }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// Without the user and the password before each host (RFC 3986, 3.2.1): of an address, or of a text with such in it.
+    package static func withoutUser(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var shown: [UInt8] = []
+        var rest = bytes[...]
+        while let byte = rest.popFirst() {
+            shown.append(byte)
+            guard byte == UInt8(ascii: "/"), shown.suffix(3).elementsEqual("://".utf8) else { continue }
+            let authority = rest.prefix { $0 > 0x20 && !"/?#'\"".utf8.contains($0) }
+            if let at = authority.lastIndex(of: UInt8(ascii: "@")) { rest = rest[(at + 1)...] }
+        }
+        return shown.count == bytes.count ? text : String(decoding: shown, as: UTF8.self)
+    }
 }

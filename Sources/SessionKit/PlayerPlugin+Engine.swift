@@ -34,7 +34,8 @@ extension PlayerPlugin {
         }
     }
 
-    func failed(_ message: String) {
+    func failed(_ reason: String) {
+        let message = FileURI.withoutUser(reason)
         let goesOn = changing {
             failure = message
             guard let item = queue.current else { return false }

@@ -176,8 +176,9 @@ extension PlayerPlugin {
         return id
     }
 
-    /// What is in memory has no place that anybody else could look at.
-    func shown(_ uri: String) -> String { memory[uri] == nil ? uri : "data:" }
+    /// What is in memory has no place that anybody else could look at; nobody else is told by which name and password a
+    /// server lets us in.
+    func shown(_ uri: String) -> String { memory[uri] == nil ? FileURI.withoutUser(uri) : "data:" }
 
     /// Without a title of its own, the file's name is what a person knows it by.
     func title(of item: PlayQueue.Item) -> String? {

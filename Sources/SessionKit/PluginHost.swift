@@ -40,11 +40,14 @@ public final class PluginHost {
         // A file that may not grow any more is an error like a full disk, not the end.
         signal(SIGXFSZ, SIG_IGN)
         connection = try Connection(bus, loop: loop)
-        if bus.isSystem { connection.servedUsers = [0, getuid()] }
+        isShared = bus.isSystem
+        if isShared { connection.servedUsers = [0, getuid()] }
         self.endsWithParent = endsWithParent
     }
 
     private let endsWithParent: Bool
+    /// Whether the bus is that of several users.
+    private let isShared: Bool
 
     /// Takes a name on the bus; fails where somebody has it.
     public func claim(_ name: String) throws(Failure) {
@@ -52,6 +55,19 @@ public final class PluginHost {
         case .owner: break
         case .taken(let owner): throw .failed("\(name) is owned by \(owner ?? "another connection") already")
         }
+    }
+
+    /// Takes a name on the bus, or one like it where somebody has it: on a bus of several users anybody may. Waits in
+    /// line for `namespace` there, which is what a policy of dbus-broker knows it by.
+    func claim(_ name: String, in namespace: String) throws(Failure) {
+        do throws(Failure) {
+            try claim(name)
+        } catch {
+            guard isShared else { throw error }
+            try claim("\(name)_\(UInt64.random(in: 0 ... .max))")
+        }
+        // Whoever has it, or gets it: nobody is called by it.
+        if isShared { connection.askBus("RequestName", [.string(namespace), .uint32(0)]) { _ in } }
     }
 
     /// Tells the daemon, and every one that comes after it, that the plugin of that manifest is up.

@@ -67,7 +67,7 @@ public struct PluginProgram {
             return 69
         }
         let plugin = try make(host, arguments)
-        try host.claim("\(busName).instance\(PluginHost.processID)")
+        try host.claim("\(busName).instance\(PluginHost.processID)", in: busName)
         if let id = arguments.pluginID {
             host.register(id, kind: kind, object: object, name: arguments.session.name)
         }

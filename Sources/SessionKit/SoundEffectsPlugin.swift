@@ -14,7 +14,7 @@ public final class SoundEffectsPlugin: Plugin {
 
     /// Seconds an effect may last.
     public static let longest = 30.0
-    private static let limits = (loaded: 256, playing: 64)
+    private static let limits = (loaded: 256, playing: 64, decoding: 8)
     /// How long the session stays active after the last one, in seconds: effects come in bursts.
     private static let lullTime = 0.5
 
@@ -36,6 +36,10 @@ public final class SoundEffectsPlugin: Plugin {
     /// What plays, by the server's number for it.
     private var playing: [UInt32: (effect: UInt32, number: UInt32)] = [:]
     private var lastPlaying: UInt32 = 0
+    /// Files that are being decoded, and what is to be once there are fewer: each takes threads and file descriptors.
+    private var decoding = 0
+    private var waiting: [() -> Void] = []
+    private var loading = 0
     /// Orders the server has not answered.
     private var pending = 0
     private let loop: EventLoop
@@ -68,14 +72,16 @@ public final class SoundEffectsPlugin: Plugin {
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             return reply(.failure(Failure(.badParameter("'path' must be absolute, not \(quoted(path))"))))
         }
-        guard effects.count < Self.limits.loaded else {
-            return reply(
-                .failure(Failure(SessionError(.resourceNotAvailable, "there are \(effects.count) effects already"))))
+        let count = effects.count + loading
+        guard count < Self.limits.loaded else {
+            return reply(.failure(Failure(SessionError(.resourceNotAvailable, "there are \(count) effects already"))))
         }
+        loading += 1
         lastEffect += 1
         let id = lastEffect
         fetch(id, path) { [weak self] result in
             guard let self else { return }
+            loading -= 1
             switch result {
             case .failure(let failure): reply(.failure(failure))
             case .success(let duration):
@@ -132,8 +138,15 @@ public final class SoundEffectsPlugin: Plugin {
     }
 
     private func fetch(_ effect: UInt32, _ path: String, _ reply: @escaping Reply<Double>) {
+        guard decoding < Self.limits.decoding else {
+            waiting.append { [weak self] in self?.fetch(effect, path, reply) }
+            return
+        }
+        decoding += 1
         decoder.decode(path: path, limit: Self.longest) { [weak self] result in
             guard let self else { return }
+            decoding -= 1
+            if !waiting.isEmpty { loop.later(waiting.removeFirst()) }
             switch result {
             case .failure(let error): reply(.failure(Failure(error)))
             case .success(let sample):

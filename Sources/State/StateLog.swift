@@ -107,6 +107,14 @@ extension StateLog {
         public var untold: [(place: Int, notice: Notice)]
         /// Players that are paused by our doing.
         public var paused: [StateRecord.PausedPlayer]
+
+        /// Nothing in it has happened after that instant, and no claim in it lasts for longer than any setting allows: a
+        /// file may say anything, and what counts on from there must not overflow.
+        public mutating func limit(to now: UInt64) {
+            for index in entries.indices { entries[index].session.limit(to: Instant(microseconds: now)) }
+            core.members = entries.map(\.session)
+            for index in paused.indices { paused[index].since = min(paused[index].since, now) }
+        }
     }
 
     /// Nil where there is no record.
@@ -127,5 +135,16 @@ extension StateLog {
         core.members = sorted.map(\.session)
         let untold = last.record.told.enumerated().dropFirst(last.told).map { (place: $0.offset, notice: $0.element) }
         return Summary(core: core, entries: sorted, untold: untold, paused: last.record.paused)
+    }
+}
+
+extension Memory.Member {
+    fileprivate mutating func limit(to now: Instant) {
+        since = min(since, now)
+        ignoredSince = ignoredSince.map { min($0, now) }
+        if let since = interruption?.since { interruption?.since = min(since, now) }
+        if let since = ended?.since { ended?.since = min(since, now) }
+        // The longest grace there may be is far shorter.
+        claimExpires = claimExpires.map { min($0, now.advanced(bySeconds: 3.15e9)) }
     }
 }

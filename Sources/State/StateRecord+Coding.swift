@@ -57,7 +57,7 @@ extension StateRecord {
         paused = try reader.array { reader throws(ByteError) in
             PausedPlayer(
                 name: try reader.string(), trackID: try reader.string(), url: try reader.string(),
-                title: try reader.string(), since: try reader.integer(), isSeen: try reader.bool())
+                title: try reader.string(), since: try reader.microseconds(), isSeen: try reader.bool())
         }
         guard reader.isAtEnd else { throw ByteError() }
     }
@@ -192,7 +192,9 @@ extension ByteReader {
             owner: try id(), waiters: try set(), isOver: try bool(),
             spoiler: try optional { reader throws(ByteError) in try reader.cause() })
     }
-    fileprivate mutating func instant() throws(ByteError) -> Instant { Instant(microseconds: try integer()) }
+    /// Far from where counting on would overflow, and later than any machine runs.
+    fileprivate mutating func microseconds() throws(ByteError) -> UInt64 { min(try integer(), 1 << 52) }
+    fileprivate mutating func instant() throws(ByteError) -> Instant { Instant(microseconds: try microseconds()) }
 
     fileprivate mutating func configuration() throws(ByteError) -> Configuration {
         let (category, mode) = (try word(Category.self), try word(Mode.self))

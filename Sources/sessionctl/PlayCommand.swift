@@ -225,7 +225,7 @@ final class Playback: FrontEnd {
     private func turn(_ change: Double) {
         volume = min(1, max(0, ((volume + change) * 20).rounded() / 20))
         plugin.set("Volume", .double(volume))
-        note("volume \(Int((volume * 100).rounded())) %")
+        note("volume \(Wording.whole((volume * 100).rounded(), 0...100)) %")
     }
 
     override func willSuspend() {

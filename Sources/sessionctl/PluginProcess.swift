@@ -34,11 +34,12 @@ final class PluginProcess {
             }
         }
 
-        fileprivate func busName(_ process: pid_t) -> String {
+        /// Its names on the bus lie below.
+        fileprivate var namespace: String {
             switch self {
-            case .player: "org.mpris.MediaPlayer2.sessiond_player.instance\(process)"
-            case .recorder: "org.sessiond1.Recorder.instance\(process)"
-            case .effects: "org.sessiond1.SoundEffects.instance\(process)"
+            case .player: "org.mpris.MediaPlayer2.sessiond_player"
+            case .recorder: "org.sessiond1.Recorder"
+            case .effects: "org.sessiond1.SoundEffects"
             }
         }
     }
@@ -61,7 +62,13 @@ final class PluginProcess {
     let process: pid_t
     private let kind: Kind
     private let service: Service
+    /// What its names begin with.
     private let busName: String
+    /// Its unique name; empty until it is known. Anybody may have taken the other name first.
+    private var place = ""
+    /// What anybody said before that.
+    private var unheard: [Message] = []
+    private static let unheardLimit = 256
     private var subscriptions: [Subscription] = []
     private var childWatch: SignalWatch?
     private var isReady = false
@@ -79,15 +86,27 @@ final class PluginProcess {
         process = try Spawn.launch(
             program, arguments + (service.bus.isSystem ? ["--system"] : []) + ["--die-with-parent"],
             descriptors: [(from: null, to: 0), (from: null, to: 1)])
-        busName = kind.busName(process)
+        busName = "\(kind.namespace).instance\(process)"
         subscriptions = [
-            service.connection.watchOwner(of: busName) { [unowned self] owner in if owner != "" { ready() } },
-            service.connection.subscribe(path: kind.path, sender: busName) { [unowned self] in heard($0) },
+            service.connection.watchOwners(below: kind.namespace) { [unowned self] name, owner in
+                if !owner.isEmpty { consider(name, owner) }
+            },
+            service.connection.subscribe(path: kind.path) { [unowned self] in heard($0) },
         ]
         childWatch = service.loop.watch(signal: SIGCHLD) { [unowned self] in reap() }
         // It may have been quicker than the subscription.
-        service.connection.askBus("NameHasOwner", [.string(busName)]) { [weak self] answer in
-            if case .success(let values) = answer, values.first?.boolValue == true { self?.ready() }
+        service.connection.askBus("GetNameOwner", [.string(busName)]) { [weak self, busName] answer in
+            guard let owner = (try? answer.get())?.first?.stringValue else { return }
+            self?.consider(busName, owner)
+        }
+    }
+
+    /// It is there, where the name is one of those that it takes and the bus says that its owner is of our user.
+    private func consider(_ name: String, _ owner: String) {
+        guard !isReady, name == busName || name.hasPrefix(busName + "_") else { return }
+        service.connection.credentials(of: owner) { [weak self] answer in
+            guard let self, case .success(let credentials) = answer, credentials.userID == geteuid() else { return }
+            ready(owner)
         }
     }
 
@@ -115,12 +134,12 @@ final class PluginProcess {
     func call(
         _ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }
     ) {
-        service.connection.call(busName, kind.path, kind.interface, member, arguments, reply)
+        service.connection.call(place, kind.path, kind.interface, member, arguments, reply)
     }
 
     /// The same of another of its objects; what it answers is nobody's matter.
     func call(_ member: String, _ arguments: [Value], of interface: String, at path: String) {
-        service.connection.call(busName, path, interface, member, arguments) { _ in }
+        service.connection.call(place, path, interface, member, arguments) { _ in }
     }
 
     /// One of its properties, out of its variant; nil where it does not answer.
@@ -130,14 +149,14 @@ final class PluginProcess {
 
     func get(_ property: String, of interface: String, at path: String, _ reply: @escaping (Value?) -> Void) {
         service.connection.call(
-            busName, path, StandardName.properties, "Get", [.string(interface), .string(property)],
+            place, path, StandardName.properties, "Get", [.string(interface), .string(property)],
             timeout: Service.timeout
         ) { reply(try? $0.get().first?.unwrapped) }
     }
 
     func set(_ property: String, _ value: Value) {
         service.connection.call(
-            busName, kind.path, StandardName.properties, "Set",
+            place, kind.path, StandardName.properties, "Set",
             [.string(kind.interface), .string(property), .variant(value)]
         ) { _ in }
     }
@@ -146,7 +165,7 @@ final class PluginProcess {
     func watch(_ path: String, _ handler: @escaping ([String: Value]) -> Void) {
         subscriptions.append(
             service.connection.subscribe(
-                path: path, interface: StandardName.properties, member: "PropertiesChanged", sender: busName
+                path: path, interface: StandardName.properties, member: "PropertiesChanged", sender: place
             ) { message in
                 guard let values = try? message.arguments(), values.count == 3 else { return }
                 handler(values[1].asProperties ?? [:])
@@ -164,13 +183,22 @@ final class PluginProcess {
 
     // MARK: Its life
 
-    private func ready() {
+    private func ready(_ owner: String) {
         guard !isReady else { return }
         isReady = true
+        place = owner
         onReady()
+        let unheard = unheard
+        self.unheard = []
+        for message in unheard { heard(message) }
     }
 
     private func heard(_ message: Message) {
+        guard isReady else {
+            if unheard.count < Self.unheardLimit { unheard.append(message) }
+            return
+        }
+        guard message.sender == place else { return }
         guard let values = try? message.arguments() else { return }
         switch message.member {
         case "Finished": onFinished(values.first?.boolValue ?? false)

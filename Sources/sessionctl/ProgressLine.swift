@@ -57,7 +57,7 @@ struct ProgressLine {
 
     private func bar(_ share: Double, width: Int) -> String {
         guard width >= 6, share.isFinite else { return "" }
-        let done = min(width, max(0, Int(share * Double(width))))
+        let done = Wording.whole(share * Double(width), 0...width)
         let (full, empty) = Self.isUnicode ? ("━", "─") : ("=", "-")
         return String(repeating: full, count: done) + String(repeating: empty, count: width - done)
     }
@@ -67,8 +67,7 @@ struct ProgressLine {
     /// A bar as long as the average, with a mark where the peak is.
     private static func meter(_ average: Double, _ peak: Double) -> String {
         func cells(_ level: Double) -> Int {
-            guard level.isFinite else { return 0 }
-            return min(meterWidth, max(0, Int(((level - floor) / -floor * Double(meterWidth)).rounded(.up))))
+            Wording.whole(((level - floor) / -floor * Double(meterWidth)).rounded(.up), 0...meterWidth)
         }
         let (full, empty, mark) = isUnicode ? ("▮", "▯", "▸") : ("#", ".", "|")
         var meter = (0..<meterWidth).map { $0 < cells(average) ? full : empty }

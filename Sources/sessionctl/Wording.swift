@@ -46,6 +46,12 @@ enum Wording {
         return rounded == rounded.rounded() ? String(Int(rounded)) : String(rounded)
     }
 
+    /// A plugin's number as a whole one: what is none, or too large, is as near as may be.
+    static func whole(_ number: Double, _ range: ClosedRange<Int>) -> Int {
+        guard !number.isNaN else { return range.lowerBound }
+        return Int(min(max(number, Double(range.lowerBound)), Double(range.upperBound)))
+    }
+
     /// `A`, `A and B`, `A, B and C`.
     static func list(_ names: [String]) -> String {
         guard names.count > 1, let last = names.last else { return names.first ?? "" }

@@ -47,5 +47,5 @@ extension Credentials {
     }
 
     /// From here on the start time tells the process, so that no client keeps a descriptor of ours open.
-    fileprivate var withoutProof: Credentials { Credentials(processID: processID, userID: userID) }
+    var withoutProof: Credentials { Credentials(processID: processID, userID: userID, groupIDs: groupIDs) }
 }

@@ -20,7 +20,7 @@ extension Daemon {
         let client = Client(
             id: newClientID(), name: "", credentials: Credentials(processID: process, userID: geteuid()),
             startTime: Process(id: process).startTime ?? 0)
-        let name = program.name.isEmpty ? "a program" : String(program.name.prefix(settings.limits.stringLength))
+        let name = program.name.isEmpty ? "a program" : program.name.prefix(bytes: settings.limits.stringLength)
         let decision = decide(
             .create(
                 NewSession(

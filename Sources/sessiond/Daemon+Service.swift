@@ -33,6 +33,7 @@ extension Daemon: SessionService {
     private func create(_ request: SessionRequest, for client: Client) throws(SessionError) -> SessionID {
         let processID = try actingProcess(request, client)
         try authorize(request.sessionClass, client)
+        try requireRoom(for: client)
         let decision = try self.request(
             .create(
                 NewSession(
@@ -58,6 +59,17 @@ extension Daemon: SessionService {
             throw SessionError(
                 .missingEntitlement, "process \(processID) belongs to another user; give one of your own")
         }
+        // In a sandbox one acts for what is in it.
+        if let caller = client.process, caller.id != processID {
+            switch caller.confinement {
+            case .none: break
+            case .application, .hidden:
+                guard Process(id: processID).isLike(caller) else {
+                    throw SessionError(
+                        .missingEntitlement, "process \(processID) is not of your sandbox; give one that is")
+                }
+            }
+        }
         return processID
     }
 
@@ -70,11 +82,27 @@ extension Daemon: SessionService {
         case .call: holder = settings.privileges.call
         }
         // Asked again afterwards: what was read was read of that process.
-        if let process = client.process, holder.admits(process), client.process != nil { return }
+        if let process = client.process, admits(holder, process, client), client.process != nil { return }
         throw SessionError(
             .missingEntitlement,
             "class '\(sessionClass.rawValue)' is not for this program; allow it in sessiond.conf, "
                 + "[privileges] \(sessionClass.rawValue)")
+    }
+
+    /// On the bus of the whole machine `any` is anybody who looks after it.
+    private func admits(_ holder: Settings.Privileges.Holder, _ process: Process, _ client: Client) -> Bool {
+        if bus.isSystem, holder == .anyone, !callers.isTrusted(client.credentials) { return false }
+        return holder.admits(process)
+    }
+
+    /// One user of several may not take all the sessions there are.
+    private func requireRoom(for client: Client) throws(SessionError) {
+        guard bus.isSystem, !callers.isTrusted(client.credentials) else { return }
+        let own = records.values.count { $0.client.credentials.userID == client.credentials.userID }
+        guard own < max(1, settings.limits.sessions / 4) else {
+            throw SessionError(
+                .resourceNotAvailable, "your user has \(own) sessions, a quarter of all there may be; close some")
+        }
     }
 
     private func check(_ text: String, _ what: String) throws(SessionError) {
@@ -118,6 +146,10 @@ extension Daemon: SessionService {
 
     func close(_ id: SessionID, caller: String) throws(SessionError) { try request(.close(id)) }
 
+    func authorizeSwitch(caller: String) throws(Failure) {
+        try callers.requireSwitches(caller)
+    }
+
     func setSilentMode(_ on: Bool, caller: String) throws(SessionError) { try request(.setSilentMode(on)) }
 
     func setScreenLocked(_ locked: Bool, caller: String) throws(SessionError) { try request(.setScreenLocked(locked)) }
@@ -127,7 +159,17 @@ extension Daemon: SessionService {
         try request(.setForeground(id, foreground))
     }
 
-    func history(_ count: UInt32) -> [Value] { history.latest(Int(count)).map { Value($0) } }
+    func history(_ count: UInt32) -> [Value] {
+        var effects = 0
+        let decisions = history.latest(Int(count)).reversed().prefix { decision in
+            effects += decision.effects.count + 1
+            return effects <= Daemon.longestHistory
+        }
+        return decisions.reversed().map { Value($0) }
+    }
+
+    /// Decisions and effects in one answer, of about 150 bytes each.
+    private static let longestHistory = 2_048
 
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
         let adopted = try record(of: id).adopted.flatMap { enforcer?.reason(for: $0) }

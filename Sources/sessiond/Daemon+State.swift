@@ -1,4 +1,5 @@
 import DBus
+import EventLoop
 import Logging
 import MediaControl
 import PluginAPI
@@ -61,10 +62,12 @@ extension Daemon {
         busID = (try? connection.askBusAndWait("GetId", timeout: 5).first?.stringValue) ?? ""
         guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return nil }
         self.state = state
-        guard let saved = state.read() else {
+        guard var saved = state.read() else {
             state.replace(with: snapshot)
             return nil
         }
+        // Whatever it says, nothing in it has happened later than now.
+        saved.limit(to: MonotonicClock.now())
         var memory = saved.core
         memory.settings = Arbiter.Settings(settings)
         do throws(MemoryError) {

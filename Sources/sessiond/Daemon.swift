@@ -4,6 +4,7 @@ import EventLoop
 import Logging
 import MediaPlayers
 import PluginAPI
+import Processes
 import PulseBackend
 import SessionBus
 import SessionManager
@@ -54,10 +55,19 @@ final class Daemon {
     private var deadline: Timer?
 
     /// What the connection is to.
-    private let bus: BusAddress
+    let bus: BusAddress
+    let callers: Callers
 
-    init(_ settings: Settings, loop: EventLoop, connection: Connection, to bus: BusAddress, log: Logger) {
+    /// How many files a plugin may have open.
+    private let pluginsMayOpen: OpenFiles?
+
+    init(
+        _ settings: Settings, loop: EventLoop, connection: Connection, to bus: BusAddress, pluginsMayOpen: OpenFiles?,
+        log: Logger
+    ) {
         self.bus = bus
+        callers = Callers(connection, isSystem: bus.isSystem)
+        self.pluginsMayOpen = pluginsMayOpen
         self.settings = settings
         self.loop = loop
         self.connection = connection
@@ -84,7 +94,9 @@ final class Daemon {
     }
 
     private func startPlugins() {
-        let plugins = PluginSupervisor(loop: loop, connection: connection, to: bus, log: log) { [unowned self] client in
+        let plugins = PluginSupervisor(
+            loop: loop, connection: connection, to: bus, callers: callers, openFiles: pluginsMayOpen, log: log
+        ) { [unowned self] client in
             records.contains { $1.client.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive }
         }
         self.plugins = plugins

@@ -1,3 +1,4 @@
+import DBus
 import Enforcement
 import EventLoop
 import Logging
@@ -11,7 +12,7 @@ final class Enforcer {
     private let backend: any AudioBackend
     private let ledger: StreamLedger
     private var enforcement: Enforcement
-    private var reader = ProgramReader()
+    private var reader: ProgramReader
     /// Who has told the desktop of a call; nil on a bus without a desktop.
     var inhibitors: CallInhibitors? {
         didSet { inhibitors?.onChanged = { [weak self] in self?.lookSoon() } }
@@ -45,6 +46,7 @@ final class Enforcer {
         self.backend = backend
         ledger = StreamLedger(backend, StreamJournal(bus: busID, log: daemon.log))
         enforcement = Enforcement(daemon.settings)
+        reader = ProgramReader(isSystem: daemon.bus.isSystem)
         timer = Timer(on: daemon.loop) { [unowned self] in look() }
     }
 
@@ -170,6 +172,7 @@ final class Enforcer {
         let isAdopted = record.adopted != nil
         return SessionFacts(
             id: session.id, kind: record.adopted.map { .adopted($0) } ?? .told, process: record.processID,
+            user: record.client.credentials.userID,
             application: isAdopted ? record.desktopEntry : application(of: session.id, record),
             sessionClass: session.sessionClass, configuration: session.configuration, state: session.state,
             since: session.since.microseconds, isMuted: session.isMuted,
@@ -183,7 +186,11 @@ final class Enforcer {
     private func application(of id: SessionID, _ record: Daemon.Record) -> String {
         if let known = applications[id] { return known }
         var application = record.desktopEntry
-        if case .application(let sandbox) = Process(id: record.processID).confinement { application = sandbox }
+        // Its number may be another's by now, but not of another user without being seen.
+        let process = Process(id: record.processID)
+        if process.userID == record.client.credentials.userID, case .application(let sandbox) = process.confinement {
+            application = sandbox
+        }
         applications[id] = application
         return application
     }

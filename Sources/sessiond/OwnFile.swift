@@ -38,7 +38,15 @@ enum OwnFile {
     /// was. `beforeRename`: when it is whole, and not yet in place.
     static func replace(_ path: String, with bytes: [UInt8], beforeRename: () -> Void = {}) -> Int32? {
         let temporary = path + ".new"
-        mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        mkdir(folder, 0o700)
+        // In a folder of somebody else's, or that others may write to, nothing that is read back stays what it was.
+        var status = stat()
+        guard lstat(folder, &status) == 0 else { return nil }
+        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+            errno = EACCES
+            return nil
+        }
         unlink(temporary)
         let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
         guard file >= 0 else { return nil }

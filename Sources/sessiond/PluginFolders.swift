@@ -5,13 +5,19 @@ import PluginAPI
 /// The manifests that are installed, the user's before the system's; the first of an id counts.
 struct PluginFolders {
     private let log: Logger
+    /// Whether it is the service of the whole machine: what a plugin could write to is no place for manifests then.
+    private let isSystem: Bool
     /// What was logged of bad manifests that are still there.
     private var complaints: Set<String> = []
 
-    init(log: Logger) { self.log = log }
+    init(isSystem: Bool, log: Logger) {
+        self.isSystem = isSystem
+        self.log = log
+    }
 
     private var folders: [String] {
-        let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { $0 + "/.local/share" }
+        let own = isSystem ? nil : environment("HOME").map { $0 + "/.local/share" }
+        let home = environment("XDG_DATA_HOME") ?? own
         let system = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         return ((home.map { [$0] } ?? []) + system.split(separator: ":").map(String.init)).map {
             $0 + "/sessiond/plugins"

@@ -41,13 +41,15 @@ final class PluginSupervisor: PluginService {
     private static let startTime = 10.0
     /// So many crashes within so many microseconds, and it is left alone for as long.
     private static let crashLimit = (count: 3, microseconds: UInt64(30_000_000))
-    /// Plugins that may be known at once, and what each may say of itself: anybody on the bus can register.
-    private static let limits = (instances: 256, texts: 64, bytes: 255)
+    /// Plugins that may be known at once, and what each may say of itself.
+    private static let limits = (instances: 256, ofOneClient: 16, texts: 64, bytes: 255)
 
     private let loop: EventLoop
     private let connection: Connection
     /// What tells a plugin which bus it is to serve.
     private let environment: [String: String]
+    private let openFiles: OpenFiles?
+    private let callers: Callers
     private let log: Logger
     private var folders: PluginFolders
     private var instances: [String: Instance] = [:]
@@ -60,14 +62,18 @@ final class PluginSupervisor: PluginService {
     private static let endTime = 5.0
 
     init(
-        loop: EventLoop, connection: Connection, to bus: BusAddress, log: Logger, isBusy: @escaping (String) -> Bool
+        loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?,
+        log: Logger,
+        isBusy: @escaping (String) -> Bool
     ) {
+        self.openFiles = openFiles
+        self.callers = callers
         environment = bus.starterEnvironment
         self.isBusy = isBusy
         self.loop = loop
         self.connection = connection
         self.log = log
-        folders = PluginFolders(log: log)
+        folders = PluginFolders(isSystem: bus.isSystem, log: log)
     }
 
     /// Ends what was started here.
@@ -92,6 +98,12 @@ final class PluginSupervisor: PluginService {
         kind: String, uri: String, caller: String,
         _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void
     ) {
+        do throws(Failure) {
+            // It runs as the daemon, not as the caller.
+            try callers.requirePlugins(caller)
+        } catch {
+            return reply(.failure(error))
+        }
         do throws(SessionError) {
             guard let manifest = PluginManifest.choose(from: known(), kind: kind, uri: uri) else {
                 let what = MediaType.of(uri) ?? "\(uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"):"
@@ -129,12 +141,56 @@ final class PluginSupervisor: PluginService {
             + "\(supported); update \(version > supported ? "sessiond" : "the plugin")"
     }
 
-    func register(_ id: String, _ info: [String: Value], caller: String) throws(Failure) {
+    func register(
+        _ id: String, _ info: [String: Value], caller: String, _ reply: @escaping (Result<Void, Failure>) -> Void
+    ) {
+        // What the bus has from the kernel; nothing of it is the caller's own word.
+        connection.credentials(of: caller) { [weak self] answer in
+            guard let self else { return reply(.failure(.disconnected)) }
+            do throws(Failure) {
+                try admit(try answer.get(), to: id)
+                try register(id, info, caller)
+                reply(.success(()))
+            } catch {
+                reply(.failure(error))
+            }
+        }
+    }
+
+    /// Only the process that was started here may be the plugin it was started as. Any other id, and that of an
+    /// installed plugin which nobody started, is for programs of our own user, or root's, that no sandbox holds: whoever
+    /// opens something afterwards hands it to them.
+    private func admit(_ caller: Credentials, to id: String) throws(Failure) {
+        guard let process = caller.processID.map(Process.init), caller.startTime != nil else {
+            throw Failure(SessionError(.missingEntitlement, "nobody can say which process registers"))
+        }
+        if let started = instances[id]?.process {
+            // A script that runs the program is its parent, in the group that was made for it.
+            guard process.id == UInt32(started) || getpgid(pid_t(process.id)) == started else {
+                throw Failure(
+                    SessionError(.missingEntitlement, "plugin \(quoted(id)) is process \(started), and no other"))
+            }
+        } else {
+            guard caller.userID == geteuid() || caller.userID == 0 else {
+                throw Failure(
+                    SessionError(.missingEntitlement, "plugins are programs of the user that runs sessiond, or root's"))
+            }
+            guard case .none = process.confinement else {
+                throw Failure(SessionError(.missingEntitlement, "a program in a sandbox cannot be a plugin"))
+            }
+        }
+    }
+
+    private func register(_ id: String, _ info: [String: Value], _ caller: String) throws(Failure) {
         guard !id.isEmpty, id.utf8.count <= 128 else {
             throw Failure(.badParameter("a plugin's id has 1 to 128 bytes"))
         }
         guard let path = info["object"]?.objectPathValue else {
             throw .invalidArgs("'object' o, the path the plugin serves, is missing from info")
+        }
+        let limits = PluginSupervisor.limits
+        guard path.utf8.count <= limits.bytes else {
+            throw Failure(.badParameter("'object' is longer than \(limits.bytes) bytes"))
         }
         if let version = info["interface"]?.uint32Value, Int(version) != PluginManifest.supportedInterface {
             let message = PluginSupervisor.mismatch(id, Int(version))
@@ -145,10 +201,17 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.resourceNotAvailable, message))
         }
         let registered = try described(id, info)
-        guard instances[id] != nil || instances.count < PluginSupervisor.limits.instances else {
+        guard instances[id] != nil || instances.count < limits.instances else {
             throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
         }
+        let own = instances.values.count { $0.busName == caller && $0.id != id }
+        guard own < limits.ofOneClient else {
+            throw Failure(SessionError(.resourceNotAvailable, "you are \(own) plugins already"))
+        }
         let instance = instances[id] ?? Instance(id: id)
+        guard instance.state != .stopping else {
+            throw Failure(SessionError(.resourceNotAvailable, "plugin \(quoted(id)) is being stopped"))
+        }
         guard instance.state != .running || instance.busName == caller || instance.busName.isEmpty else {
             throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
         }
@@ -163,7 +226,7 @@ final class PluginSupervisor: PluginService {
         }
         answer(instance, .success((caller, path)))
         settleIdle(instance)
-        log.info("plugin \(quoted(id)) serves \(path) as \(caller)")
+        log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
     }
 
     /// What of a registration is kept: a few texts, none of them long.
@@ -208,8 +271,9 @@ final class PluginSupervisor: PluginService {
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         do throws(SpawnFailure) {
-            instance.process = try Spawn.start(
-                program, manifest.exec.dropFirst() + ["--id", instance.id], environment: environment, ownGroup: true)
+            instance.process = try Spawn.startConfined(
+                program, manifest.exec.dropFirst() + ["--id", instance.id], environment: environment,
+                openFiles: openFiles)
         } catch {
             throw SessionError(.resourceNotAvailable, "\(program) cannot be started: \(error)")
         }
@@ -263,7 +327,7 @@ final class PluginSupervisor: PluginService {
 
     private func fail(_ instance: Instance, _ what: String) {
         instance.deadline = nil
-        log.warning("plugin \(instance.id) \(what)")
+        log.warning("plugin \(quoted(instance.id)) \(what)")
         set(instance, .crashed, what)
         answer(instance, .failure(failure(instance, what)))
     }

@@ -1,6 +1,7 @@
 import Enforcement
 import Glibc
 import PluginAPI
+import Processes
 
 /// What the kernel says of a process. Nothing here is taken from the process's own word.
 struct Process {
@@ -34,7 +35,7 @@ struct Process {
     /// The absolute path of what it runs; nil where it may not be seen.
     var executable: String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/\(id)/exe", &buffer, buffer.count - 1)
+        let count = Capabilities.looking { readlink("/proc/\(id)/exe", &buffer, buffer.count - 1) }
         guard count > 0 else { return nil }
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
@@ -78,6 +79,16 @@ struct Process {
         }
     }
 
+    /// Whether it is of those who look after the machine: our own user, root or the group audio.
+    var isTrusted: Bool {
+        guard let user = userID, let status = text("status") else { return false }
+        var groups: [UInt32] = []
+        for line in status.split(separator: "\n") where line.hasPrefix("Groups:") {
+            groups += line.dropFirst("Groups:".count).split(separator: " ").compactMap { UInt32($0.filter(\.isNumber)) }
+        }
+        return Callers.areTrusted(user, groups)
+    }
+
     /// Whether a sandbox holds it.
     enum Sandbox {
         case none
@@ -98,7 +109,8 @@ struct Process {
     }
 
     private func text(_ file: String) -> String? {
-        readFile("/proc/\(id)/\(file)", limit: 65536).map { String(decoding: $0, as: UTF8.self) }
+        Capabilities.looking { readFile("/proc/\(id)/\(file)", limit: 65536) }
+            .map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Itself, then who started it, and so on up, as far as systemd counts them as one application: what a desktop

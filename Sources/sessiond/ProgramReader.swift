@@ -6,6 +6,10 @@ import PluginAPI
 struct ProgramReader {
     private var known: [AudioStream.ID: StreamFacts] = [:]
     private var privileges = Settings().privileges
+    /// Whether several users' programs play here.
+    private let isSystem: Bool
+
+    init(isSystem: Bool) { self.isSystem = isSystem }
 
     /// The streams with their programs, in the server's order.
     mutating func facts(_ streams: [AudioStream], _ privileges: Settings.Privileges) -> [StreamFacts] {
@@ -42,7 +46,7 @@ struct ProgramReader {
             let key = portal.map { Program.Key.sandbox($0) } ?? .name(stream.applicationName)
             if let portal { names.insert(portal) }
             return StreamFacts(
-                stream: stream, ancestry: [], sandbox: portal,
+                stream: stream, ancestry: [], user: user(of: nil), sandbox: portal,
                 program: Program(
                     key: key, name: stream.applicationName, names: names, mayCall: admits(privileges.call, portal),
                     mayAlert: admits(privileges.alert, portal)))
@@ -59,10 +63,24 @@ struct ProgramReader {
         }
         let name = stream.applicationName.isEmpty ? executable ?? "process \(process.id)" : stream.applicationName
         return StreamFacts(
-            stream: stream, ancestry: process.ancestry, sandbox: sandbox,
+            stream: stream, ancestry: process.ancestry, user: user(of: process), sandbox: sandbox,
             program: Program(
                 key: sandbox.map { .sandbox($0) } ?? .process(process.root), name: name, names: names,
-                mayCall: privileges.call.admits(process), mayAlert: privileges.alert.admits(process)))
+                mayCall: admits(privileges.call, process, of: stream),
+                mayAlert: admits(privileges.alert, process, of: stream)))
+    }
+
+    /// Where everybody is the same person, who cannot be seen is that one, too.
+    private func user(of process: Process?) -> UInt32? { process?.userID ?? (isSystem ? nil : geteuid()) }
+
+    /// A list names programs, and is not for whoever says that it is one of them: a server that has a stream's process
+    /// from its client alone has its client's word. `any` is anybody who looks after the machine, where it has several
+    /// users.
+    private func admits(_ holder: Settings.Privileges.Holder, _ process: Process, of stream: AudioStream) -> Bool {
+        switch holder {
+        case .only: stream.isProcessVouched && holder.admits(process)
+        case .anyone: (!isSystem || stream.isProcessVouched && process.isTrusted) && holder.admits(process)
+        }
     }
 
     /// The process that plays or records; nil where it is unknown.
@@ -106,6 +124,6 @@ extension StreamFacts {
     }
 
     fileprivate func showing(_ stream: AudioStream) -> StreamFacts {
-        StreamFacts(stream: stream, ancestry: ancestry, sandbox: sandbox, program: program)
+        StreamFacts(stream: stream, ancestry: ancestry, user: user, sandbox: sandbox, program: program)
     }
 }

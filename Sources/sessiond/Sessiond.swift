@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import Logging
 import PluginAPI
+import Processes
 import SessionBus
 
 /// Wiring: arguments and settings in, the daemon on the bus, an exit code out.
@@ -13,22 +14,26 @@ enum Sessiond {
 
     /// Where to answer from: 0 done, 1 refused, 64 wrong usage, 69 no bus.
     static func main() {
+        Capabilities.setAside()
+        let openFiles = OpenFiles.raise()
         switch Arguments.parse(Array(CommandLine.arguments.dropFirst())) {
         case .print(let text): print(text, terminator: "")
         case .wrong(let message):
             complain("sessiond: \(message)\n\n\(Arguments.usage)")
             exit(64)
-        case .run(let arguments): exit(run(arguments))
+        case .run(let arguments): exit(run(arguments, openFiles))
         }
     }
 
-    private static func run(_ arguments: Arguments) -> Int32 {
+    private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
         signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow any more is an error like a full disk, not the end.
+        signal(SIGXFSZ, SIG_IGN)
         Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
         var log = Logger(label: "sessiond")
         log.logLevel = arguments.logLevel
-        let files = SettingsFiles(explicit: arguments.configuration)
+        let files = SettingsFiles(explicit: arguments.configuration, isSystem: arguments.isSystem)
         let settings: Settings
         do throws(SettingsError) {
             settings = try files.read()
@@ -45,7 +50,8 @@ enum Sessiond {
             complain("sessiond: no \(bus.name) bus: \(error.message)\n")
             return 69
         }
-        let daemon = Daemon(settings, loop: loop, connection: connection, to: bus, log: log)
+        let daemon = Daemon(
+            settings, loop: loop, connection: connection, to: bus, pluginsMayOpen: openFiles, log: log)
         connection.onDisconnect = { [unowned daemon] in
             log.error("the bus is gone")
             daemon.leave(69)

@@ -5,6 +5,8 @@ import PluginAPI
 struct SettingsFiles {
     /// The file given with `--config`; nil: the first that is there of the user's and the system's.
     let explicit: String?
+    /// Whether it is the service of the whole machine: a home that it can write to itself is no place for its settings.
+    let isSystem: Bool
 
     /// Throws a line for a person: the file, where in it, and what is wrong.
     func read() throws(SettingsError) -> Settings {
@@ -31,7 +33,7 @@ struct SettingsFiles {
 
     private var candidates: [String] {
         var home = environment("XDG_CONFIG_HOME")
-        if home == nil { home = environment("HOME").map { $0 + "/.config" } }
+        if home == nil, !isSystem { home = environment("HOME").map { $0 + "/.config" } }
         return (home.map { [$0 + "/sessiond/sessiond.conf"] } ?? []) + ["/etc/sessiond/sessiond.conf"]
     }
 

@@ -11,7 +11,7 @@ import Testing
         let stage: PlayerStage
         let child: Child
         let connection: Connection
-        private let busName: String
+        let busName: String
         private(set) var completed: [String] = []
         private var subscription: Subscription?
 
@@ -127,6 +127,29 @@ import Testing
         #expect(effects.hasCompleted(3))
         #expect(feedback.asked.count == 1)
         #expect(throws: Failure.self) { try effects.call("PlayAlert", .uint32(99)) }
+    }
+
+    @Test func fourHundredLoadsAtOnce_areDoneOrRefused() throws {
+        let effects = try Effects()
+        let path = try effects.sine(1_000, seconds: 0.05)
+        var (done, refused) = (0, 0)
+        for _ in 0..<400 {
+            let message = try Message.methodCall(
+                destination: effects.busName, path: ObjectPath.soundEffects, interface: BusName.soundEffects,
+                member: "Load")
+            message.append([.string(path)])
+            effects.connection.call(message, timeout: 120) { answer in
+                if case .success = answer { done += 1 } else { refused += 1 }
+            }
+        }
+        #expect(
+            eventually(timeout: 120) {
+                effects.connection.loop.iterate(blocking: false)
+                return done + refused == 400
+            })
+        #expect(done == 256 && refused == 144, "\(done) \(refused)")
+        #expect(effects.get("Loaded") == 256)
+        #expect(effects.child.isRunning)
     }
 
     @Test(arguments: ServerKind.allCases) func thirtyTwoAtOnce_allAreMixedAndTold(_ kind: ServerKind) throws {

@@ -190,6 +190,29 @@ final class Foreigner {
                 elif word == 'own': result = bus.request_name('org.sessiond1', 4)
                 elif word == 'open': result = dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Open(*rest)[0]
                 elif word == 'call': bus.call_blocking(*rest[:4], 's' * len(rest[4:]), rest[4:])
+                elif word == 'bare':
+                    # Without an interface: whoever has a method of that name answers.
+                    import dbus.lowlevel
+                    message = dbus.lowlevel.MethodCallMessage('org.sessiond1', '/org/sessiond1', None, rest[0])
+                    message.append(*[{'true': True, 'false': False}.get(x, x) for x in rest[2:]],
+                                   signature=rest[1])
+                    bus.send_message_with_reply_and_block(message, 5)
+                elif word == 'register':
+                    info = dbus.Dictionary({'object': dbus.ObjectPath('/x')}, signature='sv')
+                    if len(rest) > 1: info['interface'] = dbus.UInt32(int(rest[1]))
+                    dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Register(rest[0], info)
+                elif word == 'names':
+                    for name in rest: bus.request_name(name, 4)
+                elif word == 'descriptors':
+                    import dbus.lowlevel
+                    null = os.open('/dev/null', os.O_RDONLY)
+                    for number in range(int(rest[0])):
+                        message = dbus.lowlevel.MethodCallMessage('org.sessiond1', '/org/sessiond1',
+                                                                  'org.freedesktop.DBus.Peer', 'Ping')
+                        message.set_no_reply(True)
+                        message.append(*[dbus.types.UnixFd(null)] * 16, signature='h' * 16)
+                        bus.send_message(message)
+                    bus.flush()
                 elif word == 'chroot': os.chroot(rest[0])
                 elif word == 'hide': libc.prctl(4, 0, 0, 0, 0)
                 elif word == 'pid': result = os.getpid()

@@ -172,6 +172,22 @@ private let loud = -25.0
         #expect(eventually { music.allSignals.filter { $0.hasPrefix("ItemFailed") }.count == 2 })
     }
 
+    /// By which name and password a server lets the player in is nobody else's matter.
+    @Test func addressWithAPassword_isToldWithoutIt() throws {
+        let stage = try PlayerStage()
+        let music = try stage.player()
+        let heard = try stage.daemon.client().connection
+        var said = ""
+        let subscription = heard.subscribe(sender: music.busName) { said += "\((try? $0.arguments()) ?? [])" }
+        #expect(load(music, ["http://user:secret@127.0.0.1:1/a.ogg", try stage.sine(440, seconds: 1)]) == nil)
+        #expect(try uris(music).first == "http://127.0.0.1:1/a.ogg")
+        #expect(music.call("Play") == nil)
+        #expect(eventually { music.signals.contains("Finished true") })
+        stage.daemon.handleWhatWasRead(by: heard)
+        #expect(said.contains("127.0.0.1") && !said.contains("secret"), "\(said)")
+        withExtendedLifetime(subscription) {}
+    }
+
     @Test func listIsLoaded_itsItemsTakeItsPlace_andAListOfItselfEnds() throws {
         let stage = try PlayerStage()
         let music = try stage.player()

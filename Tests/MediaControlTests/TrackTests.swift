@@ -16,3 +16,16 @@ import Testing
         #expect(two.mayBe(one) == same)
     }
 }
+
+/// What strangers say of their tracks.
+@Suite struct StrangerTrackTests {
+    @Test func textsWithoutEnd_areKeptInBytesAndStayDifferent() {
+        let long = String(repeating: "ä", count: 6 << 20)
+        let track = Track(id: long, url: long + "1", title: "e" + String(repeating: "\u{301}", count: 1 << 20))
+        for text in [track.id, track.url, track.title] { #expect(text.utf8.count <= Track.longestText) }
+        #expect(track.id != track.url)
+        #expect(Track(title: long + "a") != Track(title: long + "b"))
+        #expect(Track(title: long) == Track(title: long))
+        #expect(Track(title: "Ärger").title == "Ärger")
+    }
+}

@@ -52,15 +52,16 @@ public final class PulseSampleCache: SampleCache {
             pa_proplist_sets(list, PA_PROP_MEDIA_ROLE, "event")
             // Of a sample nobody set a volume for.
             let volume = gain < 0 ? pa_sw_volume_from_dB(gain) : pa_volume_t.max
-            let answer = Unmanaged.passRetained(Answer(self, reply)).toOpaque()
+            let answer = Answer(self, reply)
+            answers[ObjectIdentifier(answer)] = answer
             let operation = pa_context_play_sample_with_proplist(
                 context, name, nil, volume, list,
                 { context, stream, answer in
                     guard let answer else { return }
-                    Unmanaged<Answer>.fromOpaque(answer).takeRetainedValue().take(stream, context)
-                }, answer)
+                    Unmanaged<Answer>.fromOpaque(answer).takeUnretainedValue().take(stream, context)
+                }, Unmanaged.passUnretained(answer).toOpaque())
             guard let operation else {
-                Unmanaged<Answer>.fromOpaque(answer).release()
+                answers[ObjectIdentifier(answer)] = nil
                 return reply(.failure(Self.refused("cannot play '\(name)'", context)))
             }
             pa_operation_unref(operation)
@@ -133,11 +134,18 @@ public final class PulseSampleCache: SampleCache {
         let bodies = waiting
         waiting = []
         for body in bodies { body(Self.gone) }
+        // The context is gone, and calls nobody back.
+        let unanswered = answers.values
+        answers = [:]
+        for answer in unanswered { answer.reply(.failure(Self.gone)) }
         let lost = playing
         (playing, stopped) = ([], [])
         if wasReady { onLost?() }
         for stream in lost { onEnded?(stream, false) }
     }
+
+    /// What the server was asked and has not answered.
+    private var answers: [ObjectIdentifier: Answer] = [:]
 
     private func disconnect() {
         isReady = false
@@ -164,7 +172,7 @@ public final class PulseSampleCache: SampleCache {
     /// What waits for the number of the stream that plays a sample.
     private final class Answer {
         private weak var cache: PulseSampleCache?
-        private let reply: (Result<UInt32, SessionError>) -> Void
+        let reply: (Result<UInt32, SessionError>) -> Void
 
         init(_ cache: PulseSampleCache, _ reply: @escaping (Result<UInt32, SessionError>) -> Void) {
             self.cache = cache
@@ -172,6 +180,9 @@ public final class PulseSampleCache: SampleCache {
         }
 
         func take(_ stream: UInt32, _ context: OpaquePointer?) {
+            // The last that holds it may be that.
+            let answer = cache?.answers.removeValue(forKey: ObjectIdentifier(self))
+            defer { withExtendedLifetime(answer) {} }
             // PA_INVALID_INDEX.
             guard stream != .max, let cache else {
                 return reply(.failure(PulseSampleCache.refused("cannot play it", context)))

@@ -1,0 +1,177 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Strangers on the bus of the whole machine.
+@Suite(.serialized, .enabled(if: getuid() == 0, "several users are root's to be")) struct StrangerSystemTests {
+    private static let denied = "org.freedesktop.DBus.Error.AccessDenied"
+    private static let missing = "org.sessiond1.Error.MissingEntitlement"
+
+    @Test(arguments: SystemStage.Kind.installed) func switches_areForRootAndTheAudioGroupOnEitherBus(
+        kind: SystemStage.Kind
+    ) throws {
+        // With the policy that is installed, and with one that lets everything by: then it is the daemon that looks.
+        for isOpen in [false, true] {
+            let stage = try SystemStage(on: kind, isOpen: isOpen)
+            let nobody = try stage.client(as: "nobody")
+            let session = nobody.create("A")
+            #expect(session.hasPrefix("/org/sessiond1/session/"), "\(session)")
+            for call in [
+                "silent on", "locked on", "foreground \(session) off", "open player file:///x",
+                "bare SetSilentMode b true", "bare SetScreenLocked b true", "bare SetForeground ob \(session) true",
+                "bare Open ss player file:///x",
+            ] {
+                #expect(nobody.ask(call) == Self.denied, "\(kind) \(isOpen) \(call)")
+            }
+            for user in [try stage.client(as: "root"), try stage.client(as: "nobody", group: "audio")] {
+                for call in ["silent on", "foreground \(session) off", "silent off", "foreground \(session) on"] {
+                    #expect(user.ask(call) == "ok", "\(kind) \(isOpen) \(call)")
+                }
+            }
+            #expect(try stage.client(as: "nobody", group: "audio").ask("open player file:///x") == Self.denied)
+            let root = try stage.client(as: "root")
+            #expect(root.ask("open player file:///x") == "org.sessiond1.Error.ResourceNotAvailable")
+            #expect(nobody.ask("activate \(session)") == "ok")
+            #expect(nobody.ask("list") == "ok 1", "everybody may read")
+            #expect(try stage.client(as: "nobody").ask("register guest") != "ok")
+        }
+    }
+
+    @Test(arguments: SystemStage.Kind.installed) func anybodysPlayer_playsOnEitherBusWhateverNamesAreTaken(
+        kind: SystemStage.Kind
+    ) throws {
+        let pulse = try PrivatePulse()
+        let stage = try SystemStage(pulse: pulse, on: kind)
+        let squatter = try stage.client(as: "daemon")
+        let player = "org.mpris.MediaPlayer2.sessiond_player"
+        let base = Int(squatter.process.processID)
+        #expect(
+            squatter.ask("names \(player) " + (0..<200).map { "\(player).instance\(base + $0)" }.joined(separator: " "))
+                == "ok")
+        let music = try CountedMusic.file(in: stage.folder, seconds: 60)
+        chmod(music, 0o644)
+        let ear = try Ear(pulse, sink: "speaker")
+        let play = try Child(
+            "setpriv",
+            ["--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "play", "--system", music],
+            environment: stage.environment)
+        defer { play.kill() }
+        #expect(
+            ear.waitUntil(CountedMusic.hertz, above: -30, below: nil, window: 0.05), "\(play.output) \(play.errors)")
+    }
+
+    @Test func plugin_isHandedNoCapabilityAndNoWayToOne() throws {
+        let folder = try PluginFolder("sleep", script: "exec sleep 60")
+        for user in ["nobody", "root"] {
+            let stage = try SystemStage(as: user, capability: "sys_ptrace", environment: folder.environment)
+            let root = try stage.client(as: "root")
+            root.tell("open player sleep:x")
+            let plugin = try folder.process(of: stage.daemon.processID)
+            func field(_ name: String, _ process: Int32) throws -> String {
+                let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+                let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+                return String(line.dropFirst(name.count + 1).filter { $0 != "\t" })
+            }
+            let none = String(repeating: "0", count: 16)
+            for set in ["CapEff", "CapPrm", "CapInh", "CapAmb"] {
+                #expect(try field(set, plugin) == none, "\(user) \(set)")
+            }
+            #expect(try field("NoNewPrivs", plugin) == "1")
+            #expect(try field("CapAmb", stage.daemon.processID) == none)
+            #expect(try field("CapInh", stage.daemon.processID) == none)
+            if user == "nobody" {
+                #expect(try field("CapEff", stage.daemon.processID) == none, "it is used for reading alone")
+                #expect(try field("CapPrm", stage.daemon.processID) == "0000000000080000")
+            }
+        }
+    }
+
+    /// What the capability is for: another user's process, whose executable the kernel shows to nobody else.
+    @Test func executableOfAnotherUser_isSeenWithTheCapabilityAlone() throws {
+        let settings = "[privileges]\ncall = /usr/bin/python3\n"
+        let seeing = try SystemStage(settings: settings, as: "nobody", capability: "sys_ptrace")
+        let admitted = try seeing.client(as: "daemon").create("A", class: "call")
+        #expect(admitted.hasPrefix("/org/"), "\(admitted)")
+        let blind = try SystemStage(settings: settings, as: "nobody")
+        #expect(try blind.client(as: "daemon").create("A", class: "call") == Self.missing)
+    }
+
+    @Test func anyOfAnyClass_isWhoLooksAfterTheMachine() throws {
+        let stage = try SystemStage()
+        let nobody = try stage.client(as: "nobody")
+        for sessionClass in ["call", "alert"] {
+            #expect(nobody.create("A", class: sessionClass) == Self.missing)
+            #expect(try stage.client(as: "root").create("A", class: sessionClass).hasPrefix("/org/"))
+            #expect(try stage.client(as: "nobody", group: "audio").create("A", class: sessionClass).hasPrefix("/org/"))
+        }
+        let listed = try SystemStage(settings: "[privileges]\ncall = /usr/bin/python3\n")
+        #expect(try listed.client(as: "nobody").create("A", class: "call").hasPrefix("/org/"), "who is listed may")
+    }
+
+    @Test func oneUser_hasAQuarterOfAllSessions() throws {
+        let stage = try SystemStage(settings: "[limits]\nsessions = 8\n")
+        let clients = try (0..<3).map { _ in try stage.client(as: "nobody") }
+        #expect(clients[0].create("A").hasPrefix("/org/"))
+        #expect(clients[1].create("B").hasPrefix("/org/"))
+        #expect(clients[2].create("C") == "org.sessiond1.Error.ResourceNotAvailable", "connections are no users")
+        #expect(try stage.client(as: "daemon").create("D").hasPrefix("/org/"))
+        #expect(try stage.client(as: "root").create("E").hasPrefix("/org/"))
+    }
+
+    @Test func asksAndNeverReads_stopsNobody() throws {
+        let stage = try SystemStage()
+        let other = try stage.client(as: "daemon")
+        let session = other.create("Other")
+        for _ in 0..<150 {
+            #expect(other.ask("activate \(session)") == "ok")
+            #expect(other.ask("deactivate \(session)") == "ok")
+        }
+        let deaf = try Child(
+            "setpriv", ["--reuid=nobody", "--clear-groups", "/usr/bin/python3", "-u", "-c", Self.deaf],
+            environment: stage.environment)
+        defer { deaf.kill() }
+        #expect(deaf.line { $0 == "ready" } != nil, "\(deaf.errors)")
+        // Far more than the bus keeps of one sender. Another's answer shows that those before were looked at.
+        for _ in 0..<amount(12, long: 60) {
+            deaf.send("200")
+            _ = deaf.line { $0 == "sent" }
+            for _ in 0..<3 { #expect(other.ask("list") == "ok 1") }
+        }
+        #expect(other.ask("activate \(session)") == "ok")
+        #expect(try Footprint(of: stage.daemon.processID).memory < 96 << 10)
+        let late = try stage.client(as: "nobody")
+        #expect(late.ask("list") == "ok 1", "who reads is answered, whoever else of its user does not")
+    }
+
+    /// Asks for the history so many times, a line at a time, and never reads an answer.
+    private static let deaf = """
+        import os, socket, struct, sys
+        bus = socket.socket(socket.AF_UNIX)
+        bus.connect(os.environ['DBUS_SYSTEM_BUS_ADDRESS'].removeprefix('unix:path='))
+        bus.sendall(b'\\0AUTH EXTERNAL ' + str(os.getuid()).encode().hex().encode() + b'\\r\\n')
+        bus.recv(4096)
+        bus.sendall(b'BEGIN\\r\\n')
+        serial = 0
+        def pad(data, size): return data + b'\\0' * (-len(data) % size)
+        def field(code, kind, text):
+            text = text.encode()
+            return struct.pack('<B', code) + b'\\1' + kind + b'\\0' + struct.pack('<I', len(text)) + text + b'\\0'
+        def call(path, interface, member, destination, signature=b'', body=b''):
+            global serial
+            serial += 1
+            fields = b''
+            for part in (field(1, b'o', path), field(2, b's', interface), field(3, b's', member),
+                         field(6, b's', destination)):
+                fields = pad(fields, 8) + part
+            if signature:
+                fields = pad(fields, 8) + b'\\x08\\1g\\0' + struct.pack('<B', len(signature)) + signature + b'\\0'
+            head = b'l\\1\\0\\1' + struct.pack('<III', len(body), serial, len(fields)) + fields
+            bus.sendall(pad(head, 8) + body)
+        call('/org/freedesktop/DBus', 'org.freedesktop.DBus', 'Hello', 'org.freedesktop.DBus')
+        print('ready')
+        for line in sys.stdin:
+            for _ in range(int(line)):
+                call('/org/sessiond1', 'org.sessiond1.Manager', 'History', 'org.sessiond1', b'u', struct.pack('<I', 512))
+            print('sent')
+        """
+}

@@ -1,0 +1,174 @@
+import DBus
+import EventLoop
+import Foundation
+import PluginAPI
+import SessionBus
+import SessionManager
+import State
+import TestSupport
+import Testing
+
+/// Strangers on a session's own bus (faults.md, F).
+@Suite(.serialized) struct StrangerTests {
+    private static let missing = "org.sessiond1.Error.MissingEntitlement"
+
+    @Test func callsWithDescriptors_endNobody() throws {
+        let stage = try DaemonStage()
+        try stage.surviving {
+            // What it has at most at once is then far less than what is sent.
+            _ = try Child.run("prlimit", ["--pid=\(stage.daemon.processID)", "--nofile=128:128"])
+            let stranger = try stage.foreigner()
+            #expect(stranger.ask("descriptors 2000") == "ok")
+            #expect(stranger.create("A").hasPrefix("/org/"))
+            stranger.process.kill()
+        }
+    }
+
+    @Test func filesThatMayBeOpen_areAllForTheDaemonAndAsBeforeForItsPlugins() throws {
+        let folder = try PluginFolder("sleep", script: "exec sleep 60")
+        let stage = try DaemonStage(environment: folder.environment)
+        func limits(_ process: Int32) throws -> [Substring] {
+            let text = try String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
+            let line = text.split(separator: "\n").first { $0.hasPrefix("Max open files") } ?? ""
+            return Array(line.split(separator: " ").dropFirst(3).prefix(2))
+        }
+        var own = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &own)
+        #expect(try limits(stage.daemon.processID) == ["\(own.rlim_max)", "\(own.rlim_max)"])
+        let plugin = try folder.start(on: stage)
+        #expect(try limits(plugin) == ["\(own.rlim_cur)", "\(own.rlim_max)"])
+    }
+
+    @Test func pluginThatIsStarting_isNobodyElse() throws {
+        let folder = try PluginFolder("sleep", script: "exec sleep 60")
+        let stage = try DaemonStage(environment: folder.environment)
+        let plugin = try folder.start(on: stage)
+        let stranger = try stage.foreigner()
+        #expect(stranger.ask("register sleep") == Self.missing)
+        #expect(stranger.ask("register sleep 7") == Self.missing, "what it speaks is nobody's to say for it")
+        #expect(kill(plugin, 0) == 0)
+        #expect(try stage.pluginStates()["sleep"] == "starting")
+    }
+
+    @Test func oneClient_isNotEveryPlugin() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        var answers: [String: Int] = [:]
+        for index in 0..<20 {
+            answers[client.register("guest-\(index)", object: "/x") ?? "done", default: 0] += 1
+        }
+        #expect(answers == ["done": 16, "org.sessiond1.Error.ResourceNotAvailable": 4])
+        let long = "/" + String(repeating: "x", count: 1 << 20)
+        #expect(try stage.client().register("long", object: long) == "org.sessiond1.Error.BadParameter")
+    }
+
+    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotSwitchActForOthersOrBeAPlugin() throws {
+        let root = try PrivateFolder()
+        try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n")
+        let stage = try DaemonStage()
+        let other = try stage.foreigner()
+        let game = try stage.foreigner()
+        #expect(game.ask("chroot \(root.path)") == "ok")
+        let denied = "org.freedesktop.DBus.Error.AccessDenied"
+        #expect(game.ask("silent on") == denied)
+        #expect(game.ask("locked on") == denied)
+        #expect(game.ask("bare SetSilentMode b true") == denied)
+        #expect(game.ask("create A playback - app \(other.process.processID)") == Self.missing)
+        #expect(game.ask("register guest") == Self.missing)
+        #expect(game.create("A").hasPrefix("/org/"))
+        #expect(other.ask("silent on") == "ok")
+    }
+
+    @Test func systemBusThatNeverAnswers_keepsNobodyWaiting() throws {
+        let folder = try PrivateFolder()
+        // Accepts, as the kernel does for whoever listens, and says nothing.
+        let deaf = try Child(
+            "/usr/bin/python3",
+            [
+                "-u", "-c",
+                """
+                import socket, sys
+                deaf = socket.socket(socket.AF_UNIX)
+                deaf.bind(sys.argv[1])
+                deaf.listen(8)
+                print('ready')
+                while True: print(deaf.accept()[0].recv(4).hex())
+                """, folder.path + "/bus",
+            ])
+        #expect(deaf.line { $0 == "ready" } != nil)
+        let stage = try DaemonStage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder.path)/bus"])
+        #expect(deaf.line { $0 == "00415554" } != nil, "it was asked")
+        let client = try stage.client()
+        #expect(client.activate(try client.session("Music")) == nil)
+        deaf.kill()
+    }
+
+    @Test func folderOfSomebodyElse_isNotWrittenTo() throws {
+        let runtime = try PrivateFolder()
+        let folder = try runtime.folder("sessiond")
+        chmod(folder, 0o777)
+        let stage = try DaemonStage(environment: ["XDG_RUNTIME_DIR": runtime.path])
+        let client = try stage.client()
+        #expect(client.activate(try client.session("Music")) == nil)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        #expect(stage.daemon.line { $0.contains("cannot be written") } != nil)
+    }
+
+    @Test func instantsBeyondTime_areAsIfOfNow() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
+        client.activate(music)
+        client.activate(call)
+        stage.daemon.kill()
+        _ = stage.daemon.wait()
+        let files = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder)
+        let name = try #require(files.first { $0.hasPrefix("state-") })
+        let path = stage.stateFolder + "/" + name
+        let log = try #require(StateLog([UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))))
+        let summary = try #require(log.summary)
+        var entries = summary.entries
+        for index in entries.indices {
+            entries[index].session.since = Instant(microseconds: .max - 1)
+            entries[index].session.interruption?.since = Instant(microseconds: .max)
+        }
+        let paused = StateRecord.PausedPlayer(
+            name: client.connection.uniqueName, trackID: "", url: "", title: "", since: .max, isSeen: true)
+        let record = StateRecord(core: summary.core, changed: entries, paused: [paused])
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: Data(StateLog.magic + StateLog.bytes(of: record)))
+        try file.close()
+        try stage.restart()
+        #expect(client.state(music) == "interrupted")
+        #expect(client.state(call) == "active")
+        let explanation = try stage.manager("Explain", [.objectPath(music)])
+        #expect(explanation[0].arrayValue?.isEmpty == false)
+        #expect(client.deactivate(call, notify: true) == nil)
+        #expect(client.activate(music) == nil)
+    }
+}
+
+extension DaemonStage {
+    fileprivate func pluginStates() throws -> [String: String] {
+        let plugins = try observer.callAndWait(
+            BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 5)
+        let fields = plugins[0].arrayValue?.compactMap(\.asProperties) ?? []
+        return Dictionary(
+            fields.map { ($0["id"]?.stringValue ?? "", $0["state"]?.stringValue ?? "") }, uniquingKeysWith: { $1 })
+    }
+}
+
+extension Client {
+    /// Nil where it was done, the error's name where not.
+    fileprivate func register(_ id: String, object: String) -> String? {
+        do throws(Failure) {
+            _ = try connection.callAndWait(
+                BusName.service, ObjectPath.root, BusName.plugins, "Register",
+                [.string(id), .properties([("object", .objectPath(object))])], timeout: 5)
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+}

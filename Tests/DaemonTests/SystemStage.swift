@@ -1,0 +1,130 @@
+import DBus
+import Foundation
+import TestSupport
+
+/// The real daemon with `--system` on a private bus of that kind. Other users are real ones: this needs root.
+final class SystemStage {
+    let folder: PrivateFolder
+    let environment: [String: String]
+    let daemon: Child
+    private let bus: Child
+
+    /// Which program the bus is.
+    enum Kind: CaseIterable {
+        case daemon, broker
+
+        static let installed: [Kind] = isBrokerInstalled ? [.daemon, .broker] : [.daemon]
+        // The one starts the other from there.
+        static let isBrokerInstalled = ["dbus-broker", "dbus-broker-launch"].allSatisfy { name in
+            access("/usr/bin/\(name)", X_OK) == 0
+        }
+    }
+
+    /// - Parameters:
+    ///   - user: whom the daemon runs as. Another than root may own the name as if it were in the policy.
+    ///   - capability: the one that the daemon has, and would hand on (capabilities(7), as setpriv has it).
+    ///   - isOpen: whether the bus's policy lets everything by that is said to the daemon.
+    ///   - more: what everybody's environment has beside the usual.
+    init(
+        settings: String? = nil, as user: String = "root", capability: String? = nil, pulse: (any PrivateServer)? = nil,
+        on kind: Kind = .daemon, isOpen: Bool = false, environment more: [String: String] = [:]
+    ) throws {
+        guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
+        folder = try PrivateFolder()
+        chmod(folder.path, 0o755)
+        let policy = repository.appendingPathComponent("data/dbus-1/system.d/org.sessiond1.conf").path
+        let address = "unix:path=\(folder.path)/bus"
+        let own = user == "root" ? "" : "<policy user=\"\(user)\"><allow own=\"org.sessiond1\"/></policy>"
+        let open =
+            isOpen ? "<policy context=\"default\"><allow send_destination=\"org.sessiond1\"/></policy>" : ""
+        let listen = kind == .daemon ? "<listen>\(address)</listen>" : ""
+        // The defaults of Debian's system.conf.
+        let configuration = try folder.file(
+            "system.conf",
+            """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig><type>system</type>\(listen)<auth>EXTERNAL</auth>
+            <policy context="default"><allow user="*"/><deny own="*"/><deny send_type="method_call"/>
+            <allow send_type="signal"/><allow send_requested_reply="true" send_type="method_return"/>
+            <allow send_requested_reply="true" send_type="error"/><allow receive_type="method_call"/>
+            <allow receive_type="method_return"/><allow receive_type="error"/><allow receive_type="signal"/>
+            <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
+            <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Introspectable"/>
+            <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Properties"/>
+            </policy><include>\(policy)</include>\(own)\(open)</busconfig>
+            """)
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
+        switch kind {
+        case .daemon:
+            bus = try Child(
+                "dbus-daemon", ["--nofork", "--nopidfile", "--print-address", "--config-file=\(configuration)"],
+                environment: ["PATH": path])
+        case .broker:
+            bus = try Child(
+                "unshare", ["--mount", "--propagation", "unchanged", "python3", "-c", SystemStage.broker],
+                environment: ["PATH": path, "ADDRESS": address, "CONFIGURATION": configuration])
+        }
+        guard bus.line(where: { $0.hasPrefix("unix:") }) != nil else {
+            throw SupportError("the bus did not start: \(bus.errors)")
+        }
+        let home = try folder.folder("home")
+        chmod(home, 0o777)
+        let common = [
+            "PATH": path, "HOME": home, "XDG_RUNTIME_DIR": home, "DBUS_SYSTEM_BUS_ADDRESS": address,
+            // The clients' word for the bus that is meant.
+            "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": pulse?.serverString ?? "unix:\(folder.path)/absent",
+        ]
+        environment = common.merging(more) { $1 }
+        // Its socket lies in folders that PulseAudio keeps to itself.
+        for folder in ["", "/run", "/run/pulse"] { if let pulse { chmod(pulse.folder.path + folder, 0o755) } }
+        var words = ["setpriv", "--reuid=\(user)", "--clear-groups"]
+        if let capability { words += ["--inh-caps=+\(capability)", "--ambient-caps=+\(capability)"] }
+        words += [try builtProduct(named: "sessiond"), "--system"]
+        if let settings {
+            let file = try folder.file("sessiond.conf", settings)
+            chmod(file, 0o644)
+            words += ["--config", file]
+        }
+        // It has no session bus, and neither have the plugins that it starts.
+        let daemonEnvironment = environment.merging(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"]) { $1 }
+        daemon = try Child(words[0], Array(words.dropFirst()), environment: daemonEnvironment)
+        guard daemon.line(where: { $0.contains("serves org.sessiond1") }) != nil else {
+            throw SupportError("sessiond --system did not come up: \(daemon.errors) \(bus.errors)")
+        }
+    }
+
+    func client(as user: String, group: String? = nil) throws -> Foreigner {
+        let groups = group.map { "--groups=\($0)" } ?? "--clear-groups"
+        return try Foreigner(environment, ["setpriv", "--reuid=\(user)", groups])
+    }
+
+    /// What systemd does for dbus-broker: a listening socket, an identity of the machine and a journal.
+    private static let broker = """
+        import os, pathlib, socket, subprocess, sys
+        # In a chroot there is nothing to be made private, where it is so already.
+        if subprocess.run(['mount', '--make-rprivate', '/'], stderr=subprocess.DEVNULL).returncode:
+            if 'shared:' in pathlib.Path('/proc/self/mountinfo').read_text(): sys.exit('mounts would be seen outside')
+        subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', '/run'], check=True)
+        os.makedirs('/run/systemd/journal')
+        pathlib.Path('/run/machine-id').write_text('0123456789abcdef0123456789abcdef\\n')
+        subprocess.run(['mount', '--bind', '/run/machine-id', '/etc/machine-id'], check=True)
+        journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        journal.bind('/run/systemd/journal/socket')
+        address = os.environ['ADDRESS']
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(address.removeprefix('unix:path='))
+        os.chmod(address.removeprefix('unix:path='), 0o666)
+        server.listen(64)
+        if os.fork() == 0:
+            if server.fileno() == 3: server.set_inheritable(True)
+            else: os.dup2(server.fileno(), 3, inheritable=True)
+            os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()), DBUS_SYSTEM_BUS_ADDRESS=address)
+            os.execvp('dbus-broker-launch', ['dbus-broker-launch', '--scope', 'system', '--config-file',
+                                             os.environ['CONFIGURATION']])
+        server.close()
+        while b'MESSAGE=Ready' not in journal.recv(65536): pass
+        print(address, flush=True)
+        while True: journal.recv(65536)
+        """
+}

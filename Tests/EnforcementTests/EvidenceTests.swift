@@ -1,0 +1,28 @@
+import PluginAPI
+import Testing
+
+@testable import Enforcement
+
+/// Whose a stream is, among several users.
+@Suite struct EvidenceTests {
+    @Test(arguments: Evidence.allCases) func sessionOfAnotherUser_isNeverTheStreams(evidence: Evidence) {
+        func session(_ number: UInt64, user: UInt32?) -> SessionFacts {
+            SessionFacts(
+                id: SessionID(number), kind: .told, process: evidence == .process ? 7 : 0, user: user,
+                application: "org.example.Phone", sessionClass: .app, configuration: .initial, state: .interrupted,
+                since: 0, isMuted: false, lowered: 0, lowersItself: false, mayResume: false, holdsClaim: false,
+                mayBeTakenBack: false, isFreeToActivate: false)
+        }
+        func stream(user: UInt32?) -> StreamFacts {
+            StreamFacts(
+                stream: AudioStream(
+                    id: AudioStream.ID(.playback, 1), applicationName: "Phone", isCorked: false, isMuted: false,
+                    deviceName: "speaker", properties: ["application.id": "org.example.Phone"], volume: [65_536]),
+                ancestry: evidence == .process ? [9, 7] : [],
+                user: user, sandbox: evidence == .sandbox ? "org.example.Phone" : nil, program: nil)
+        }
+        let sessions = [session(1, user: 1000), session(2, user: 1001), session(3, user: nil)]
+        #expect(Evidence.owners(of: stream(user: 1001), among: sessions) == [SessionID(2)])
+        #expect(Evidence.owners(of: stream(user: 1002), among: sessions) == [])
+    }
+}
