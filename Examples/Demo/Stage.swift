@@ -19,7 +19,7 @@ final class Stage {
     /// What was brought up here, for a person to read.
     private(set) var notes: [String] = []
     private let bus: PrivateBus?
-    private let pulse: PrivatePulse?
+    private let pulse: (any PrivateServer)?
     private let daemon: Child?
     private let previousDefault: String?
 
@@ -45,12 +45,14 @@ final class Stage {
             pulse = nil
             previousDefault = try? Child.run("pactl", ["get-default-sink"], environment: environment)
         } else {
-            let private_ = try PrivatePulse(sinks: [])
+            let kind = ServerKind.installed
+            let private_ = try kind.server(sinks: [])
             pulse = private_
             previousDefault = nil
             environment.merge(private_.environment) { $1 }
             if let bus { environment.merge(bus.environment.filter { $0.key.hasPrefix("DBUS") }) { $1 } }
-            notes.append("no sound server here: a private PulseAudio with virtual sinks at \(private_.serverString)")
+            let name = kind == .pulseAudio ? "PulseAudio" : "PipeWire"
+            notes.append("no sound server here: a private \(name) with virtual sinks at \(private_.serverString)")
         }
         speaker = try Stage.addSink("demo_speaker", "Speaker", formFactor: "speaker", environment)
         headphones = try Stage.addSink("demo_headphones", "Headphones", formFactor: "headphone", environment)

@@ -53,18 +53,20 @@ struct Adoption {
 
     /// Whether the stream may be part of a call that is guessed by what the program's streams do. A label that says
     /// something else beats the guess, unless the settings name the program.
-    func maySuggestCall(_ facts: StreamFacts) -> Bool {
+    /// `labelled`: programs that label a stream as a call, which they may not do here; that makes them known to make calls.
+    func maySuggestCall(_ facts: StreamFacts, labelled: Set<Program.Key>) -> Bool {
         guard let program = facts.program, !program.isServer, ground(for: program) != nil else { return false }
         if isNamed(program) { return settings.adoption.calls == .known || settings.adoption.calls == .any }
-        let label = labelled(facts.stream)
-        guard facts.stream.role == nil || label?.sessionClass == .call else { return false }
+        guard facts.stream.role == nil || saysCall(facts) else { return false }
         switch settings.adoption.calls {
         case .off, .labelled: return false
-        // A label that the program may not have makes it known to make calls.
-        case .known: return Settings.Adoption.isKnown(program.names) || label != nil
+        case .known: return Settings.Adoption.isKnown(program.names) || labelled.contains(program.key)
         case .any: return true
         }
     }
+
+    /// Whether its label says that the stream is a call, whether or not its program may say so.
+    func saysCall(_ facts: StreamFacts) -> Bool { labelled(facts.stream)?.sessionClass == .call }
 
     private func isNamed(_ program: Program) -> Bool { settings.adoption.namesCallProgram(program.names) }
 

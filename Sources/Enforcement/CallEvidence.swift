@@ -38,6 +38,11 @@ struct CallEvidence {
         if case .on(let call, _, _) = phases[program] { call } else { nil }
     }
 
+    /// Whether any program has just begun to do what a call is known by.
+    var isBeginning: Bool {
+        phases.values.contains { if case .beginning = $0 { true } else { false } }
+    }
+
     /// Whether any program may be in a call.
     var isEmpty: Bool { phases.isEmpty }
 

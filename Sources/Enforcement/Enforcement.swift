@@ -55,6 +55,8 @@ public struct Enforcement: Sendable {
         public var ignoring: Set<SessionID> = []
         /// When to look again; nil: when something changes.
         public var deadline: UInt64?
+        /// Whether a call may begin soon, which will hold what plays.
+        public var expectsCall = false
     }
 
     public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
@@ -69,9 +71,9 @@ public struct Enforcement: Sendable {
     }
 
     /// Who is in a call that nobody declared.
-    private var calls = CallEvidence()
+    var calls = CallEvidence()
     /// Who is in a call that its streams declare, and what that counts as.
-    private var declaredCalls: [Program.Key: Settings.Role] = [:]
+    var declaredCalls: [Program.Key: Settings.Role] = [:]
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
@@ -88,13 +90,11 @@ public struct Enforcement: Sendable {
     private var quiet: [SessionID: UInt64] = [:]
     /// Adopted sessions that asked for the sound since they last fell silent.
     private var asked: Set<SessionID> = []
-    private var stepDeadline: UInt64?
+    var stepDeadline: UInt64?
     /// Until when streams that belonged to a session of somebody's own may be about to end like it; `.max`: it is there.
     private var farewells: [AudioStream.ID: UInt64] = [:]
     private static let farewell: UInt64 = 200_000
 
-    /// How long a call that was guessed is kept after its end, in microseconds.
-    private static let afterCall: UInt64 = 10_000_000
     /// How long an app may be silent between two pieces, in microseconds; calls and alerts end at once.
     public static let pause: UInt64 = 1_000_000
 
@@ -123,7 +123,7 @@ public struct Enforcement: Sendable {
         adoption(by: settings).adopted(facts)
     }
 
-    private func adoption(by settings: Settings) -> Adoption {
+    func adoption(by settings: Settings) -> Adoption {
         Adoption(settings: settings, call: { calls.call(of: $0) }, labelledCall: { declaredCalls[$0] })
     }
 
@@ -193,50 +193,6 @@ public struct Enforcement: Sendable {
         }
         if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
         return steps
-    }
-
-    /// Whether a call that was guessed is closed: its program has gone, or it has been over for a while, in which the
-    /// players that it paused are resumed.
-    private mutating func isOver(
-        _ session: SessionFacts, _ program: Program.Key, _ isInCall: Bool, _ facts: Facts, _ told: [SessionFacts],
-        at now: UInt64
-    ) -> Bool {
-        if settings.adoption.isOff { return true }
-        if case .process(let id) = program, facts.gone.contains(id) || told.contains(where: { $0.process == id }) {
-            return true
-        }
-        guard session.state == .inactive, !isInCall, !session.mayResume else { return false }
-        let due = session.since + Enforcement.afterCall
-        if due > now { stepDeadline = min(stepDeadline ?? due, due) }
-        return due <= now
-    }
-
-    /// Takes note of who is in a call, declared or not.
-    private mutating func lookForCalls(_ facts: Facts, _ told: [SessionFacts], at now: UInt64) {
-        // What has a session of somebody's own says itself what it is.
-        let streams = facts.streams.filter { Evidence.owners(of: $0, among: told).isEmpty }
-        let adoption = adoption(by: settings)
-        var declared: [Program.Key: Settings.Role] = [:]
-        for stream in streams where !stream.stream.isCorked {
-            if let key = stream.program?.key, let role = adoption.declaredCall(stream) { declared[key] = role }
-        }
-        var known: [Program.Key: String] = [:]
-        for session in facts.sessions {
-            if case .adopted(let adopted) = session.kind, adopted.isGuess, session.state != .inactive {
-                known[adopted.program] = session.evidence
-            }
-        }
-        let suspects = streams.filter { stream in
-            adoption.maySuggestCall(stream) && stream.program.map { declared[$0.key] == nil } ?? false
-        }
-        declaredCalls = declared
-        if suspects.isEmpty, known.isEmpty, calls.isEmpty { return }
-        calls.forget { key in
-            if case .process(let id) = key { return facts.gone.contains(id) }
-            return false
-        }
-        let due = calls.look(suspects, known: known, sustained: facts.sustainedCalls.contains, at: now)
-        if let due { stepDeadline = min(stepDeadline ?? due, due) }
     }
 
     private mutating func noteBeginnings(_ facts: Facts, at now: UInt64) {
@@ -352,6 +308,7 @@ public struct Enforcement: Sendable {
     public mutating func commands(_ facts: Facts, at now: UInt64) -> Outcome {
         var outcome = Outcome()
         outcome.deadline = stepDeadline
+        outcome.expectsCall = calls.isBeginning
         let owners = owners(facts)
         let present = Set(facts.streams.map(\.stream.id))
         controls = controls.filter { present.contains($0.key) }

@@ -13,12 +13,24 @@ enum Level {
         return base.map { UInt32((UInt64($0) * factor + half) >> 16) }
     }
 
-    /// How many decibels `volume` is below `base`; nil where it is none of ours.
-    static func of(_ volume: [UInt32], below base: [UInt32]) -> Int? {
+    /// How many decibels `volume` is below `base`; nil where it is none of ours. `isRemembered`: it is what a session manager
+    /// wrote down.
+    static func of(_ volume: [UInt32], below base: [UInt32], isRemembered: Bool = false) -> Int? {
         guard volume.count == base.count else { return nil }
         return (0...lowest).first { level in
-            zip(Level.volume(base, lowered: level), volume).allSatisfy { isSame($0, $1) }
+            zip(Level.volume(base, lowered: level), volume).allSatisfy {
+                isSame($0, $1) || isRemembered && isSameToSixPlaces($0, $1)
+            }
         }
+    }
+
+    /// WirePlumber writes a volume as an amplitude with six decimal places, which is little for a very low one.
+    private static func isSameToSixPlaces(_ one: UInt32, _ other: UInt32) -> Bool {
+        func amplitude(_ volume: UInt32) -> Double {
+            let part = Double(volume) / 65_536
+            return part * part * part
+        }
+        return abs(amplitude(one) - amplitude(other)) <= 0.000_000_6
     }
 
     /// Servers that keep a volume as a real number give it back a little off.

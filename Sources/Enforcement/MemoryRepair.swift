@@ -28,7 +28,7 @@ public struct MemoryRepair: Sendable, Hashable {
         var base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: nil)
         if stream.volume != original?.volume,
             !bases.contains(where: { Level.isSame($0.volume, stream.volume) }),
-            let lowered = bases.last(where: { Level.of(stream.volume, below: $0.volume) != nil })
+            let lowered = bases.last(where: { Level.of(stream.volume, below: $0.volume, isRemembered: true) != nil })
         {
             base.volume =
                 original.flatMap { $0.volume.count == stream.volume.count ? $0.volume : nil } ?? lowered.volume

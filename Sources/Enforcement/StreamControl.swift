@@ -77,8 +77,11 @@ struct StreamControl {
         let isAstray = isNew && !isHeld && base.deviceName.map { $0 != stream.deviceName } ?? false
         astray = isAstray ? stream.deviceName : nil
         isMuted = stream.isMuted && !base.isMuted
-        if let level = Level.of(stream.volume, below: base.volume) {
+        if let level = Level.of(stream.volume, below: base.volume, isRemembered: isNew) {
             self.level = level
+            // As good as that level, and not exactly it: set anew.
+            let exact = Level.volume(base.volume, lowered: level)
+            if level > 0, !Level.isSame(stream.volume, exact) { showsVolume = false }
         } else {
             self.base.volume = stream.volume
             self.base.isVolumeTheirs = true

@@ -53,6 +53,8 @@ public protocol AudioBackend: AnyObject {
     /// Stops a stream that plays where it is: silent, and nothing of it lost. Only where ``AudioSnapshot/canHold``. The
     /// place it is held at is made when it is first needed.
     func hold(_ id: AudioStream.ID, completion: @escaping Completion)
+    /// Streams will be held soon: makes the place now where that takes time. It goes when it is not needed for a while.
+    func prepareHold()
     /// Lets a held stream go on, on the device of that name; nil, or one that went: where new streams go.
     func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion)
     /// Takes away the place where streams are held; whoever is still there is moved by the server.
@@ -62,6 +64,9 @@ public protocol AudioBackend: AnyObject {
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
     /// Puts these in place of what the server remembers under their names, and forgets the others named.
     func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
+    /// Where the server ignores what is written (``AudioSnapshot/ignoresMemory``): what a paused stream of ours is there for
+    /// in a program's place, to be put right and so remembered, until it is taken out of the list.
+    var wantedStandIns: [StreamMemory] { get set }
     /// Whether ``onMemoryChanged`` is called.
     var watchesMemory: Bool { get set }
     /// What the server remembers of streams changed.
@@ -92,6 +97,12 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var availableInputs: [Port] = []
     /// In the same order.
     public var availableOutputs: [Port] = []
+    /// The server, or its session manager, has just started and is finding devices: what the route is need not be what was
+    /// chosen, and what comes did not come by itself.
+    public var isEnumerating = false
+    /// While ``isEnumerating``, the ports that must not be made the route only because they are the newest: those that came
+    /// together and of which none was chosen; while there is no session manager, all.
+    public var enumerated: Set<String> = []
     /// Where new streams go and come from; at most one port each way, none where the device has no port.
     public var route = Route.none
     /// In the server's order: oldest first, playing before recording.

@@ -109,6 +109,7 @@ final class Daemon {
         let backend = PulseBackend(on: loop)
         let enforcer = Enforcer(self, backend, busID: busID)
         self.enforcer = enforcer
+        if !bus.isSystem { enforcer.inhibitors = CallInhibitors(connection) }
         let audio = AudioServer(backend, enforcer, on: loop, log: log) { [unowned self] event in submit(event) }
         self.audio = audio
         audio.foresee = { [unowned self] in arbiter.routeChoice(afterLossOn: $0) }
@@ -237,7 +238,7 @@ final class Daemon {
     func add(_ record: Record, _ id: SessionID) {
         records[id] = record
         record.object.export()
-        enforcer?.sessionAdded()
+        enforcer?.sessionAdded(isPrivileged: arbiter.session(id).map { $0.sessionClass != .app } ?? false)
     }
 
     private func carryOut(_ decision: Decision) {

@@ -13,6 +13,10 @@ final class Enforcer {
     private let ledger: StreamLedger
     private var enforcement: Enforcement
     private var reader: ProgramReader
+    /// Who has told the desktop of a call; nil on a bus without a desktop.
+    var inhibitors: CallInhibitors? {
+        didSet { inhibitors?.onChanged = { [weak self] in self?.lookSoon() } }
+    }
     private var timer: Timer?
     private var facts = Enforcement.Facts(sessions: [], streams: [], canHold: false, defaultDevice: nil, gone: [])
     /// Who sounds, by the streams; nil where the server cannot say.
@@ -58,7 +62,11 @@ final class Enforcer {
         look()
     }
 
-    func sessionAdded() { lookSoon() }
+    /// `isPrivileged`: it may hold everybody as soon as it is active.
+    func sessionAdded(isPrivileged: Bool) {
+        if isPrivileged, daemon.settings.enforcement.mode == .full { backend.prepareHold() }
+        lookSoon()
+    }
 
     func reload(_ settings: Settings) {
         enforcement.settings = settings
@@ -123,6 +131,7 @@ final class Enforcer {
             daemon.log.notice("\(quoted(name)) plays on although it was told to fall silent: silenced at the server")
             daemon.submit(.interruptionIgnored(id))
         }
+        if outcome.expectsCall { backend.prepareHold() }
         run(outcome.commands)
         if let deadline = outcome.deadline { timer?.arm(at: deadline) } else { timer?.disarm() }
     }
@@ -137,8 +146,25 @@ final class Enforcer {
             canHold: snapshot.canHold,
             // It forgets what is moved, and would never raise it again; nor can it be seen what it has lowered.
             mayHold: !snapshot.policies.contains(.roleDucking), defaultDevice: snapshot.defaultDevice, gone: gone)
+        facts.sustainedCalls = sustainedCalls
         hasAdopted = facts.sessions.contains { $0.kind != .told }
         watchPrograms()
+    }
+
+    /// Guessed calls of programs that have told the desktop so.
+    private var sustainedCalls: Set<Program.Key> {
+        guard let inhibitors else { return [] }
+        var result: Set<Program.Key> = []
+        for session in facts.sessions {
+            guard case .adopted(let adopted) = session.kind, adopted.isGuess else { continue }
+            let name: String? =
+                switch adopted.program {
+                case .process(let id): Process(id: id).executable
+                case .sandbox(let id), .name(let id): id
+                }
+            if let name, inhibitors.names(name) { result.insert(adopted.program) }
+        }
+        return result
     }
 
     private func describe(_ session: Session) -> SessionFacts? {

@@ -29,7 +29,13 @@ final class RouteKeeper {
         let isFirst = wanted == nil
         // Who is active when the server is found wants it by its category.
         let cause = isFirst ? choice.reason : reason
-        let before = wanted ?? idle()
+        var before = wanted ?? idle()
+        if backend.snapshot.isEnumerating {
+            // Likewise with devices that came together: which of them it is was chosen earlier, and is not ours to say.
+            let (idle, together) = (idle(), backend.snapshot.enumerated)
+            if let output = idle.output, together.contains(output) { before.output = output }
+            if let input = idle.input, together.contains(input) { before.input = input }
+        }
         wanted = choice
         guard choice != before else { return }
         if choice.handsFree != before.handsFree {

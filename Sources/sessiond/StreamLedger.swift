@@ -145,7 +145,13 @@ final class StreamLedger {
             let cannotBeWritten = StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil
             return !changed.contains(kept.name) && (present.contains(kept.name) || cannotBeWritten && !mustBeThere)
         }
-        if mustBeThere { return repaired() }
+        if mustBeThere {
+            // What is there is put right as it is; for the others somebody must be there.
+            backend.wantedStandIns = contents.memories.filter { !changed.contains($0.name) }.compactMap {
+                $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) }
+            }
+            return repaired()
+        }
         let right = contents.memories.filter { !changed.contains($0.name) && !written.contains($0.name) }
             .compactMap(StreamMemory.init)
         guard !right.isEmpty else { return repaired() }

@@ -44,7 +44,8 @@ import Testing
         #expect(stage.told.allSatisfy { $0.previous.outputs == $0.current.outputs })
     }
 
-    @Test func talkingWithoutTheOption_leavesARealHeadset_everyTime() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
+    func talkingWithoutTheOption_leavesARealHeadset_everyTime() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(radio)
         let client = try stage.daemon.client()

@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test func outputIsUnplugged_routeChangeSaysWhatWent() async throws {
-        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let pulse = try ServerKind.standard.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let headphones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])

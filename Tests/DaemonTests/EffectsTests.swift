@@ -15,7 +15,7 @@ import Testing
         private(set) var completed: [String] = []
         private var subscription: Subscription?
 
-        init(_ kind: ServerKind = .pulseAudio) throws {
+        init(_ kind: ServerKind = .standard) throws {
             stage = try PlayerStage(kind)
             let child = try stage.program("sessiond-effects")
             self.child = child

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func busKilledUnderLoad_exits69() throws {
-        let pulse = try PrivatePulse()
+        let pulse = try ServerKind.standard.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let (a, b) = (try stage.client(), try stage.client())

@@ -36,7 +36,9 @@ import Testing
 
     /// PulseAudio's module-role-cork mutes the music too, and asks it to pause; module-role-ducking lowers it. Both forget
     /// a stream that is moved meanwhile. It is back once, as it was, after each call.
-    @Test(arguments: [("module-role-cork", false), ("module-role-cork", true), ("module-role-ducking", false)])
+    @Test(
+        .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"),
+        arguments: [("module-role-cork", false), ("module-role-cork", true), ("module-role-ducking", false)])
     func besideAnotherWhoArbitrates_theMusicIsBackOnce(module: String, obeys: Bool) throws {
         let scene = try Scene(modules: [module])
         let music = try Tone(

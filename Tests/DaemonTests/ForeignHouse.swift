@@ -35,14 +35,29 @@ extension ForeignCrashTests {
         /// PulseAudio's memory has been asked. PipeWire's session manager writes its own a second later.
         func remembers(_ volume: Int) -> Bool {
             guard pulse is PrivatePipeWire else { return true }
-            let file = pulse.folder.path + "/state/wireplumber/restore-stream"
-            let lines = (try? String(contentsOfFile: file, encoding: .utf8))?.split(separator: "\n") ?? []
             let factor = pow(Double(volume) / 65_536, 3)
-            return lines.contains { line in
-                guard line.hasPrefix("Output/Audio:application.name:Music:channelVolumes=") else { return false }
-                let value = line.split(separator: "=").last?.split(separator: ";").first.flatMap { Double($0) }
-                return abs((value ?? 0) - factor) < 0.0001
-            }
+            return [remembered04, remembered05].contains { abs(($0 ?? 0) - factor) < 0.0001 }
+        }
+
+        /// What WirePlumber 0.4 wrote of the music: a line for each property.
+        private var remembered04: Double? {
+            remembered(in: "restore-stream", "Output/Audio:application.name:Music:channelVolumes=")?
+                .split(separator: ";").first.flatMap { Double($0) }
+        }
+
+        /// What WirePlumber 0.5 wrote of it: one line of JSON.
+        private var remembered05: Double? {
+            guard let text = remembered(in: "stream-properties", "Output/Audio:application.name:Music="),
+                let properties = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+            else { return nil }
+            return (properties["channelVolumes"] as? [Double])?.first
+        }
+
+        /// The rest of the line that begins so, in a file of WirePlumber's.
+        private func remembered(in file: String, _ key: String) -> Substring? {
+            let path = pulse.folder.path + "/state/wireplumber/" + file
+            return (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: "\n")
+                .first { $0.hasPrefix(key) }?.dropFirst(key.count)
         }
 
         func endProgram() throws {

@@ -17,7 +17,7 @@ import Testing
         let ear: Ear
 
         init(
-            _ kind: ServerKind = .pulseAudio, modules: [String] = [], settings: String? = nil, crash: String? = nil,
+            _ kind: ServerKind = .standard, modules: [String] = [], settings: String? = nil, crash: String? = nil,
             fragment: Double = 0.002
         ) throws {
             pulse = try kind.server(

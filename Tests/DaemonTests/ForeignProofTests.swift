@@ -48,7 +48,7 @@ import Testing
 
     /// PipeWire's other programs in the long form: what WirePlumber does meanwhile is not the same each time.
     private static let cases = amount(
-        Case.all.filter { $0.server == .pulseAudio || $0.program == .pacat }, long: Case.all)
+        Case.all.filter { $0.server == .standard || $0.program == .pacat }, long: Case.all)
 
     @Test(arguments: cases) func aCall_isSilenceAndLeavesNothingOut(_ given: Case) throws {
         let scene = try ForeignProgramTests.Scene(given.server)

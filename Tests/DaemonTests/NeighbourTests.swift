@@ -11,7 +11,8 @@ import Testing
         return list.compactMap { $0.asProperties?["name"]?.stringValue }
     }
 
-    @Test func modulesThatArbitrate_areShownWhileTheyAreLoaded() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"))
+    func modulesThatArbitrate_areShownWhileTheyAreLoaded() throws {
         let pulse = try PrivatePulse(modules: ["module-role-cork"])
         let stage = try SessionctlStage(pulse: pulse)
         #expect(eventually { names(stage.daemon) == ["module-role-cork"] })

@@ -73,7 +73,7 @@ import Testing
     /// Who no longer wants players paused, or looked at, wants none left paused.
     @Test(arguments: ["[mpris]\npause = off\n", "[adoption]\nstreams = off\n"])
     func switchedOffMeanwhile_resumesWhatWasPaused(settings: String) throws {
-        let scene = try Scene(.pulseAudio, settings: "")
+        let scene = try Scene(.standard, settings: "")
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         _ = try scene.stage.bus.folder.file("sessiond.conf", settings)

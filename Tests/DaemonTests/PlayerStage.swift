@@ -13,7 +13,7 @@ final class PlayerStage {
     let media: PrivateFolder
 
     init(
-        _ kind: ServerKind = .pulseAudio, sinks: [String] = ["speaker"], modules: [String] = [], settings: String? = nil
+        _ kind: ServerKind = .standard, sinks: [String] = ["speaker"], modules: [String] = [], settings: String? = nil
     ) throws {
         pulse = try kind.server(sinks: sinks, modules: modules)
         ear = try Ear(pulse, sink: sinks[0])

@@ -10,10 +10,10 @@ import Testing
     /// A home with plugins in it, and the daemon that finds them.
     private final class Home {
         let folder: PrivateFolder
-        let pulse: PrivatePulse?
+        let pulse: (any PrivateServer)?
         let daemon: DaemonStage
 
-        init(_ manifests: [String], pulse: PrivatePulse? = nil) throws {
+        init(_ manifests: [String], pulse: (any PrivateServer)? = nil) throws {
             folder = try PrivateFolder()
             self.pulse = pulse
             let bin = try folder.folder("bin")
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func pythonPlayer_playsIsInterruptedAndIsStoppedWhenIdle() throws {
-        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let pulse = try ServerKind.standard.server()
         let ear = try Ear(pulse, sink: "speaker")
         let home = try Home([PluginTests.example("tone/tone.plugin")], pulse: pulse)
         #expect(try home.field("state", of: "org.example.tone") == "stopped")
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func swiftPlayer_isChosenByMediaTypeAndPlays() throws {
-        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let pulse = try ServerKind.standard.server()
         let ear = try Ear(pulse, sink: "speaker")
         let everything = """
             [sessiond Plugin]

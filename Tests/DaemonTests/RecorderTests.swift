@@ -11,7 +11,7 @@ import Testing
         let stage: PlayerStage
         let tone: Tone
 
-        init(_ kind: ServerKind = .pulseAudio) throws {
+        init(_ kind: ServerKind = .standard) throws {
             stage = try PlayerStage(
                 kind, sinks: ["speaker", "room"],
                 modules: ["module-remap-source source_name=microphone master=room.monitor"])

@@ -14,7 +14,8 @@ import Testing
             "module-remap-source source_name=microphone master=room.monitor "
                 + "source_properties=device.form_factor=internal",
         ])
-        try pulse.pactl(["set-default-source", "microphone"])
+        try pulse.setDefaultSource("microphone")
+        try pulse.wake("microphone")
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let client = try stage.client()

@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test func preferredInput_isOneReasonForAll() throws {
-        let pulse = try PrivatePulse(modules: ["desk", "lapel"].map(RouteChoiceTests.microphone))
+        let pulse = try ServerKind.standard.server(modules: ["desk", "lapel"].map(RouteChoiceTests.microphone))
         try pulse.pactl(["set-default-source", "lapel"])
         let stage = try RouteStage(pulse)
         let client = try stage.daemon.client()

@@ -12,9 +12,10 @@ final class RouteStage {
     private(set) var told: [(reason: RouteChangeReason?, previous: Route, current: Route)] = []
     private var subscription: Subscription?
 
-    init(_ pulse: any PrivateServer) throws {
+    /// `running` is one that is there already.
+    init(_ pulse: any PrivateServer, _ running: DaemonStage? = nil) throws {
         self.pulse = pulse
-        daemon = try DaemonStage(pulse: pulse)
+        daemon = try running ?? DaemonStage(pulse: pulse)
         guard daemon.waitForServer() else { throw SupportError("no sound server: \(pulse.log)") }
         subscription = daemon.observer.subscribe(
             path: ObjectPath.root, interface: BusName.manager, member: "RouteChanged", sender: BusName.service

@@ -11,7 +11,7 @@ import Testing
     let stage: SessionctlStage
 
     init() throws {
-        pulse = try PrivatePulse(sinks: ["speaker"])
+        pulse = try ServerKind.standard.server()
         stage = try SessionctlStage(pulse: pulse)
         guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
     }

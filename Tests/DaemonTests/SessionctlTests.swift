@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func daemonIsStartedByBeingAsked_statusKnowsTheSoundServer() throws {
-        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let pulse = try ServerKind.standard.server()
         let services = try PrivateFolder()
         let program = try builtProduct(named: "sessiond")
         _ = try services.file("org.sessiond1.service", "[D-BUS Service]\nName=org.sessiond1\nExec=\(program)\n")
@@ -120,7 +120,7 @@ import Testing
         let status = try Child.run(
             try builtProduct(named: "sessionctl"), ["status"],
             environment: try SessionctlStage.environment(on: bus, pulse))
-        #expect(status.contains("pulseaudio"), "\(status)")
+        #expect(status.lowercased().contains("pulseaudio"), "\(status)")
     }
 
     @Test func navigationLowersMusic_statusSaysByHowMuchAndByWhom() throws {
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test func routesOfAServer_areListed() throws {
-        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let pulse = try ServerKind.standard.server()
         let stage = try SessionctlStage(pulse: pulse)
         #expect(stage.daemon.waitForServer())
         let lines = try stage.run(["route"]).output
@@ -250,14 +250,14 @@ import Testing
     }
 
     @Test func routeBeforeTheServerCameBack_isNoneOfTheStatus() throws {
-        let pulse = try PrivatePulse(sinks: ["speaker"])
+        let pulse = try ServerKind.standard.server()
         let stage = try SessionctlStage(pulse: pulse)
         #expect(stage.daemon.waitForServer())
         func output() throws -> String { try stage.run(["status"]).output.first { $0.hasPrefix("Output") } ?? "" }
         try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(try eventually { try output().contains("← ") })
         try pulse.restart()
-        #expect(try eventually { try output().hasPrefix("Output") && !output().contains("←") })
+        #expect(try eventually { try output().hasPrefix("Output") && !output().contains("phones") })
     }
 
     @Test func plugins_areListedOrSaidToBeMissing() throws {

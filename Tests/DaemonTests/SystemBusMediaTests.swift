@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func player_isHeardAndObeysItsUserAndRootAlone() throws {
-        let pulse = try PrivatePulse()
+        let pulse = try ServerKind.standard.server()
         let stage = try SystemStage(pulse: pulse)
         let music = try Self.music(stage)
         let ear = try Ear(pulse, sink: "speaker")
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func pluginOpenedByRoot_servesTheBusOfItsDaemon() throws {
-        let pulse = try PrivatePulse()
+        let pulse = try ServerKind.standard.server()
         let share = try PrivateFolder()
         let plugins = try share.folder("sessiond/plugins")
         let manifest = try String(contentsOfFile: repository.path + "/data/plugins/player.plugin", encoding: .utf8)

@@ -26,7 +26,7 @@ final class SystemStage {
     ///   - isOpen: whether the bus's policy lets everything by that is said to the daemon.
     ///   - more: what everybody's environment has beside the usual.
     init(
-        settings: String? = nil, as user: String = "root", capability: String? = nil, pulse: PrivatePulse? = nil,
+        settings: String? = nil, as user: String = "root", capability: String? = nil, pulse: (any PrivateServer)? = nil,
         on kind: Kind = .daemon, isOpen: Bool = false, environment more: [String: String] = [:]
     ) throws {
         guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
@@ -76,7 +76,7 @@ final class SystemStage {
             "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": pulse?.serverString ?? "unix:\(folder.path)/absent",
         ]
         environment = common.merging(more) { $1 }
-        // Its socket lies in folders that PulseAudio keeps to itself.
+        // Its socket lies in folders that the server keeps to itself.
         for folder in ["", "/run", "/run/pulse"] { if let pulse { chmod(pulse.folder.path + folder, 0o755) } }
         var words = ["setpriv", "--reuid=\(user)", "--clear-groups"]
         if let capability { words += ["--inh-caps=+\(capability)", "--ambient-caps=+\(capability)"] }

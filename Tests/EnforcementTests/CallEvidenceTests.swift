@@ -244,14 +244,15 @@ import Testing
         #expect(!world.isInCall)
     }
 
-    @Test func labelThatTheProgramMayNotHave_isACallOnceItRecordsAndPlays() {
+    @Test(arguments: [[Sound.plays(role: "phone"), .records(role: "phone")], [.plays(role: "phone"), .records()]])
+    func labelThatTheProgramMayNotHave_isACallOnceItRecordsAndPlays(_ sounds: [Sound]) {
         var world = World()
         world.mayCall = false
         world.names[70] = ["net.example.Phone"]
         world.sounds[70] = [.plays(role: "phone")]
         world.wait(2)
         #expect(!world.isInCall)
-        world.sounds[70] = [.plays(role: "phone"), .records(role: "phone")]
+        world.sounds[70] = sounds
         world.wait(1)
         #expect(world.isInCall && world.isGuess)
     }

@@ -9,7 +9,7 @@ import class EventLoop.Timer
 /// A loop, a sound server with a null sink, an ear on it, a player, and what it told.
 final class Stage {
     let loop = EventLoop()
-    let pulse: PrivatePulse
+    let pulse: any PrivateServer
     let ear: Ear
     let player: GStreamerPlayer
     var finished: [Bool] = []
@@ -20,7 +20,7 @@ final class Stage {
     var tags: MediaTags?
 
     init(sinks: [String] = ["speaker"]) throws {
-        pulse = try PrivatePulse(sinks: sinks)
+        pulse = try ServerKind.standard.server(sinks: sinks)
         ear = try Ear(pulse, sink: sinks[0])
         player = GStreamerPlayer(
             loop: loop, identity: StreamIdentity(clientName: "test player", server: pulse.serverString))

@@ -22,13 +22,13 @@ import Testing
     }
 
     @Test func connectedAndIdle_noWakeUps() throws {
-        let bench = try PulseBackendTests.Bench(PrivatePulse())
+        let bench = try PulseBackendTests.Bench(ServerKind.standard.server())
         _ = wakeUps(bench.loop, seconds: 0.3)
         #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
     }
 
     @Test func serverAbsentForLong_noWakeUps() throws {
-        let bench = try PulseBackendTests.Bench(PrivatePulse(start: false), connects: false)
+        let bench = try PulseBackendTests.Bench(ServerKind.standard.server(start: false), connects: false)
         #expect(bench.wait(30) { bench.backend.isWaitingForSocketOnly })
         #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
         // A file of another name is none of our business.

@@ -59,6 +59,21 @@ import Testing
         #expect(order.recent([port("a"), port("b")], isInput: false, 7, within: 5) == ["b"])
     }
 
+    @Test func portsThatCameTogether_doNotWin_untilOneIsChosen_andWhatComesByItselfDoes() {
+        var order = PortOrder()
+        func sorted(_ uids: [String]) -> [String] { order.sorted(uids.map { port($0) }, isInput: false).map(\.uid) }
+        order.update([], [port("a")], filters: [], now: 5)
+        order.update([], ["a", "b", "c"].map { port($0) }, filters: [], early: ["b", "c"], now: 6)
+        #expect(sorted(["a", "b", "c"]) == ["c", "b", "a"])
+        #expect(order.losers(["a", "b", "c"].map { port($0) }, isInput: false).map(\.uid) == ["b", "c"])
+        order.update([], ["a", "b", "c", "f"].map { port($0) }, filters: ["f"], now: 7)
+        #expect(sorted(["a", "b", "c", "f"]) == ["f", "c", "b", "a"], "a filter comes before them")
+        order.prefer(port("b"), isInput: false)
+        #expect(sorted(["a", "b", "c", "f"]).last == "b")
+        order.update([], ["a", "b", "c", "d", "f"].map { port($0) }, filters: ["f"], now: 8)
+        #expect(sorted(["a", "b", "c", "d", "f"]).last == "d")
+    }
+
     @Test func activePortUnplugged_isOldDevice() {
         let after = snapshot(["a"], route: port("b", isAvailable: false))
         #expect(judge(snapshot(["a", "b"], route: port("b")), after).verdict?.reason == .oldDeviceUnavailable)

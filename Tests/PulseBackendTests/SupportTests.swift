@@ -18,10 +18,9 @@ import Testing
         let pulse = try kind.server(sinks: ["speaker", "other"])
         let ear = try Ear(pulse, sink: "speaker")
         let tone = try Tone(pulse, hertz: 440, properties: ["media.role": "music"])
-        // PipeWire makes one channel of a monitor's two by adding them at 0.7, which is 3 dB more. A window that begins before
-        // the tone does measures anything below that.
-        let level = kind == .pipeWire ? -9.0 : -12
-        #expect(ear.waitUntil(440, above: level - 0.5, below: level + 0.5, window: 0.1))
+        // PipeWire 0.3 makes one channel of a monitor's two by adding them at 0.7, which is 3 dB more; 1.4 takes their
+        // mean. A window that begins before the tone does measures anything below that.
+        #expect(ear.waitUntil(440, above: -12.5, below: kind == .pipeWire ? -8.5 : -11.5, window: 0.1))
         #expect(eventually { ear.level(of: 1_000) < -50 })
         try tone.cork()
         #expect(ear.waitUntil(440, below: -60))
@@ -36,7 +35,8 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "sinks"]).contains("other"))
     }
 
-    @Test func fakeCard_isPluggedAndUnplugged() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
+    func fakeCard_isPluggedAndUnplugged() throws {
         let pulse = try PrivatePulse(modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
         func activePort() throws -> String? {
@@ -56,7 +56,8 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "cards"]).isEmpty)
     }
 
-    @Test func fakeBluetooth_connectsAndDisconnects() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
+    func fakeBluetooth_connectsAndDisconnects() throws {
         let radio = try FakeBluetooth()
         let pulse = try PrivatePulse(environment: radio.environment)
         try radio.attach(to: pulse)

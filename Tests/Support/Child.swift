@@ -34,7 +34,7 @@ public final class Child {
         var process: pid_t = 0
         let ours = ProcessInfo.processInfo.environment
         let status = spawn(
-            &process, (folder.map { ["env", "-C", $0] } ?? []) + [program] + arguments,
+            &process, (folder.map { ["env", "-C", $0] } ?? []) + [Child.located(program)] + arguments,
             environment: (environment ?? [:]).merging(environment == nil ? ours : ours.filter(Child.isForSanitizer)) {
                 given, _ in given
             },
@@ -64,6 +64,18 @@ public final class Child {
             waitpid(processID, &status, 0)
         }
         for descriptor in descriptors + [input] where descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Where the program is: a sound server that Scripts/setup unpacked, or what PATH has by that name.
+    private static func located(_ program: String) -> String {
+        let unpacked = unpackedServers + "/" + program
+        return FileManager.default.isExecutableFile(atPath: unpacked) ? unpacked : program
+    }
+
+    static func isInstalled(_ program: String) -> Bool {
+        ([unpackedServers] + searchPath.split(separator: ":").map(String.init)).contains {
+            FileManager.default.isExecutableFile(atPath: $0 + "/" + program)
+        }
     }
 
     /// What tells a sanitizer how to behave concerns every program that is built with it.

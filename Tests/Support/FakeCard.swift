@@ -56,14 +56,8 @@ public final class FakeCard {
 
     private func tell(_ message: String) throws { try pulse.pactl(["send-message", "/" + name, message]) }
 
-    /// Compiled once for all tests, with the compiler Swift brings along.
+    /// Compiled once for all tests.
     private static let module = Result { () throws -> String in
-        // Kept for as long as the tests run.
-        let folder = try Unmanaged.passRetained(PrivateFolder()).takeUnretainedValue()
-        let source = repository.appendingPathComponent("Tests/FakeCard/FakeCard.c").path
-        try Child.run(
-            "clang",
-            ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", folder.path + "/FakeCard.so", source])
-        return folder.path + "/FakeCard.so"
+        try CompilerOfC.build("FakeCard.c", into: "FakeCard.so", ["-shared", "-fPIC"])
     }
 }

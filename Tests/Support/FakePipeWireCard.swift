@@ -22,17 +22,14 @@ public final class FakePipeWireCard {
 
     public func plug() { program.send("plug") }
     public func unplug() { program.send("unplug") }
+    /// Takes the whole card out.
+    public func remove() { program.kill() }
 
-    /// Compiled once for all tests, with the compiler Swift brings along.
+    /// Compiled once for all tests.
     private static let built = Result { () throws -> String in
-        // Kept for as long as the tests run.
-        let folder = try Unmanaged.passRetained(PrivateFolder()).takeUnretainedValue()
-        let source = repository.appendingPathComponent("Tests/FakeCard/FakePipeWireCard.c").path
         // PipeWire's headers are not free of warnings.
         let flags = try Child.run("pkg-config", ["--cflags", "--libs", "libpipewire-0.3"]).split(separator: " ")
             .map { $0.hasPrefix("-I") ? "-isystem" + $0.dropFirst(2) : String($0) }
-        let program = folder.path + "/FakePipeWireCard"
-        try Child.run("clang", ["-O1", "-Wall", "-Wextra", "-Werror", "-o", program, source] + flags)
-        return program
+        return try CompilerOfC.build("FakePipeWireCard.c", into: "FakePipeWireCard", flags)
     }
 }

@@ -62,3 +62,6 @@ public final class PrivateBus {
 
 /// PATH for children that get no other environment.
 let searchPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
+
+/// Where Scripts/setup puts the sound servers that it does not install.
+let unpackedServers = repository.appendingPathComponent(".build/servers/bin").path

@@ -67,6 +67,33 @@ extension PrivateServer {
                 + (list.isEmpty ? "" : " sink_properties=\"\(list)\""))
     }
 
+    /// Makes that source the default, and waits until it is. Which one a server takes by itself is its own affair:
+    /// WirePlumber 0.5 prefers a monitor to a virtual microphone.
+    public func setDefaultSource(_ source: String) throws {
+        guard
+            try eventually({
+                // Before the session manager is at work there is nothing to be set.
+                _ = try? pactl(["set-default-source", source])
+                return try pactl(["get-default-source"]) == source
+            })
+        else { throw SupportError("\(source) does not become the default source: \(log)") }
+    }
+
+    /// Has that source run for a moment: a virtual device of PipeWire 1.4 forgets the volume and the mute it is given
+    /// before it has run once.
+    public func wake(_ source: String) throws {
+        let program = try Child("parec", ["--device=" + source, "/dev/null"], environment: environment)
+        guard
+            try eventually({
+                try pactl(["list", "short", "sources"]).split(separator: "\n").contains {
+                    let fields = $0.split(separator: "\t")
+                    return fields.dropFirst().first == source[...] && fields.last == "RUNNING"
+                }
+            })
+        else { throw SupportError("\(source) does not run: \(program.errors) \(log)") }
+        program.kill()
+    }
+
     /// Moves a sink input, as a person does, and waits until it is there. What PipeWire's server is asked of a stream that
     /// has only just begun may be lost, and is asked again.
     public func moveStream(_ index: String, to sink: String) throws {

@@ -4,8 +4,10 @@ import PluginAPI
 struct PortOrder {
     private var places: [String: (order: Int, time: UInt64)] = [:]
     private var next = 0
-    /// Below all that came: what is only a filter over another device wins when somebody chooses it, and not before.
-    private var nextFilter = -1
+    /// Below all that came by themselves: of those that were enumerated together, the last has no more to say than the first.
+    private var nextEarly = -1
+    /// Below these: what is only a filter over another device wins when somebody chooses it, and not before.
+    private var nextFilter = Int.min / 2
     /// Nothing was seen so far.
     private var isFirst = true
 
@@ -16,8 +18,11 @@ struct PortOrder {
     }
 
     /// Takes note of what is there at `now`, in microseconds, and forgets what is not. What is there at first was there
-    /// before, who knows how long.
-    mutating func update(_ inputs: [Port], _ outputs: [Port], filters: Set<String>, now: UInt64) {
+    /// before, who knows how long. `filters` and `early` have the uids of ports that do not win by coming: of filters, and of
+    /// devices that were enumerated.
+    mutating func update(
+        _ inputs: [Port], _ outputs: [Port], filters: Set<String>, early: Set<String> = [], now: UInt64
+    ) {
         let now = isFirst ? 0 : now
         isFirst = false
         var present: [String: (order: Int, time: UInt64)] = [:]
@@ -29,6 +34,9 @@ struct PortOrder {
                 } else if filters.contains(port.uid) {
                     present[key] = (nextFilter, now)
                     nextFilter -= 1
+                } else if early.contains(port.uid) {
+                    present[key] = (nextEarly, now)
+                    nextEarly -= 1
                 } else {
                     present[key] = (next, now)
                     next += 1
@@ -66,4 +74,7 @@ struct PortOrder {
         }
         .map(\.uid)
     }
+
+    /// Those of them that neither won by coming nor were chosen since.
+    func losers(_ ports: [Port], isInput: Bool) -> [Port] { ports.filter { order($0, isInput) < 0 } }
 }

@@ -13,6 +13,30 @@ extension PulseBackend {
             || one.availableOutputs != other.availableOutputs
     }
 
+    /// The one of the devices that came together that the server took was chosen, some time: it comes before what was there,
+    /// but not before what has come by itself meanwhile. Where the route's device went for good, it took what was left.
+    func preferWhatTheServerFound(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
+        guard current.isEnumerating else { return false }
+        func prefer(_ before: [Port], _ after: [Port], was: [Port], of available: [Port], isInput: Bool) -> Bool {
+            guard before.allSatisfy({ old in available.contains { $0.uid == old.uid } }),
+                let port = model.losers(after, isInput: isInput).first, requested[port.uid] == nil
+            else { return false }
+            model.prefer(port, isInput: isInput)
+            for newcomer in available where !was.contains(where: { $0.uid == newcomer.uid }) {
+                if model.losers([newcomer], isInput: isInput).isEmpty, newcomer.uid != port.uid {
+                    model.prefer(newcomer, isInput: isInput)
+                }
+            }
+            return true
+        }
+        let (old, new) = (previous.route, current.route)
+        let output = prefer(
+            old.outputs, new.outputs, was: previous.availableOutputs, of: current.availableOutputs, isInput: false)
+        let input = prefer(
+            old.inputs, new.inputs, was: previous.availableInputs, of: current.availableInputs, isInput: true)
+        return output || input
+    }
+
     /// Ports of the told route whose device went because its card has another profile now.
     func reprofiled() -> Set<String> {
         let devices = [model.output, model.input].compactMap { $0 }

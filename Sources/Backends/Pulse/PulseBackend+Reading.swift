@@ -118,18 +118,28 @@ extension PulseBackend {
         }
     }
 
-    /// All of them, or the one of that index.
-    private func readClients(_ index: UInt32? = nil) {
+    /// All clients there are.
+    func readClients() {
         begin()
+        var clients = PulseClients()
         connection?.readClients(
-            index, item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
+            nil,
+            item: { [weak self] in
+                self?.model.add($0)
+                clients.add($0)
+            },
+            end: { [weak self] _ in
+                self?.model.know(clients, now: MonotonicClock.now())
+                self?.end()
+            })
     }
 
     /// Who is at the other end of a stream that is new: PipeWire says so of the client alone.
     private func readClient(of stream: PulseStream) {
-        if model.isPipeWire, stream.client != noIndex, model.clients[stream.client] == nil {
-            readClients(stream.client)
-        }
+        guard model.isPipeWire, stream.client != noIndex, model.clients[stream.client] == nil else { return }
+        begin()
+        connection?.readClients(
+            stream.client, item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
     }
 
     private func begin() { outstanding += 1 }

@@ -80,7 +80,7 @@ extension PulseBackend {
         witness = nil
         connection?.close()
         use(made)
-        awaitedGuard = nil
+        (awaitedGuard, isFirstComing, firstLeft) = (nil, false, nil)
         dirtySince = MonotonicClock.now()
         dirty = [:]
         func mark(_ facility: PulseConnection.Facility, _ indices: some Sequence<UInt32>) {

@@ -41,11 +41,16 @@ public final class PulseBackend: AudioBackend {
     var completions: [UInt64: Completion] = [:]
     /// Whether the server has been asked to make the place for held streams, and it is not gone since.
     var hasHold = false
+    public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
+    /// By the name that they are remembered under.
+    var standIns: [String: PulseStandIn] = [:]
     /// Streams that were let go and are still seen where they were held.
     var leavingHold: Set<UInt32> = []
     /// Who waits until it is there, and no longer than ``holdTimer``.
     var holdWaiters: [(Bool) -> Void] = []
     var holdTimer: Timer?
+    /// Until the place for held streams is taken away, unless it is needed again.
+    var holdIdleTimer: Timer?
     var nextCompletion: UInt64 = 0
     /// Streams on their way to or from where they are held, and how often they are still to be looked at.
     var awaitedMoves: [UInt32: Int] = [:]
@@ -58,6 +63,8 @@ public final class PulseBackend: AudioBackend {
     var isScheduled = false
     var dirtySince: UInt64 = 0
     private var settle: Timer?
+    /// When what was put off while devices were enumerated is done.
+    private var enumerated: Timer?
     private var unsettledSince: UInt64?
     var toldDevices: [PulseDevice] = []
     /// What we asked for, by uid, until it is the route or too old to be what a change is due to.
@@ -73,6 +80,13 @@ public final class PulseBackend: AudioBackend {
     /// Whether the guard is being made (true) or removed; nil: neither.
     var awaitedGuard: Bool?
     var isGuardRefused = false
+    /// Whether the second guard is to be there, and whether it is being made.
+    var isFirstWanted = false
+    var isFirstComing = false
+    /// Called once the second guard has gone that has yet to come.
+    var firstLeft: ((Bool) -> Void)?
+    /// The configured default, as far as it is known: what we made it, until it is another.
+    var pinnedOutput: String?
     /// Until when the guard may take to become the default, because a port of a device that stays went; nil: it was not
     /// asked to.
     var flight: UInt64?
@@ -110,8 +124,10 @@ public final class PulseBackend: AudioBackend {
         self.patience = patience
         retry = Timer(on: loop) { [weak self] in self?.connect() }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
+        enumerated = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
         holdTimer = Timer(on: loop) { [weak self] in self?.settleHold(isThere: false) }
+        holdIdleTimer = Timer(on: loop) { [weak self] in self?.dropIdleHold() }
         doubt = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
 
@@ -152,7 +168,9 @@ public final class PulseBackend: AudioBackend {
         failures = 0
         watch = nil
         model = PulseModel()
-        (awaitedGuard, isGuardRefused, flight) = (nil, false, nil)
+        (awaitedGuard, isGuardRefused, flight, pinnedOutput) = (nil, false, nil, nil)
+        // One that an earlier daemon left is let go as what it holds is.
+        (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
         hasHold = false
         awaitedMoves = [:]
         dirty = [:]
@@ -173,8 +191,11 @@ public final class PulseBackend: AudioBackend {
         outstanding = 0
         dirty = [:]
         settle?.disarm()
+        standIns = [:]
         holdTimer?.disarm()
+        holdIdleTimer?.disarm()
         holdWaiters = []
+        enumerated?.disarm()
         unsettledSince = nil
         requested = [:]
         awaited = (nil, nil)
@@ -215,6 +236,7 @@ public final class PulseBackend: AudioBackend {
             // Answers are on their way: what they say is told when they are in.
             if outstanding > 0 { return }
         }
+        if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
         model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
         var current = model.snapshot(now: now)
         let previous = snapshot
@@ -225,6 +247,8 @@ public final class PulseBackend: AudioBackend {
             return tellFirst(model.snapshot(now: now))
         }
 
+        if !model.isOnGuard, model.defaultSink != pinnedOutput { pinnedOutput = nil }
+        dropFirst()
         // That the guard has taken over is no flicker: it does so only where an output went.
         flee(previous, current, now)
         awaitMoves()
@@ -262,9 +286,10 @@ public final class PulseBackend: AudioBackend {
         judge.returned = returned().subtracting(judge.reprofiled)
         let verdict = judge.verdict
         let chosen = (judge.chosenOutput, judge.chosenInput)
+        let isFound = preferWhatTheServerFound(previous, current)
         chosen.0.map { model.prefer($0, isInput: false) }
         chosen.1.map { model.prefer($0, isInput: true) }
-        if chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
+        if isFound || chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
         current.isOutputHeld = model.isOnGuard || flight != nil
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
@@ -281,6 +306,7 @@ public final class PulseBackend: AudioBackend {
             onLatencyChanged?()
         }
         selectAwaited()
+        if let end = model.enumerationEnd(now) { enumerated?.arm(at: end) }
         if previous.policies != current.policies { onPoliciesChanged?() }
         keepGuard()
         keepTuning()
@@ -290,6 +316,7 @@ public final class PulseBackend: AudioBackend {
         snapshot = current
         snapshot.isOutputHeld = model.isOnGuard
         defer {
+            if let end = model.enumerationEnd(MonotonicClock.now()) { enumerated?.arm(at: end) }
             keepGuard()
             keepTuning()
         }

@@ -233,11 +233,16 @@ final class PulseConnection {
         command({ _ in }) { pa_ext_stream_restore_subscribe($0, isWatched ? 1 : 0, $1, $2) }
     }
 
-    /// Loads a module; succeeds once it is there.
-    func loadModule(_ name: String, _ arguments: String, end: @escaping (Bool) -> Void) {
-        ask(item: nil, end) { context, reply in
+    /// Loads a module; succeeds once it is there. `made` is called before `end`, with its number.
+    func loadModule(
+        _ name: String, _ arguments: String, made: @escaping (UInt32) -> Void = { _ in }, end: @escaping (Bool) -> Void
+    ) {
+        ask(item: { made($0.load(as: UInt32.self)) }, end) { context, reply in
             pa_context_load_module(
-                context, name, arguments, { _, index, reply in Reply.last(reply, success: index != noIndex) }, reply)
+                context, name, arguments,
+                { _, index, reply in
+                    withUnsafePointer(to: index) { Reply.last(reply, index == noIndex ? nil : UnsafeRawPointer($0)) }
+                }, reply)
         }
     }
 

@@ -31,6 +31,8 @@ struct PulseDevice: Hashable {
     let isRole: Bool
     /// The module that made it; `noIndex` where none did.
     let module: UInt32
+    /// The program that made it, by its number among PipeWire's clients; nil where a module did, or where it is not known.
+    var client: String? { module == noIndex ? properties["client.id"] : nil }
     let isMuted: Bool
     let volume: Double
     let latency: Double
@@ -50,13 +52,13 @@ struct PulseDevice: Hashable {
         isNetwork = info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0
         isGuard = PulseGuard.isName(name)
         isHold = name == PulseDevice.holdName
-        isRole = PulseDevice.rolePrefixes.contains(where: name.hasPrefix)
+        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
+        isRole = PulseDevice.isRole(name, properties)
         isNoPort = name == "auto_null" || isGuard || isHold || isRole
         module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
         latency = Double(info.configured_latency) / 1e6
-        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
         ports = (0..<Int(clamping: info.n_ports)).compactMap { place in
             guard let port = info.ports?[place]?.pointee else { return nil }
             return DevicePort(
@@ -78,13 +80,13 @@ struct PulseDevice: Hashable {
         isNetwork = info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0
         isGuard = false
         isHold = false
-        isRole = PulseDevice.rolePrefixes.contains(where: name.hasPrefix)
+        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
+        isRole = PulseDevice.isRole(name, properties)
         isNoPort = isRole || info.monitor_of_sink != noIndex || name == "auto_null"
         module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
         latency = Double(info.configured_latency) / 1e6
-        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
         ports = (0..<Int(clamping: info.n_ports)).compactMap { place in
             guard let port = info.ports?[place]?.pointee else { return nil }
             return DevicePort(
@@ -114,8 +116,11 @@ struct PulseDevice: Hashable {
         return ports.first { self.uid($0) == uid }?.name
     }
 
-    /// Virtual, and only a filter over another device: it plays where that one does.
-    var isFilter: Bool { properties["device.class"] == "filter" && active?.type == .virtual }
+    /// Virtual, and only a filter over another device: it plays where that one does. PipeWire's own say so by a group of two
+    /// nodes, of which this is one.
+    var isFilter: Bool {
+        (properties["device.class"] == "filter" || properties["node.link-group"] != nil) && active?.type == .virtual
+    }
 
     private func uid(_ port: DevicePort?) -> String {
         let type = type(port)
@@ -145,10 +150,19 @@ struct PulseDevice: Hashable {
     /// The one name by which the place for held streams is found again, also by a later daemon.
     static let holdName = "sessiond.hold"
 
-    /// Of its version 0.4, and of 0.5.
-    private static let rolePrefixes = ["control.endpoint.", "loopback.sink.role."]
+    /// Of its version 0.4, and of 0.5; where 0.5's loopbacks have no name of their own, PipeWire's module makes one of the
+    /// common one.
+    private static let rolePrefixes = ["control.endpoint.", "loopback.sink.role.", "input.loopback.sink.role."]
 
-    private static let prefixes = ["device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network"]
+    /// By its name, or because WirePlumber 0.5 is told to send roles there.
+    private static func isRole(_ name: String, _ properties: [String: String]) -> Bool {
+        rolePrefixes.contains(where: name.hasPrefix) || properties["policy.role-based.target"] == "true"
+    }
+
+    private static let prefixes = [
+        "device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network", "node.link-group", "client.id",
+        "policy.role-based.target",
+    ]
 
     static func read(_ list: OpaquePointer?, prefixes: [String]) -> [String: String] {
         guard let list else { return [:] }

@@ -25,6 +25,7 @@ struct PulseModel {
     private var unplaced: [UInt32: UInt64] = [:]
     /// Microseconds after a stream was placed in which the session manager may still put back what it remembers.
     private static let settling: UInt64 = 1_000_000
+    private var enumeration = Enumeration()
 
     /// Our own stream that asks something of the output, and how long its buffer is by the server; nil: none is there.
     var tuning: (index: UInt32, latency: Double)?
@@ -35,6 +36,9 @@ struct PulseModel {
     var isPipeWire: Bool { PulseModel.isPipeWire(serverName) }
     /// Nothing is held where there is nothing to let it go to: new streams would find no other place, either.
     var canHold: Bool { sinks.values.contains { !$0.isNoPort } }
+
+    /// From 0.5 on WirePlumber takes over the volumes of notifications alone.
+    var ignoresMemory: Bool { isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true }
 
     /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
@@ -90,11 +94,11 @@ struct PulseModel {
         isOnGuard ? fallback?.device : sinks.values.first { $0.name == defaultSink }
     }
     /// The newest output there is; `port` is nil where its device has none.
-    var fallback: (device: PulseDevice, port: String?)? {
+    var fallback: (device: PulseDevice, port: String?, output: Port)? {
         guard let newest = order.sorted(sinks.values.flatMap(\.available), isInput: false).last,
             let (device, port) = find(newest.uid, isInput: false)
         else { return nil }
-        return (device, port.isEmpty ? nil : port)
+        return (device, port.isEmpty ? nil : port, newest)
     }
     /// Whether the server has put the guard in the place of an output that went.
     var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
@@ -115,6 +119,22 @@ struct PulseModel {
                 + order.recent(snapshot.availableInputs, isInput: true, now, within: span))
     }
 
+    /// Whether the clients must be asked for before the next snapshot: without them it is not known which devices came
+    /// together. `isLate`: what goes with a device that went has gone by now.
+    mutating func asksForClients(isLate: Bool) -> Bool {
+        isPipeWire && enumeration.asksForClients(of: Array(sinks.values) + Array(sources.values), isLate: isLate)
+    }
+
+    mutating func know(_ clients: PulseClients, now: UInt64) {
+        enumeration.know(clients, now: now)
+    }
+
+    /// When the devices there are have all been enumerated; nil where they have.
+    func enumerationEnd(_ now: UInt64) -> UInt64? { enumeration.end(now) }
+
+    /// Those of the ports that have yet to be chosen to win.
+    func losers(_ ports: [Port], isInput: Bool) -> [Port] { order.losers(ports, isInput: isInput) }
+
     /// Somebody chose that port: it counts as the newest from the next snapshot on.
     mutating func prefer(_ port: Port, isInput: Bool) { order.prefer(port, isInput: isInput) }
 
@@ -125,25 +145,34 @@ struct PulseModel {
             devices.1.flatMap(\.available)
             + cards.values.sorted { $0.index < $1.index }.compactMap(\.handsFreeInput)
         let filters = (devices.0 + devices.1).filter(\.isFilter).flatMap(\.available).map(\.uid)
-        order.update(inputs, outputs, filters: Set(filters), now: now)
+        enumeration.update(devices.0 + devices.1, now: now)
+        let early = enumeration.ports(of: devices.0 + devices.1, now: now)
+        order.update(inputs, outputs, filters: Set(filters), early: early, now: now)
         noteUnplaced(now)
 
         var result = AudioSnapshot()
         result.isConnected = true
+        result.isEnumerating = enumeration.end(now) != nil
         result.serverName = serverName
         result.policies = policies
         result.instance = cookie
         result.canHold = canHold
         result.hidesMemory = isPipeWire
-        // From 0.5 on WirePlumber takes over the volumes of notifications alone.
-        result.ignoresMemory = isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true
+        result.ignoresMemory = ignoresMemory
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
+        if result.isEnumerating {
+            let together =
+                enumeration.isManagerAway(now)
+                ? outputs + inputs : losers(outputs, isInput: false) + losers(inputs, isInput: true)
+            result.enumerated = Set(together.map(\.uid))
+        }
         let (output, input) = (self.output, self.input)
-        result.route = Route(
-            inputs: (input?.active).map { [$0] } ?? [], outputs: (output?.active).map { [$0] } ?? [])
+        // The port that was pulled may be the active one still.
+        let outlet = isOnGuard ? fallback?.output : output?.active
+        result.route = Route(inputs: (input?.active).map { [$0] } ?? [], outputs: outlet.map { [$0] } ?? [])
         result.streams =
             playing.values.filter { $0.index != tuning?.index }.sorted { $0.index < $1.index }
             .map { describe($0, .playback, on: sinks[$0.device], now) }

@@ -1,0 +1,53 @@
+import PluginAPI
+
+/// Who is in a call that no client declared.
+extension Enforcement {
+    /// Whether a call that was guessed is closed: its program has gone, or it has been over for a while, in which the
+    /// players that it paused are resumed.
+    mutating func isOver(
+        _ session: SessionFacts, _ program: Program.Key, _ isInCall: Bool, _ facts: Facts, _ told: [SessionFacts],
+        at now: UInt64
+    ) -> Bool {
+        if settings.adoption.isOff { return true }
+        if case .process(let id) = program, facts.gone.contains(id) || told.contains(where: { $0.process == id }) {
+            return true
+        }
+        guard session.state == .inactive, !isInCall, !session.mayResume else { return false }
+        let due = session.since + Enforcement.afterCall
+        if due > now { stepDeadline = min(stepDeadline ?? due, due) }
+        return due <= now
+    }
+
+    /// Takes note of who is in a call, declared or not.
+    mutating func lookForCalls(_ facts: Facts, _ told: [SessionFacts], at now: UInt64) {
+        // What has a session of somebody's own says itself what it is.
+        let streams = facts.streams.filter { Evidence.owners(of: $0, among: told).isEmpty }
+        let adoption = adoption(by: settings)
+        var declared: [Program.Key: Settings.Role] = [:]
+        for stream in streams where !stream.stream.isCorked {
+            if let key = stream.program?.key, let role = adoption.declaredCall(stream) { declared[key] = role }
+        }
+        var known: [Program.Key: String] = [:]
+        for session in facts.sessions {
+            if case .adopted(let adopted) = session.kind, adopted.isGuess, session.state != .inactive {
+                known[adopted.program] = session.evidence
+            }
+        }
+        let labelled = Set(streams.filter(adoption.saysCall).compactMap(\.program?.key))
+        let suspects = streams.filter { stream in
+            adoption.maySuggestCall(stream, labelled: labelled)
+                && stream.program.map { declared[$0.key] == nil } ?? false
+        }
+        declaredCalls = declared
+        if suspects.isEmpty, known.isEmpty, calls.isEmpty { return }
+        calls.forget { key in
+            if case .process(let id) = key { return facts.gone.contains(id) }
+            return false
+        }
+        let due = calls.look(suspects, known: known, sustained: facts.sustainedCalls.contains, at: now)
+        if let due { stepDeadline = min(stepDeadline ?? due, due) }
+    }
+
+    /// How long a call that was guessed is kept after its end, in microseconds.
+    private static let afterCall: UInt64 = 10_000_000
+}

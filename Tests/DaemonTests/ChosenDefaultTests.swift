@@ -1,0 +1,281 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// What a person chose as the default output is theirs: nothing of ours is ever remembered in its place, and nothing that is
+/// enumerated takes it (behaviour §7).
+@Suite struct ChosenDefaultTests {
+    /// A card with a jack on a PipeWire server, and music that plays through it.
+    private final class Jack {
+        let pulse: PrivatePipeWire
+        private(set) var card: FakePipeWireCard
+        let daemon: DaemonStage
+        let client: Client
+        let music: String
+        private var tone: Tone?
+
+        init(remembered: [String] = []) throws {
+            pulse = try PrivatePipeWire(sinks: [], start: false)
+            if !remembered.isEmpty { try pulse.remember(defaultSinks: remembered) }
+            try pulse.restart()
+            card = try FakePipeWireCard(pulse)
+            if remembered.isEmpty { try pulse.pactl(["set-default-sink", card.sink]) }
+            card.plug()
+            daemon = try DaemonStage(pulse: pulse)
+            guard daemon.waitForServer() else { throw SupportError("no sound server: \(pulse.log)") }
+            client = try daemon.client()
+            music = try client.session("Music")
+        }
+
+        var output: String { (try? daemon.property("CurrentRoute"))?.route?.outputs.first?.uid ?? "" }
+
+        var isGuarded: Bool {
+            get throws {
+                try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").contains { line in
+                    line.split(separator: "\t").dropFirst().first?.hasPrefix("sessiond.") == true
+                }
+            }
+        }
+
+        /// Plays, and waits until what goes on when the jack is pulled is prepared.
+        func play() throws {
+            try #require(eventually { output == card.headphones })
+            try #require(client.activate(music) == nil)
+            tone = try Tone(pulse, hertz: 440)
+            try #require(try eventually { try isGuarded })
+        }
+
+        func isHeard() throws -> Bool {
+            let ear = try Ear(pulse, sink: card.sink)
+            return ear.waitUntil(440, above: -20)
+        }
+
+        /// Pulls the jack, and waits until everything is over.
+        func unplug() throws {
+            card.unplug()
+            try #require(eventually { client.state(music) == "interrupted" })
+            try tone?.cork()
+            #expect(try eventually { try !isGuarded })
+            #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
+            tone = nil
+        }
+
+        func plug() throws {
+            card.plug()
+            try #require(eventually { output == card.headphones })
+        }
+
+        func restartServer() throws {
+            tone = nil
+            // WirePlumber writes a second after the last change.
+            let name = card.sink
+            try #require(eventually { pulse.rememberedDefaults.contains { $0.hasSuffix("=" + name) } })
+            pulse.stop()
+            try pulse.restart()
+            card = try FakePipeWireCard(pulse)
+            card.plug()
+        }
+    }
+
+    @Test func jackPulled_andPluggedAgain_whatPlaysIsHeard_alsoAfterARestartOfTheServer() throws {
+        let jack = try Jack()
+        try jack.play()
+        #expect(try jack.isHeard())
+        try jack.unplug()
+        try jack.plug()
+        try jack.play()
+        #expect(try jack.isHeard())
+        #expect(!jack.pulse.rememberedDefaults.contains { $0.contains("sessiond") })
+        try jack.restartServer()
+        try jack.play()
+        #expect(try jack.isHeard())
+        #expect(!jack.pulse.rememberedDefaults.contains { $0.contains("sessiond") })
+    }
+
+    /// As the daemon left it when it made the guard the configured default.
+    @Test(arguments: [["card_output", "sessiond.guard"], ["sessiond.guard", "card_output"], ["sessiond.guard"]])
+    func guardRememberedFromBefore_whatPlaysIsHeard(_ remembered: [String]) throws {
+        let jack = try Jack(remembered: remembered)
+        try jack.play()
+        #expect(try jack.isHeard())
+        try jack.unplug()
+        try jack.plug()
+        try jack.play()
+        #expect(try jack.isHeard())
+    }
+
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
+    func jackPulledOnPulseAudio_serverEndsBeforeItIsOver_remembersThePersonsChoice() throws {
+        let pulse = try PrivatePulse(
+            sinks: ["speaker"], modules: ["module-switch-on-port-available", "module-default-device-restore"])
+        let card = try FakeCard(pulse)
+        try pulse.pactl(["set-default-sink", card.sink])
+        try card.plug(.headphones)
+        let daemon = try DaemonStage(pulse: pulse)
+        #expect(daemon.waitForServer())
+        let client = try daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        let tone = try Tone(pulse, hertz: 440)
+        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.") })
+        try card.unplug(.headphones)
+        #expect(try eventually { try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond.") })
+        daemon.daemon.suspend()
+        try #require(try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond."), "it was over before")
+        pulse.stop()
+        let files = try FileManager.default.contentsOfDirectory(atPath: pulse.folder.path + "/state")
+        let file = try #require(files.first { $0.hasSuffix("default-sink") })
+        let remembered = try String(contentsOfFile: pulse.folder.path + "/state/" + file, encoding: .utf8)
+        #expect(remembered == card.sink + "\n")
+        daemon.daemon.resume()
+        withExtendedLifetime(tone) {}
+    }
+
+    // MARK: Enumeration
+
+    private static let sinks = ["first", "second", "third"]
+
+    private func outputs(_ stage: RouteStage) -> Set<String> {
+        Set((try? stage.daemon.property("AvailableOutputs"))?.ports.map(\.uid) ?? [])
+    }
+
+    /// Three sinks of the session manager's, of which a person chose the second.
+    private func chosen() throws -> PrivatePipeWire {
+        let pulse = try PrivatePipeWire(sinks: [], start: false)
+        try pulse.addManagedSinks(ChosenDefaultTests.sinks)
+        try pulse.remember(defaultSinks: ["second"])
+        return pulse
+    }
+
+    /// The same, up and ready.
+    private func chosenAndThere() throws -> PrivatePipeWire {
+        let pulse = try chosen()
+        try pulse.restart()
+        let isThere = try eventually {
+            let sinks = try pulse.pactl(["list", "short", "sinks"])
+            return try ChosenDefaultTests.sinks.allSatisfy { sinks.contains("\t\($0)\t") }
+                && pulse.pactl(["get-default-sink"]) == "second"
+        }
+        try #require(isThere, "\(pulse.log)")
+        return pulse
+    }
+
+    /// The daemon is there before the sound server, as at a login.
+    @Test func serverStarts_itsSinksComeOneByOne_theChosenDefaultStays() throws {
+        let pulse = try chosen()
+        let daemon = try DaemonStage(pulse: pulse)
+        try pulse.restart()
+        let stage = try RouteStage(pulse, daemon)
+        #expect(eventually { outputs(stage) == Set(ChosenDefaultTests.sinks) })
+        #expect(stage.goes(to: "second"))
+        // All it asked for was sent by then.
+        stage.daemon.daemon.signal(SIGTERM)
+        #expect(stage.daemon.daemon.wait() == .code(0))
+        #expect(stage.defaultSink == "second")
+        #expect(eventually { pulse.rememberedDefaults.contains("default.configured.audio.sink=second") })
+    }
+
+    /// With an output that outlives the session manager, and without.
+    @Test(arguments: [false, true])
+    func sessionManagerRestarts_theChosenDefaultStays_andWhatComesLaterWins(_ withAnother: Bool) throws {
+        let pulse = try chosenAndThere()
+        let stage = try RouteStage(pulse)
+        if withAnother {
+            try pulse.addSink("another")
+            #expect(stage.goes(to: "another"))
+            try pulse.pactl(["set-default-sink", "second"])
+        }
+        #expect(eventually { pulse.rememberedDefaults.contains("default.configured.audio.sink=second") })
+        let all = Set(ChosenDefaultTests.sinks + (withAnother ? ["another"] : []))
+        #expect(eventually { outputs(stage) == all })
+        #expect(stage.goes(to: "second"))
+        for _ in 0..<3 {
+            // The server shows nothing of it where another one is there before the daemon has looked.
+            let sinks = try pulse.pactl(["list", "short", "sinks"])
+            try pulse.restartSessionManager()
+            #expect(
+                try eventually {
+                    let now = try pulse.pactl(["list", "short", "sinks"])
+                    return now != sinks && ChosenDefaultTests.sinks.allSatisfy { now.contains("\t\($0)\t") }
+                })
+            #expect(eventually { outputs(stage) == all })
+            #expect(stage.goes(to: "second"))
+            #expect(eventually { stage.defaultSink == "second" }, "\(stage.reasons.count) changes: \(stage.story)")
+        }
+        if withAnother {
+            let card = try FakePipeWireCard(pulse)
+            #expect(stage.goes(to: card.speaker), "\(stage.reasons.count) changes: \(stage.story)")
+            card.remove()
+            #expect(stage.goes(to: "second"), "\(stage.reasons.count) changes: \(stage.story)")
+        }
+        stage.daemon.daemon.signal(SIGTERM)
+        #expect(stage.daemon.daemon.wait() == .code(0))
+        #expect(eventually { stage.defaultSink == "second" })
+    }
+
+    @Test func sessionManagerRestarts_theOneThatOutlivesItWasChosen_itStays() throws {
+        let pulse = try chosenAndThere()
+        let stage = try RouteStage(pulse)
+        try pulse.addSink("another")
+        #expect(stage.goes(to: "another"))
+        // WirePlumber writes a second after the last change, and not when it ends.
+        #expect(eventually { pulse.rememberedDefaults.contains("default.configured.audio.sink=another") })
+        try pulse.restartSessionManager()
+        #expect(eventually { outputs(stage) == Set(ChosenDefaultTests.sinks + ["another"]) })
+        stage.daemon.daemon.signal(SIGTERM)
+        #expect(stage.daemon.daemon.wait() == .code(0))
+        #expect(eventually { stage.defaultSink == "another" })
+    }
+
+    // MARK: What is no device
+
+    /// Each with the properties that the program gives it.
+    @Test(arguments: [
+        ["--capture-props={ media.class = Audio/Sink node.name = equalizer }"],
+        ["--capture-props={ media.class = Audio/Sink node.name = equalizer priority.session = 500 }"],
+    ])
+    func filterOfPipeWiresOwn_doesNotWin_andMayBeChosen(_ arguments: [String]) throws {
+        let pulse = try PrivatePipeWire()
+        let stage = try RouteStage(pulse)
+        let filter = try Child("pw-loopback", arguments, environment: pulse.environment)
+        #expect(eventually { outputs(stage) == ["speaker", "equalizer"] }, "\(filter.errors)")
+        #expect(stage.output == "speaker" && stage.defaultSink == "speaker")
+        // Nor is it where the sound goes when a device goes.
+        let phones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(stage.goes(to: "phones"))
+        try pulse.unloadModule(phones)
+        #expect(stage.goes(to: "speaker"))
+        try pulse.pactl(["set-default-sink", "equalizer"])
+        #expect(stage.goes(to: "equalizer"))
+        #expect(stage.defaultSink == "equalizer")
+    }
+
+    @Test func roleLoopbacks_areNamed_andAreNoOutputs() throws {
+        let pulse = try PrivatePipeWire()
+        let stage = try RouteStage(pulse)
+        // As in WirePlumber's own example: the module puts "input." in front of the name.
+        let roles = try ["multimedia", "alert"].map {
+            try Child(
+                "pw-loopback",
+                [
+                    "--name", "loopback.sink.role." + $0,
+                    "--capture-props={ media.class = Audio/Sink device.intended-roles = [ \"\($0)\" ] }",
+                ], environment: pulse.environment)
+        }
+        #expect(
+            try eventually {
+                try stage.daemon.property("Neighbours").arrayValue?.compactMap { $0.asProperties?["name"]?.stringValue }
+                    == ["wireplumber-roles"]
+            })
+        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("role.alert") })
+        let phones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(stage.goes(to: "phones"))
+        #expect(outputs(stage) == ["speaker", "phones"])
+        try pulse.unloadModule(phones)
+        #expect(stage.goes(to: "speaker"))
+        withExtendedLifetime(roles) {}
+    }
+}

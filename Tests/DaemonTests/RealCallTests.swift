@@ -1,0 +1,315 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Calls as people have them: real programs, none of which says that it is in a call, over music in an unmodified mpv, by
+/// ear of the monitor.
+@Suite(.serialized) struct RealCallTests {
+    /// A server with a microphone, which hears nothing: what is heard of a call would hide the music.
+    final class Scene {
+        let server: any PrivateServer
+        let stage: DaemonStage
+        let ear: Ear
+
+        init(_ kind: ServerKind, settings: String? = nil) throws {
+            server = try kind.server(
+                sinks: ["speaker", "voice"],
+                modules: [
+                    "module-remap-source master=voice.monitor source_name=mic source_properties=device.description=Mic"
+                ])
+            try server.pactl(["set-default-source", "mic"])
+            stage = try DaemonStage(pulse: server, settings: settings)
+            ear = try Ear(server, sink: "speaker", fragment: 0.002)
+            #expect(stage.waitForServer())
+        }
+
+        func session(_ name: String) throws -> [String: Value]? {
+            try stage.listedSessions().first { $0["Name"]?.stringValue == name && $0["Class"] == .string("app") }
+        }
+
+        /// The call that is on, by its evidence.
+        func call() throws -> [String: Value]? {
+            try stage.listedSessions().first { $0["Class"] == .string("call") && $0["State"] == .string("active") }
+        }
+
+        func music() throws -> Child {
+            let file = try CountedMusic.file(in: server.folder)
+            let music = try Child(
+                "mpv", ["--no-config", "--no-terminal", "--no-video", "--ao=pulse", "--loop=inf", file],
+                environment: server.environment)
+            #expect(ear.waitUntil(CountedMusic.hertz, above: -25, window: 0.5, timeout: 30), "\(music.errors)")
+            #expect(try eventually { try session("mpv")?["State"] == .string("active") })
+            return music
+        }
+    }
+
+    enum Browser: String, CaseIterable, CustomTestStringConvertible {
+        case chromium
+        case firefox = "firefox-esr"
+
+        var testDescription: String { rawValue }
+
+        /// Shows that page as a user would whose browser asks for nothing.
+        func show(_ page: String, on scene: Scene) throws -> Child {
+            let profile = try scene.server.folder.folder(rawValue)
+            let environment = scene.server.environment.merging(scene.stage.bus.environment) { $1 }
+            switch self {
+            case .chromium:
+                return try Child(
+                    rawValue,
+                    [
+                        "--headless=new", "--no-sandbox", "--disable-gpu", "--use-fake-ui-for-media-stream",
+                        "--autoplay-policy=no-user-gesture-required", "--user-data-dir=\(profile)", page,
+                    ], environment: environment)
+            case .firefox:
+                let wishes = [
+                    ("media.navigator.permission.disabled", "true"), ("media.autoplay.default", "0"),
+                    ("media.peerconnection.ice.loopback", "true"), ("browser.shell.checkDefaultBrowser", "false"),
+                    ("datareporting.policy.dataSubmissionEnabled", "false"),
+                ]
+                let lines = wishes.map { "user_pref(\"\($0.0)\", \($0.1));\n" }.joined()
+                try Data(lines.utf8).write(to: URL(fileURLWithPath: profile + "/user.js"))
+                return try Child(
+                    rawValue, ["--no-remote", "--profile", profile, page],
+                    environment: environment.merging(["MOZ_HEADLESS": "1"]) { $1 })
+            }
+        }
+    }
+
+    /// What the page of a browser does, in a line of JavaScript each.
+    enum Page {
+        /// A call of the page with itself, muted in between, as Jitsi mutes.
+        static let call = """
+            const stream = await navigator.mediaDevices.getUserMedia({audio: true});
+            const near = new RTCPeerConnection(), far = new RTCPeerConnection();
+            near.onicecandidate = e => e.candidate && far.addIceCandidate(e.candidate);
+            far.onicecandidate = e => e.candidate && near.addIceCandidate(e.candidate);
+            far.ontrack = e => { sound.srcObject = e.streams[0]; sound.play(); };
+            stream.getTracks().forEach(track => near.addTrack(track, stream));
+            await near.setLocalDescription(await near.createOffer());
+            await far.setRemoteDescription(near.localDescription);
+            await far.setLocalDescription(await far.createAnswer());
+            await near.setRemoteDescription(far.localDescription);
+            await wait(2);
+            stream.getTracks().forEach(track => track.enabled = false);
+            await wait(2);
+            stream.getTracks().forEach(track => track.enabled = true);
+            await wait(1);
+            stream.getTracks().forEach(track => track.stop());
+            near.close(); far.close(); sound.srcObject = null;
+            """
+        /// A webinar: it plays, and has no microphone.
+        static let listening = """
+            const context = new AudioContext(), tone = context.createOscillator();
+            tone.frequency.value = 1000; tone.connect(context.destination); tone.start();
+            await wait(30);
+            """
+        /// A voice memo: it records, and plays nothing.
+        static let memo = """
+            const stream = await navigator.mediaDevices.getUserMedia({audio: true});
+            new MediaRecorder(stream).start();
+            await wait(30);
+            """
+    }
+
+    /// A web server with one page that does that.
+    static func serve(_ script: String, on scene: Scene) throws -> (server: Child, page: String) {
+        let folder = try scene.server.folder.folder("web")
+        try scene.server.folder.file(
+            "web/index.html",
+            """
+            <!doctype html><title>Meeting</title><audio id=sound></audio><script>
+            const wait = seconds => new Promise(done => setTimeout(done, seconds * 1000));
+            (async () => { await wait(1); \(script) })().then(() => document.title = "over")
+            </script>
+
+            """)
+        let server = try Child(
+            "/usr/bin/python3",
+            ["-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", folder, "0"])
+        let line = server.line { $0.contains("Serving HTTP") } ?? ""
+        guard let port = line.split(separator: " ").compactMap({ UInt16($0) }).first else {
+            throw SupportError("no web server: \(line) \(server.errors)")
+        }
+        return (server, "http://127.0.0.1:\(port)/")
+    }
+
+    /// What a call must do to the music, whoever makes it. `end`: what ends it after some seconds; nil: it does so itself.
+    private func expectMusicToYield(
+        _ scene: Scene, _ who: String, toCall begin: () throws -> Void, end: (() -> Void)? = nil,
+        measuresLoss: Bool = true
+    ) throws {
+        let hertz = CountedMusic.hertz
+        let music = try scene.music()
+        let before = scene.ear.level(of: hertz, last: 0.2)
+        try begin()
+        #expect(try eventually(timeout: 60) { try scene.call() != nil })
+        let began = monotonicNow()
+        #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.1))
+        #expect(try scene.session("mpv")?["State"] == .string("interrupted"))
+        let evidence = try scene.call()?["Evidence"]?.stringValue ?? ""
+        #expect(evidence.hasPrefix("records from 'Mic") && evidence.hasSuffix("and plays"), "\(evidence)")
+        // Through mute and unmute: nothing of the music until the call is over.
+        var isHeardInCall = false
+        var end = end
+        while try scene.call() != nil, monotonicNow() - began < 60 {
+            if scene.ear.level(of: hertz, last: 0.1) > -60, try scene.call() != nil { isHeardInCall = true }
+            if monotonicNow() - began > 4 {
+                end?()
+                end = nil
+            }
+            usleep(20_000)
+        }
+        #expect(!isHeardInCall)
+        #expect(scene.ear.waitUntil(hertz, above: before - 0.5, window: 0.1, timeout: 20))
+        let back = scene.ear.duration
+        #expect(eventually(timeout: 30) { scene.ear.duration > back + 0.7 })
+        // A telephone line is never quite silent: then what was lost cannot be read off the music.
+        guard measuresLoss else { return }
+        let heard = try #require(scene.ear.music(from: began - 1, to: monotonicNow() - 0.6))
+        print(
+            "\(who): music silent for \(Int(heard.silence * 1_000)) ms, lost \(Int((heard.lost * 1_000).rounded())) ms")
+        #expect(abs(heard.lost) < 0.05)
+        withExtendedLifetime(music) {}
+    }
+
+    /// A minute of a telephone line on which nobody speaks.
+    private static func silence() -> Data {
+        let count: UInt32 = 8_000 * 2 * 60
+        var data = Data("RIFF".utf8)
+        func append(_ value: UInt32, _ bytes: Int = 4) {
+            withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0.prefix(bytes)) }
+        }
+        append(36 + count)
+        data.append(Data("WAVEfmt ".utf8))
+        for (value, bytes) in [(16, 4), (1, 2), (1, 2), (8_000, 4), (16_000, 4), (2, 2), (16, 2)] {
+            append(UInt32(value), bytes)
+        }
+        data.append(Data("data".utf8))
+        append(count)
+        data.append(Data(count: Int(count)))
+        return data
+    }
+
+    @Test(arguments: ServerKind.allCases, Browser.allCases)
+    func callInABrowser_holdsTheMusicAndGivesItBack(_ kind: ServerKind, _ browser: Browser) throws {
+        let scene = try Scene(kind)
+        let web = try Self.serve(Page.call, on: scene)
+        var child: Child?
+        try expectMusicToYield(scene, "\(browser.rawValue) on \(kind)") {
+            child = try browser.show(web.page, on: scene)
+        }
+        withExtendedLifetime((web, child)) {}
+    }
+
+    @Test(
+        arguments: ServerKind.allCases,
+        [(Browser.chromium, Page.listening), (.firefox, Page.listening), (.chromium, Page.memo)])
+    func pageThatIsInNoCall_leavesTheMusicAlone(_ kind: ServerKind, _ given: (browser: Browser, script: String)) throws
+    {
+        let scene = try Scene(kind)
+        let music = try scene.music()
+        let web = try Self.serve(given.script, on: scene)
+        let child = try given.browser.show(web.page, on: scene)
+        let isRecording = given.script == Page.memo
+        // It does what it does, for longer than a call needs to be known.
+        #expect(
+            try eventually(timeout: 60) {
+                let list = try scene.server.pactl(["list", isRecording ? "source-outputs" : "sink-inputs"]).lowercased()
+                return list.contains(
+                    "application.process.binary = \"\(given.browser == .firefox ? "firefox-esr" : "chromium")\"")
+            })
+        let since = scene.ear.duration
+        #expect(eventually(timeout: 30) { scene.ear.duration > since + 2 })
+        #expect(try scene.call() == nil)
+        #expect(try scene.session("mpv")?["State"] == .string("active"))
+        withExtendedLifetime((music, web, child)) {}
+    }
+
+    /// Two of them on one machine, one calls the other, which answers by itself.
+    @Test(arguments: ServerKind.allCases) func callByBaresip_holdsTheMusicAndGivesItBack(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
+        func phone(_ name: String, _ port: Int, answers: Bool, sound: Bool) throws -> Child {
+            let folder = try scene.server.folder.folder(name)
+            let modules = ["stdio", "account", "menu", "g711", "uuid"] + [sound ? "alsa" : "aufile"]
+            let lines =
+                [
+                    "poll_method epoll", "audio_path \(folder)", "sip_listen 127.0.0.1:\(port)",
+                    "module_path /usr/lib/baresip/modules",
+                    "audio_player \(sound ? "alsa,pulse" : "aufile,\(folder)/heard.wav")",
+                    "audio_source \(sound ? "alsa,pulse" : "aufile,\(folder)/silence.wav")", "audio_alert alsa,null",
+                    "rtp_ports \(port + 100)-\(port + 140)",
+                ] + modules.map { "module \($0).so" }
+            try Self.silence().write(to: URL(fileURLWithPath: folder + "/silence.wav"))
+            try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: folder + "/config"))
+            let account = "<sip:\(name)@127.0.0.1:\(port)>;regint=0\(answers ? ";answermode=auto" : "")\n"
+            try Data(account.utf8).write(to: URL(fileURLWithPath: folder + "/accounts"))
+            try Data("pcm.pulse { type pulse }\nctl.pulse { type pulse }\n".utf8)
+                .write(to: URL(fileURLWithPath: scene.server.folder.path + "/.asoundrc"))
+            return try Child("baresip", ["-f", folder], environment: scene.server.environment)
+        }
+        let other = try phone("other", 15_070, answers: true, sound: false)
+        let own = try phone("own", 15_060, answers: false, sound: true)
+        try expectMusicToYield(
+            scene, "baresip on \(kind)",
+            toCall: {
+                #expect(own.line { $0.contains("is ready") } != nil, "\(own.errors)")
+                own.send("/dial sip:other@127.0.0.1:15070")
+            }, end: { own.send("/hangup") }, measuresLoss: false)
+        withExtendedLifetime((own, other)) {}
+    }
+
+    /// A program in a sandbox as Flatpak makes it, with process numbers of its own: all of them are number 1 in there.
+    private func confined(_ id: String, _ command: [String], on scene: Scene) throws -> Child {
+        let root = try scene.server.folder.folder("root-" + id)
+        try scene.server.folder.file("root-\(id)/.flatpak-info", "[Application]\nname=\(id)\n")
+        // Gone with the process: nobody else sees these mounts.
+        let script = """
+            root=$1; shift
+            for folder in bin dev etc lib lib64 sbin sys tmp usr; do
+                [ -d /$folder ] && mkdir -p "$root/$folder" && mount --rbind /$folder "$root/$folder"
+            done
+            mkdir -p "$root/proc" && mount -t proc proc "$root/proc"
+            exec chroot "$root" "$@"
+            """
+        return try Child(
+            "unshare", ["--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", script, "sh", root] + command,
+            environment: scene.server.environment)
+    }
+
+    /// PulseAudio has the process numbers that the programs say; both say the same one, which is another process here.
+    @Test(.enabled(if: getuid() == 0, "mounts are root's"), arguments: ServerKind.allCases)
+    func callInASandbox_holdsThePlayerInAnother(_ kind: ServerKind) throws {
+        let scene = try Scene(kind)
+        let wave = try Tone.file(scene.server, hertz: 440)
+        let music = try confined(
+            "org.example.Music",
+            [
+                "pacat", "--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=1", "--client-name=Music",
+                wave,
+            ],
+            on: scene)
+        #expect(scene.ear.waitUntil(440, above: -20, timeout: 20), "\(music.errors)")
+        #expect(try eventually { try scene.session("Music")?["State"] == .string("active") })
+        #expect(try scene.session("Music")?["DesktopEntry"] == .string("org.example.Music"))
+        // It may not declare a call; it is in one all the same.
+        let phone = try confined(
+            "net.example.Phone",
+            [
+                "gst-launch-1.0", "-q", "pulsesrc", "!", "fakesink", "audiotestsrc", "wave=silence", "!", "pulsesink",
+                "stream-properties=props,media.role=phone",
+            ], on: scene)
+        #expect(try eventually(timeout: 30) { try scene.call() != nil }, "\(phone.errors)")
+        let call = try scene.call()
+        #expect(call?["DesktopEntry"] == .string("net.example.Phone"))
+        #expect(call?["Evidence"]?.stringValue?.hasSuffix("and plays") == true)
+        #expect(scene.ear.waitUntil(440, below: -80))
+        #expect(try scene.session("Music")?["State"] == .string("interrupted"))
+        phone.kill()
+        #expect(scene.ear.waitUntil(440, above: -20, timeout: 20))
+        withExtendedLifetime(music) {}
+    }
+}
