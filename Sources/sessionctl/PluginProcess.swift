@@ -95,15 +95,24 @@ final class PluginProcess {
         ]
         childWatch = service.loop.watch(signal: SIGCHLD) { [unowned self] in reap() }
         // It may have been quicker than the subscription.
-        service.connection.askBus("GetNameOwner", [.string(busName)]) { [weak self, busName] answer in
-            guard let owner = (try? answer.get())?.first?.stringValue else { return }
-            self?.consider(busName, owner)
+        service.connection.askBus("ListNames") { [weak self] answer in
+            for name in (try? answer.get())?.first?.stringsValue ?? [] { self?.find(name) }
         }
     }
 
+    private func find(_ name: String) {
+        guard isOwn(name) else { return }
+        service.connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
+            if let owner = (try? answer.get())?.first?.stringValue { self?.consider(name, owner) }
+        }
+    }
+
+    /// Whether it may take that name: where the first is somebody's, it takes one like it.
+    private func isOwn(_ name: String) -> Bool { name == busName || name.hasPrefix(busName + "_") }
+
     /// It is there, where the name is one of those that it takes and the bus says that its owner is of our user.
     private func consider(_ name: String, _ owner: String) {
-        guard !isReady, name == busName || name.hasPrefix(busName + "_") else { return }
+        guard !isReady, isOwn(name) else { return }
         service.connection.credentials(of: owner) { [weak self] answer in
             guard let self, case .success(let credentials) = answer, credentials.userID == geteuid() else { return }
             ready(owner)

@@ -76,7 +76,7 @@ final class SystemStage {
             "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": pulse?.serverString ?? "unix:\(folder.path)/absent",
         ]
         environment = common.merging(more) { $1 }
-        // Its socket lies in folders that PulseAudio keeps to itself.
+        // Its socket lies in folders that the server keeps to itself.
         for folder in ["", "/run", "/run/pulse"] { if let pulse { chmod(pulse.folder.path + folder, 0o755) } }
         var words = ["setpriv", "--reuid=\(user)", "--clear-groups"]
         if let capability { words += ["--inh-caps=+\(capability)", "--ambient-caps=+\(capability)"] }
