@@ -45,8 +45,13 @@ extension PulseBackend {
             holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
             return
         }
+        unloadHold(on: connection) { { _ in } }
+    }
+
+    /// `end`: makes what is called when each is gone.
+    private func unloadHold(on connection: PulseConnection, _ end: () -> (Bool) -> Void) {
         for sink in model.sinks.values where sink.isHold && sink.module != noIndex {
-            connection.command({ _ in }) { pa_context_unload_module($0, sink.module, $1, $2) }
+            connection.command(end()) { pa_context_unload_module($0, sink.module, $1, $2) }
         }
     }
 
@@ -166,9 +171,7 @@ extension PulseBackend {
     public func removeHold(completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        for sink in model.sinks.values where sink.isHold && sink.module != noIndex {
-            connection.command(batch.add()) { pa_context_unload_module($0, sink.module, $1, $2) }
-        }
+        unloadHold(on: connection) { batch.add() }
         batch.close()
     }
 }

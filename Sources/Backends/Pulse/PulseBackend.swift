@@ -319,6 +319,7 @@ public final class PulseBackend: AudioBackend {
             if let end = model.enumerationEnd(MonotonicClock.now()) { enumerated?.arm(at: end) }
             keepGuard()
             keepTuning()
+            keepStandIns()
         }
         toldDevices = [model.output, model.input].compactMap { $0 }
         if isLost {
