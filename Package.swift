@@ -58,6 +58,8 @@ let package = Package(
         room("SessionManager", ["PluginAPI"]),
         // What of them survives a restart, and the bytes it is kept in.
         room("State", ["SessionManager", "PluginAPI"]),
+        // Where sound goes.
+        room("Routing", ["SessionManager", "PluginAPI"]),
         // Whose a stream is, and what is done to it.
         room("Enforcement", ["PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
@@ -88,8 +90,8 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "State", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus", "EventLoop",
-                "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
+                "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
+                "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
@@ -135,6 +137,9 @@ let package = Package(
         tests("PluginAPITests", ["PluginAPI", "ReferenceModel"]),
         // The rules a second time, written independently.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"]),
+        .testTarget(
+            name: "RoutingTests", dependencies: ["Routing", "SessionManager", "PluginAPI", "ReferenceModel"],
+            exclude: ["Transcripts"], swiftSettings: strict),
         tests("EnforcementTests", ["Enforcement", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),

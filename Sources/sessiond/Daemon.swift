@@ -191,7 +191,7 @@ final class Daemon {
     /// The one way into the core for requests. What the answer itself says is announced after it, by ``announce()``.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
-        audio?.settle()
+        audio?.requested()
         let decision = decide(event)
         if let refusal = decision.refusal { throw refusal }
         return decision
