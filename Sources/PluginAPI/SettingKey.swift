@@ -113,7 +113,7 @@ public struct SettingKey: Sendable {
 
         integer("limits", "sessions", \.limits.sessions, 1...65_536, "Most sessions at the same time."),
         integer(
-            "limits", "sessions-per-client", \.limits.sessionsPerClient, 1...65_536, "Most sessions that one client may own."),
+            "limits", "sessions-per-client", \.limits.sessionsPerClient, 1...65_536, "Most sessions of one client."),
         integer("limits", "history", \.limits.history, 0...65_536, "Decisions that the history keeps."),
         integer(
             "limits", "string-length", \.limits.stringLength, 16...65_536,
@@ -175,8 +175,8 @@ public struct SettingKey: Sendable {
     ) -> SettingKey {
         SettingKey(
             section: section, key: key, kind: .holders,
-            meaning: meaning + " any: every process of the user outside of sandboxes; or a list of desktop entry ids and "
-                + "absolute paths of executables, separated by ;. Empty: none.",
+            meaning: meaning + " any: every process of the user outside of sandboxes; or a list of desktop entry ids "
+                + "and absolute paths of executables, separated by ;. Empty: none.",
             set: { settings, entry throws(KeyFileError) in
                 settings[keyPath: path] = try Settings.Privileges.Holder(entry)
             },

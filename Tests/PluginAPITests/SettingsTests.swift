@@ -154,8 +154,8 @@ enum DefaultFile {
     static var text: String {
         var lines = [
             "# Settings of sessiond, each with its default. To change one, remove the # at the start of its line,",
-            "# here or in a drop-in sessiond.conf.d/*.conf. Then reload: systemctl --user reload sessiond, or send",
-            "# SIGHUP. See sessiond.conf(5).",
+            "# here or in a drop-in sessiond.conf.d/*.conf. Then reload: systemctl --user reload sessiond, or",
+            "# send SIGHUP. See sessiond.conf(5).",
         ]
         for section in SettingKey.sections {
             lines += ["", "[\(section)]"]
