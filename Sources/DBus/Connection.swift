@@ -397,14 +397,14 @@ public final class Connection {
             }
         }
         // No method here takes any, and a call that waits for its turn would keep them open.
-        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not taken; send none")) }
+        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
-            return answer(call, .accessDenied("this answers its own user and root alone"))
+            return answer(call, .accessDenied("only the user of this program and root may call it"))
         }
         switch calls.judge(call) {
         case .handle: objects.handle(call, on: self)
         case .wait: break
-        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours wait; read their answers first"))
+        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours are waiting; read their answers"))
         }
     }
 

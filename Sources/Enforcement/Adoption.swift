@@ -81,12 +81,12 @@ struct Adoption {
     func reason(for adopted: AdoptedProgram, evidence: String, of facts: StreamFacts?) -> String {
         guard !adopted.isGuess else {
             var text =
-                "its program never spoke to sessiond, and is in a call as far as its streams tell: it \(evidence)"
-            guard let program = facts?.program else { return text + "; by [adoption] calls" }
+                "its program does not use sessiond; guessed call: it \(evidence)"
+            guard let program = facts?.program else { return text + "; [adoption] calls" }
             let calls = settings.adoption.calls.rawValue
             let name = program.name.isEmpty ? "the program" : quoted(program.name)
             if isNamed(program) {
-                text += "; [adoption] call-programs names \(name)"
+                text += "; \(name) is listed in [adoption] call-programs"
             } else if Settings.Adoption.isKnown(program.names) {
                 text += "; [adoption] calls = \(calls), and \(name) is known to make calls"
             } else {
@@ -94,8 +94,8 @@ struct Adoption {
             }
             return text
         }
-        let why = facts.flatMap(label(of:)) ?? "by [adoption] and [roles]"
-        return "its program never spoke to sessiond, and counts as \(adopted.role.words): \(why)"
+        let why = facts.flatMap(label(of:)) ?? "see [adoption] and [roles]"
+        return "its program does not use sessiond; adopted as \(adopted.role.words): \(why)"
     }
 
     private func label(of facts: StreamFacts) -> String? {
@@ -105,10 +105,10 @@ struct Adoption {
             let isRefused = !may(program, role.sessionClass)
             if isRefused { label += ", but it may not take the class \(role.sessionClass.rawValue)" }
         } else if facts.stream.role != nil {
-            label += ", which [roles] does not name"
+            label += ", which is not in [roles]"
         }
         switch ground {
-        case .named: return "\(label); [adoption] always names it"
+        case .named: return "\(label); it is listed in [adoption] always"
         case .everybody(let streams): return "\(label); [adoption] streams = \(streams.rawValue)"
         }
     }

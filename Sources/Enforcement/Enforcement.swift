@@ -137,7 +137,7 @@ public struct Enforcement: Sendable {
         guard let latest, let session,
             session.state == .inactive, isHushed(session, by: facts.sessions, since: latest)
         else { return reason }
-        return reason + "; it played before the call or alert that is on, and is silent until that ends"
+        return reason + "; it played before the current call or alert began, and is silent until that ends"
     }
 
     // MARK: Adopted sessions

@@ -113,10 +113,10 @@ final class FrontName {
 
     private func pass(_ call: Invocation) {
         guard let front, let connection, FrontName.interfaces.contains(call.interface) else {
-            return call.fail(.unknownInterface("No such interface here"))
+            return call.fail(.unknownInterface("No such interface"))
         }
         guard underWay.count < FrontName.limit else {
-            return call.fail(.limitsExceeded("\(FrontName.limit) calls wait for the player already"))
+            return call.fail(.limitsExceeded("\(FrontName.limit) calls are already waiting for the player"))
         }
         if call.interface == MPRIS.player, !FrontName.harmless.contains(call.member) { onTouch?(front) }
         lastPassed += 1

@@ -81,7 +81,7 @@ public final class MediaPlayers {
         }
         watch.onFrontNameFree = { [unowned self] in name.retry() }
         name.onTouch = { [unowned self] in touched($0) }
-        name.onTaken = { [unowned self] owner in onNotice?("the media keys' name is owned by \(owner)") }
+        name.onTaken = { [unowned self] owner in onNotice?("the bus name for media keys is owned by \(owner)") }
     }
 
     /// Looks for players, and goes on hearing of them. `kept` is what an earlier process had paused, as far as those
@@ -146,7 +146,7 @@ public final class MediaPlayers {
             refused: { [weak self] failure in
                 self?.isMonitorRefused = true
                 self?.loop.later { self?.monitor = nil }
-                self?.onNotice?("the bus does not let us hear who pauses players: \(failure.message)")
+                self?.onNotice?("the bus does not allow sessiond to see who pauses players: \(failure.message)")
             },
             { [weak self] call in
                 guard let self, let player = call.destination, call.sender != uniqueName else { return }

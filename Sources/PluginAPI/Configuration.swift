@@ -66,7 +66,7 @@ public struct Configuration: Sendable, Hashable {
 
 private func illegal(_ what: String, with category: Category, _ legal: Set<Category>) -> SessionError {
     let names = Category.allCases.filter(legal.contains).map(\.rawValue).joined(separator: ", ")
-    return .badParameter("\(what) is not legal with category '\(category.rawValue)'; use it with \(names)")
+    return .badParameter("\(what) is not allowed with category '\(category.rawValue)'; use it with \(names)")
 }
 
 /// A caller's text as it may stand in a message: quoted, control characters escaped, cut at 64 characters.

@@ -125,16 +125,16 @@ private struct Parser {
             throw refusal(scalars.count + 1, "the section's name is not closed; write [name]")
         }
         if let extra = scalars[(close + 1)...].firstIndex(where: { !isBlank($0) }) {
-            throw refusal(extra + 1, "text after the section's name; put it on a line of its own")
+            throw refusal(extra + 1, "text after the section's name; put it on a separate line")
         }
         let characters = scalars[(start + 1)..<close]
         guard !characters.isEmpty else { throw refusal(start + 2, "the section has no name; write [name]") }
         if let illegal = characters.firstIndex(where: { !$0.isASCII || $0 == "[" }) {
-            throw refusal(illegal + 1, "a section's name is ASCII without brackets; take this character out")
+            throw refusal(illegal + 1, "a section's name is ASCII without brackets; remove this character")
         }
         let name = string(characters)
         if let first = sectionLines.updateValue(line, forKey: name) {
-            throw refusal(start + 1, "section [\(name)] is there already, at line \(first); join the two")
+            throw refusal(start + 1, "section [\(name)] already exists, at line \(first); merge the two")
         }
         keyLines.removeAll()
         let position = KeyFile.Position(line: line, column: start + 1)
@@ -143,17 +143,17 @@ private struct Parser {
 
     private mutating func takeEntry(_ scalars: [Unicode.Scalar], from start: Int) throws(KeyFileError) {
         guard let equals = scalars.firstIndex(of: "=") else {
-            throw refusal(start + 1, "neither [section], key = value nor # comment; add '=' or put # in front")
+            throw refusal(start + 1, "neither [section], key = value nor # comment; add '=', or start the line with #")
         }
         let keyEnd = scalars[start..<equals].lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start
         guard keyEnd > start else { throw refusal(start + 1, "no key before '='; write key = value") }
         try checkKey(scalars[start..<keyEnd])
         guard let section = sections.last?.name else {
-            throw refusal(start + 1, "a key before the first [section]; put it under one")
+            throw refusal(start + 1, "a key before the first [section]; put it in a section")
         }
         let key = string(scalars[start..<keyEnd])
         if let first = keyLines.updateValue(line, forKey: key) {
-            throw refusal(start + 1, "\(quoted(key)) is set already, at line \(first); keep one of the two")
+            throw refusal(start + 1, "\(quoted(key)) is already set, at line \(first); keep one of the two")
         }
         let valueStart = scalars[(equals + 1)...].firstIndex { !isBlank($0) } ?? scalars.endIndex
         let valueEnd = scalars[valueStart...].lastIndex { !isBlank($0) }.map { $0 + 1 } ?? valueStart
@@ -190,7 +190,7 @@ private struct Parser {
             case .scalarValue(let scalar):
                 guard scalar == "\t" || scalar.properties.generalCategory != .control else {
                     let code = String(scalar.value, radix: 16, uppercase: true)
-                    throw refusal(scalars.count + 1, "control character U+\(code); take it out")
+                    throw refusal(scalars.count + 1, "control character U+\(code); remove it")
                 }
                 scalars.append(scalar)
             case .emptyInput: return scalars

@@ -89,7 +89,7 @@ extension KeyFile.Entry {
         func finished() throws(KeyFileError) -> String {
             let text = string(item[..<kept])
             guard !splitting || !text.isEmpty else {
-                throw refusal(at: start, "an empty item in the list; take one ';' out")
+                throw refusal(at: start, "an empty item in the list; remove one ';'")
             }
             return text
         }

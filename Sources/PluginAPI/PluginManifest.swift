@@ -96,7 +96,7 @@ public struct PluginManifest: Sendable, Hashable {
         if let other = parsed.sections.first(where: { $0.name != Self.section }) {
             throw KeyFileError(
                 file: file, position: other.position,
-                "unknown section [\(other.name.prefix(64))]; a manifest has [\(Self.section)] alone")
+                "unknown section [\(other.name.prefix(64))]; a manifest has only [\(Self.section)]")
         }
         guard let section = parsed[Self.section] else {
             throw KeyFileError(
@@ -165,8 +165,8 @@ extension KeyFile.Entry {
     fileprivate func lowercasedList(_ isLegal: (String) -> Bool) throws(KeyFileError) -> [String] {
         var items: [String] = []
         for item in try list().map({ $0.lowercased() }) {
-            guard isLegal(item) else { throw refusal("\(quoted(item)) cannot be one of \(key); take it out") }
-            guard !items.contains(item) else { throw refusal("\(quoted(item)) is there twice; take one out") }
+            guard isLegal(item) else { throw refusal("\(quoted(item)) cannot be one of \(key); remove it") }
+            guard !items.contains(item) else { throw refusal("\(quoted(item)) is given twice; remove one") }
             guard items.count < 256 else { throw refusal("\(key) has more than 256 items; shorten it") }
             items.append(item)
         }
@@ -192,7 +192,7 @@ extension KeyFile.Entry {
                 if let finished = word { words.append(finished) }
                 word = nil
             } else if !isQuoted, "'`$\\<>~|&;*?#()%\n\r".unicodeScalars.contains(scalar) {
-                throw refusal("\(quoted(String(scalar))) outside quotes; no shell reads \(key), write \"…\" around it")
+                throw refusal("\(quoted(String(scalar))) outside quotes; no shell reads \(key), put it in \"…\"")
             } else {
                 word = (word ?? "") + String(scalar)
             }

@@ -30,7 +30,7 @@ extension Scenario {
                     throw LineError(column: 1, "the line has \(line.count) bytes; is this a scenario?")
                 }
                 guard let text = String(validating: line, as: UTF8.self) else {
-                    throw LineError(column: 1, "this is no UTF-8 text; is it a scenario?")
+                    throw LineError(column: 1, "this is not UTF-8 text; is it a scenario?")
                 }
                 try parser.read(text, number, into: &self)
             } catch {
@@ -68,7 +68,7 @@ struct Parser {
         guard let first = tokens.first else { return }
         var words = Words(Array(tokens.dropFirst()), end: line.unicodeScalars.count + 1)
         guard first.value == nil, !first.isQuoted else {
-            throw LineError(first, "a line begins with what happens; use one of \(Self.keywords)")
+            throw LineError(first, "a line starts with a step; use one of \(Self.keywords)")
         }
         if let content = try content(first, number, &words, &scenario) {
             scenario.lines.append(Scenario.Line(number: number, text: text, content: content))
@@ -97,7 +97,7 @@ struct Parser {
             try from(&words, &scenario)
         case "port": try port(&words, &scenario)
         case "expect":
-            guard hasSteps else { throw LineError(first, "nothing has happened yet; put a step before it") }
+            guard hasSteps else { throw LineError(first, "there is no step yet; put a step before it") }
             return .expect(try expectation(&words))
         default:
             let step = try step(first, number, &words, &scenario)
@@ -108,7 +108,7 @@ struct Parser {
     }
 
     private func beforeSteps(_ token: Token, _ advice: String) throws(LineError) {
-        if hasSteps { throw LineError(token, "'\(token.word)' comes before the first step; \(advice)") }
+        if hasSteps { throw LineError(token, "'\(token.word)' must come before the first step; \(advice)") }
     }
 
     // MARK: Steps
@@ -144,8 +144,8 @@ struct Parser {
                 throw LineError(
                     token,
                     sessions[token.word] == nil
-                        ? "no session has the client \(quoted(token.word)); a session's own is called as the session is"
-                        : "the session \(quoted(token.word)) has another client; write that one's name")
+                        ? "no session has the client \(quoted(token.word)); a session's own client has the name of the session"
+                        : "the session \(quoted(token.word)) has another client; write the name of that client")
             }
             return .vanish(token.word)
         case "silent": return .fact(.setSilentMode(try words.isOn()))
@@ -168,16 +168,16 @@ struct Parser {
     }
 
     private mutating func session(_ number: Int, _ words: inout Words, isExact: Bool) throws(LineError) -> Step {
-        let token = try words.word("what to call the session in this file")
+        let token = try words.word("a name for the session in this file")
         let label = token.word
         if isExact, label == "-" {
             // Refused when it was made, so it has no number.
         } else {
             guard label.isLabel else {
-                throw LineError(token, "call it by letters, digits, '-' and '_', starting with a letter")
+                throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
             }
             if let line = sessions[label] {
-                throw LineError(token, "\(quoted(label)) is declared in line \(line) already; choose another word")
+                throw LineError(token, "\(quoted(label)) is already declared in line \(line); choose another name")
             }
             sessions[label] = number
         }
@@ -233,7 +233,7 @@ struct Parser {
         throw LineError(
             token,
             "there is no session \(quoted(token.word)); "
-                + (known.isEmpty ? "make one with 'session'" : "there are \(known)"))
+                + (known.isEmpty ? "create one with 'session'" : "there are \(known)"))
     }
 
     /// Category, mode and options, in this order or the two last ones swapped.
@@ -306,7 +306,7 @@ struct Parser {
     private func time(_ words: inout Words) throws(LineError) -> UInt64 {
         let token = try words.word("a time in seconds")
         guard let time = microseconds(token.word) else {
-            throw LineError(token, "\(quoted(token.word)) is no time; write seconds, such as 3 or 0.25")
+            throw LineError(token, "\(quoted(token.word)) is not a time; write seconds, such as 3 or 0.25")
         }
         return time
     }
@@ -314,12 +314,12 @@ struct Parser {
     // MARK: The sound server
 
     private func port(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
-        let token = try words.word("what to call the port in this file")
+        let token = try words.word("a name for the port in this file")
         guard token.word.isLabel, token.word != "none" else {
-            throw LineError(token, "call it by letters, digits, '-' and '_', starting with a letter")
+            throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
         }
         guard scenario.ports[token.word] == nil else {
-            throw LineError(token, "there is a port \(quoted(token.word)) already; choose another word")
+            throw LineError(token, "port \(quoted(token.word)) already exists; choose another name")
         }
         let type: PortType = try words.choice("type of port")
         var name = token.word

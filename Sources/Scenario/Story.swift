@@ -15,7 +15,7 @@ public enum Story {
                         ? "nobody" : session.waitingFor.map(run.label).joined(separator: ", ")))
         }
         if session.claimExpires != nil { words.append("and may return") }
-        if session.isDucked { words.append("and lowered") }
+        if session.isDucked { words.append("and ducked") }
         if session.isMuted { words.append("and muted") }
         return words.joined(separator: " ")
     }
@@ -29,7 +29,7 @@ public enum Story {
             case .interrupted: "interrupted"
             case .inactive: session.claimExpires == nil ? "–" : "may return"
             }
-        if session.isDucked { word += ", low" }
+        if session.isDucked { word += ", ducked" }
         if session.isMuted { word += ", muted" }
         return word
     }
@@ -58,13 +58,13 @@ public enum Story {
         case .claimDropped: return "\(who) claim-dropped\(rule)"
         case .interruptionIgnored: return "\(who) ignored its interruption\(rule)"
         case .duckingChanged(_, let ducked, let gain):
-            return ducked ? "\(who) lowered \(gain) dB\(rule)" : "\(who) not lowered\(rule)"
+            return ducked ? "\(who) ducked \(gain) dB\(rule)" : "\(who) not ducked\(rule)"
         case .mutedChanged(_, let isMuted): return "\(who) \(isMuted ? "" : "not ")muted\(rule)"
         case .silenceSecondaryAudioHint(_, let begin): return "\(who) hint \(begin ? "begin" : "end")\(rule)"
         case .routeChanged(let id, let reason, _, _):
             return "\(id == nil ? "everybody" : who) routed \(reason.name)\(rule)"
-        case .servicesLost: return "the sound server is gone\(rule)"
-        case .servicesReset: return "the sound server is there\(rule)"
+        case .servicesLost: return "the sound server is disconnected\(rule)"
+        case .servicesReset: return "the sound server is connected\(rule)"
         case .selectOutput(_, let uid): return "\(who) plays on \(uid.map(written) ?? "the route's output")\(rule)"
         case .selectInput(_, let uid): return "\(who) records from \(uid.map(written) ?? "the route's input")\(rule)"
         case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: return nil

@@ -106,7 +106,7 @@ func writtenTime(_ microseconds: UInt64) -> String {
     return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - rest.utf8.count) + rest
 }
 
-/// Seconds with at most six digits behind the point, exactly; nil for anything else, or more than a million years.
+/// Seconds with at most six digits after the point, exactly; nil for anything else, or more than a million years.
 func microseconds(_ text: String) -> UInt64? {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, !first.isEmpty, first.utf8.count <= 14, first.utf8.allSatisfy(isDigit),

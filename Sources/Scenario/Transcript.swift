@@ -42,7 +42,7 @@ public struct Transcript: Sendable {
         let start = transcript.lines(of: history.start.memory)
         var lines = ["# A history of sessiond; run it again with: sessionctl simulate FILE"]
         if !history.isWhole {
-            lines.append("# What happened before is dropped; 'from' says how everything was when this begins.")
+            lines.append("# Earlier events are not in this file; 'from' describes the state at its beginning.")
         }
         lines.append("exact")
         for port in transcript.ports { lines.append(transcript.declaration(of: port)) }

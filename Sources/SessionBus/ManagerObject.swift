@@ -180,7 +180,7 @@ extension Invocation {
     func sessionArgument() throws(SessionError) -> SessionID {
         let path = arguments[0].objectPathValue ?? ""
         guard let id = ObjectPath.sessionID(path) else {
-            throw .badParameter("\(quoted(path)) is no session; use a path that CreateSession returned")
+            throw .badParameter("\(quoted(path)) is not a session; use a path that CreateSession returned")
         }
         return id
     }

@@ -72,7 +72,7 @@ public struct SessionRequest {
         guard !desktopEntry.unicodeScalars.contains(where: { $0 == "/" || $0.value < 0x20 || $0.value == 0x7f }) else {
             throw Failure(
                 .badParameter(
-                    "\(quoted(desktopEntry)) cannot be a desktop entry; use its file's name without folder and .desktop"
+                    "\(quoted(desktopEntry)) is not a desktop entry id; use the file name without directory and .desktop"
                 ))
         }
         processID = try reader.uint32("pid")

@@ -56,7 +56,7 @@ extension AudioSession {
 
     private func read<T>(_ name: String, _ cast: (Value) -> T?) async throws(SessionError) -> T {
         guard let value = try await fields()[name].flatMap(cast) else {
-            throw SessionError(.mediaServicesFailed, "the daemon says nothing of '\(name)': update it")
+            throw SessionError(.mediaServicesFailed, "the daemon does not report '\(name)': update it")
         }
         return value
     }

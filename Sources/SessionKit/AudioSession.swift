@@ -182,7 +182,7 @@ public actor AudioSession {
 
     // MARK: Asking
 
-    private static let closed = SessionError(.expiredSession, "the session was closed; make another")
+    private static let closed = SessionError(.expiredSession, "the session was closed; create a new one")
 
     private func ask(
         _ request: (AudioSessionClient, @escaping AudioSessionClient.Reply) -> Void

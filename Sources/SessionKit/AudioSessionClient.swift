@@ -246,7 +246,7 @@ public final class AudioSessionClient {
         onEvent(.daemonLost)
         let pending = retries
         retries = []
-        for retry in pending { retry.give(.noReply("sessiond has gone; start it again")) }
+        for retry in pending { retry.give(.noReply("sessiond is not running; start it again")) }
     }
 
     private func askAgain() {

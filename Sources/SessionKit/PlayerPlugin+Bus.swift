@@ -211,7 +211,7 @@ extension PlayerPlugin {
                     // 1e9 s is thirty years after boot.
                     guard time >= 0, time < 1e9 else {
                         return call.fail(
-                            Failure(.badParameter("time \(time) s: give one of CLOCK_MONOTONIC, 0 or more")))
+                            Failure(.badParameter("time \(time) s: it must be a time of CLOCK_MONOTONIC, 0 or more")))
                     }
                     player.play(at: MonotonicClock.microseconds(time)) { call.answer($0) }
                 },

@@ -61,7 +61,7 @@ extension PlayerPlugin {
             guard let list = queue.current else { return }
             guard list.depth < PlayerPlugin.depthLimit else {
                 isListFailed = true
-                return failed("'\(list.entry.uri)' cannot be played: lists within lists, too deep")
+                return failed("'\(list.entry.uri)' cannot be played: playlists are nested too deeply")
             }
             _ = queue.replace(list.id, with: entries, nested: true)
             open(sounding: sounds)

@@ -48,7 +48,7 @@ extension PlayerPlugin {
     public func load(data: [UInt8]) throws(Failure) {
         guard !data.isEmpty, let file = MemoryFile(holding: data) else {
             throw data.isEmpty
-                ? Failure(.badParameter("no bytes: give a sound file's"))
+                ? Failure(.badParameter("no data: pass the contents of a sound file"))
                 : Failure(SessionError(.resourceNotAvailable, "no memory for \(data.count) bytes"))
         }
         let uri = "file://" + file.path
@@ -89,7 +89,7 @@ extension PlayerPlugin {
     public func insert(_ entries: [PlaylistEntry], after: UInt64??) throws(Failure) -> [UInt64] {
         try check(entries)
         guard entries.count <= queue.room else {
-            throw Failure(SessionError(.resourceNotAvailable, "\(PlayQueue.limit) items are the limit"))
+            throw Failure(SessionError(.resourceNotAvailable, "\(PlayQueue.limit) items is the limit"))
         }
         if let id = after ?? nil, queue[id] == nil { throw noItem(id) }
         return changing {

@@ -10,7 +10,7 @@ extension PlayerPlugin {
         case .session(let event): heard(event)
         case .servicesLost:
             isServerAway = true
-            if engine.state == .playing || start != nil { servicesLost("the sound server went away") }
+            if engine.state == .playing || start != nil { servicesLost("the sound server is disconnected") }
             interruption?.resumes = false
         case .servicesReset: isServerAway = false
         // Nobody arbitrates, and nobody would end the interruption or say that the sound server is back.

@@ -160,14 +160,14 @@ public final class PlayerPlugin: Plugin {
         let category = session.description.category
         guard category.playerMay.prepare else {
             throw Failure(
-                SessionError(.incompatibleCategory, "nothing is played in category '\(category.rawValue)'"))
+                SessionError(.incompatibleCategory, "playback is not allowed in category '\(category.rawValue)'"))
         }
         guard entries.allSatisfy({ $0.uri.utf8.count <= PlayerPlugin.uriLimit }) else {
             throw Failure(.badParameter("the URI is longer than \(PlayerPlugin.uriLimit) bytes"))
         }
         guard entries.count <= PlayQueue.limit else {
             throw Failure(
-                SessionError(.resourceNotAvailable, "\(entries.count) items: \(PlayQueue.limit) is the limit"))
+                SessionError(.resourceNotAvailable, "\(entries.count) items; the limit is \(PlayQueue.limit)"))
         }
     }
 
@@ -262,16 +262,16 @@ public final class PlayerPlugin: Plugin {
     private func checkMayPlay() throws(SessionError) {
         let category = session.description.category
         guard category.playerMay.play else {
-            throw SessionError(.cannotStartPlaying, "nothing is played in category '\(category.rawValue)'")
+            throw SessionError(.cannotStartPlaying, "playback is not allowed in category '\(category.rawValue)'")
         }
         guard !hasFailed else {
-            throw SessionError(.cannotStartPlaying, "what is loaded failed: \(failure)")
+            throw SessionError(.cannotStartPlaying, "the loaded item failed: \(failure)")
         }
         guard engine.uri != nil else {
             throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first")
         }
         guard !isServerAway else {
-            throw SessionError(.mediaServicesFailed, "the sound server is away: play again when it is back")
+            throw SessionError(.mediaServicesFailed, "no sound server: play again when it is back")
         }
     }
 

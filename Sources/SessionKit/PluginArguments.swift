@@ -54,7 +54,7 @@ public struct PluginArguments {
         var mayBeOption = true
         while let word = rest.popFirst() {
             guard mayBeOption, word.hasPrefix("-"), word != "-" else {
-                guard item == nil else { throw Wrong(message: "one item only, not \(quoted(word)) too") }
+                guard item == nil else { throw Wrong(message: "only one item is allowed; remove \(quoted(word))") }
                 item = word
                 continue
             }
@@ -79,7 +79,7 @@ public struct PluginArguments {
             case "--input" where isRecorder: input = try value()
             case "--duration" where isRecorder:
                 guard let seconds = Double(try value()), seconds > 0, seconds < 1e9 else {
-                    throw Wrong(message: "--duration needs seconds, more than 0")
+                    throw Wrong(message: "--duration needs a number of seconds above 0")
                 }
                 duration = seconds
             default: throw Wrong(message: "unknown argument \(quoted(word))")
@@ -118,21 +118,21 @@ public struct PluginArguments {
             Usage: \(program) [OPTION]... [\(item)]
 
             \(action); \
-            without one, serves on the bus until SIGTERM.
+            without it, serves D-Bus until SIGTERM.
 
-              --name NAME        the session's name, as people read it
+              --name NAME        the name of the session that users see
               --category C       the session's category (default: \(category.rawValue))
               --mode M           its mode
-              --option O         one of its options; may be given again
+              --option O         one of its options; may be given more than once
               --class CLASS      app, alert or call
-              --system           talk to the daemon on the system bus, and serve there
-              --id PLUGIN-ID     register with the daemon as that plugin, on the bus that it serves
-              --die-with-parent  end with the program that started this one
+              --system           use the daemon on the system bus
+              --id PLUGIN-ID     register with the daemon as that plugin
+              --die-with-parent  exit when the program that started this one exits
 
             """
                 + (isRecorder
                     ? """
-                      --input UID        record from that input
+                      --input UID        record from this input
                       --duration S       stop after S seconds
 
                     """ : "")

@@ -53,7 +53,7 @@ public final class PluginHost {
     public func claim(_ name: String) throws(Failure) {
         switch try connection.requestName(name) {
         case .owner: break
-        case .taken(let owner): throw .failed("\(name) is owned by \(owner ?? "another connection") already")
+        case .taken(let owner): throw .failed("\(name) is already owned by \(owner ?? "another connection")")
         }
     }
 

@@ -58,7 +58,7 @@ extension RecorderPlugin {
                     let time = call.arguments[0].doubleValue ?? .nan
                     guard time >= 0, time < 1e10 else {
                         return call.fail(
-                            Failure(.badParameter("a time is seconds of the monotonic clock, not \(time)")))
+                            Failure(.badParameter("the time must be in seconds of CLOCK_MONOTONIC, not \(time)")))
                     }
                     recorder.record(at: MonotonicClock.microseconds(time)) { call.answer($0) }
                 },

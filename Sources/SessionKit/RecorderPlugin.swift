@@ -218,7 +218,7 @@ public final class RecorderPlugin: Plugin {
         let category = session.description.category
         guard category.hasInput else {
             throw SessionError(
-                code, "nothing is recorded in category '\(category.rawValue)': use record or play-and-record")
+                code, "recording is not allowed in category '\(category.rawValue)': use record or play-and-record")
         }
     }
 
@@ -288,7 +288,7 @@ public final class RecorderPlugin: Plugin {
         case .session(let event): heard(event)
         // Nobody arbitrates, and nobody would end the interruption.
         case .daemonLost:
-            if interruption?.resumes == true { paused("sessiond went while it was interrupted") }
+            if interruption?.resumes == true { paused("sessiond stopped while it was interrupted") }
             interruption = nil
         case .registered: break
         // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
@@ -326,7 +326,7 @@ public final class RecorderPlugin: Plugin {
             interruption = nil
             if was.resumes, engine.state == .paused {
                 let who = was.byName.isEmpty ? "it was interrupted" : "\(quoted(was.byName)) interrupted it"
-                paused(who + ", and nothing recommends that it goes on")
+                paused(who + ", and the interruption ended without the should-resume hint")
             }
             // Those who wait behind it need not wait for the claim to run out.
             return giveBack(notifyOthers: true)
@@ -357,7 +357,7 @@ public final class RecorderPlugin: Plugin {
 
     private func gone(_ names: [String]) -> String {
         let names = names.filter { !$0.isEmpty }.map(quoted)
-        return (names.isEmpty ? "what it recorded from" : names.joined(separator: " and ")) + " was disconnected"
+        return (names.isEmpty ? "the input of the recording" : names.joined(separator: " and ")) + " was disconnected"
     }
 
     /// Told before the state that follows.

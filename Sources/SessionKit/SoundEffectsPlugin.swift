@@ -74,7 +74,7 @@ public final class SoundEffectsPlugin: Plugin {
         }
         let count = effects.count + loading
         guard count < Self.limits.loaded else {
-            return reply(.failure(Failure(SessionError(.resourceNotAvailable, "there are \(count) effects already"))))
+            return reply(.failure(Failure(SessionError(.resourceNotAvailable, "\(count) effects are already loaded"))))
         }
         loading += 1
         lastEffect += 1

@@ -123,7 +123,7 @@ extension Arbiter {
             switch Matrix.verdict(place.newcomer, over: sessions[other].standing.place.incumbent) {
             case .mix, .duck: break
             case .mixOutput:
-                if configuration.category.hasInput { throw refusal(by: other, "has the microphone") }
+                if configuration.category.hasInput { throw refusal(by: other, "uses the microphone") }
             case .refuse: throw refusal(by: other, "has priority")
             case .interrupt: if sessions[other].standing.conflicts(with: place) { victims.append(other) }
             }

@@ -271,7 +271,7 @@ extension Arbiter {
         guard audio != nil else {
             throw SessionError(
                 .mediaServicesFailed,
-                "there is no audio server; start PulseAudio or PipeWire, and wait for ServicesReset")
+                "there is no sound server; start PulseAudio or PipeWire, and wait for ServicesReset")
         }
     }
 }

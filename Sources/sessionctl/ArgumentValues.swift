@@ -43,17 +43,17 @@ extension CompletionKind {
 struct SessionOptions: ParsableArguments {
     @Option(help: "What the session does with sound.")
     var category: Category?
-    @Option(help: "A specialisation of the category.")
+    @Option(help: "A refinement of the category.")
     var mode: Mode?
-    @Option(help: "How it treats others; may be given more than once.", completion: .list(Options.allValueStrings))
+    @Option(help: "How it treats others; may be repeated.", completion: .list(Options.allValueStrings))
     var option: [Options] = []
-    @Option(help: "What others are shown.")
+    @Option(help: "The name that users see.")
     var name: String?
 
     var options: Options { option.reduce(into: []) { $0.formUnion($1) } }
 
     func validate() throws {
-        guard name != "" else { throw ValidationError("--name must not be empty; people will read it") }
+        guard name != "" else { throw ValidationError("--name must not be empty; users will see it") }
     }
 
     /// The same for a program that takes the same words, whose category is `usual` unless another is given.

@@ -23,11 +23,11 @@ struct Complaint: Error {
         case Failure.Name.accessDenied:
             self = .refused(
                 system
-                    ? "AccessDenied: the policy of the system bus leaves that to root and the group audio"
+                    ? "AccessDenied: the policy of the system bus allows this only to root and the group audio"
                     : "AccessDenied: the bus does not allow it: \(failure.message.escaped)")
         case Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
-            self = .unreachable("sessiond does not answer; it may be stopped: \(failure.message.escaped)")
-        case Failure.Name.disconnected: self = .unreachable("the bus is gone")
+            self = .unreachable("sessiond does not answer; its process may be stopped: \(failure.message.escaped)")
+        case Failure.Name.disconnected: self = .unreachable("the bus connection was lost")
         default:
             if failure.name.hasPrefix("org.freedesktop.DBus.Error.Spawn") {
                 self = .unreachable("sessiond could not be started by the bus: \(failure.message.escaped)")

@@ -27,15 +27,15 @@ extension Wording {
         case "set-silent-mode": "silent switch \(step.last == "on" ? "on" : "off")"
         case "set-screen-locked": "screen \(step.last == "on" ? "locked" : "unlocked")"
         case "client-vanished": "a program's connection ended"
-        case "services-reset": "the audio server is there"
-        case "services-lost": "the audio server is gone"
+        case "services-reset": "the sound server is connected"
+        case "services-lost": "the sound server is disconnected"
         case "route-changed": "the route changed"
-        case "ports-changed": "other ports"
-        case "sounding-changed": "other streams sound"
+        case "ports-changed": "the ports changed"
+        case "sounding-changed": "other streams play or record"
         case "microphone-muted": "microphone \(step.last == "muted" ? "muted" : "no longer muted")"
-        case "settings-changed": "settings read anew"
-        case "interruption-ignored": "played on although it was told to fall silent"
-        case "claim-expired": "the time to come back is over"
+        case "settings-changed": "settings reloaded"
+        case "interruption-ignored": "played on although it was interrupted"
+        case "claim-expired": "its grace period ended"
         default: decision.event.escaped
         }
     }
@@ -65,15 +65,15 @@ extension Wording {
             return who + interruption(reason, by: name == names[decision.session] ? nil : name) + rule
         case "interruption-ended":
             let resumes = fields["should-resume"]?.boolValue ?? false
-            return who + "may \(resumes ? "resume" : "come back, but should not resume by itself")" + rule
-        case "interruption-ignored": return who + "silenced at the audio server" + rule
+            return who + "\(resumes ? "should resume" : "may come back, without the should-resume hint")" + rule
+        case "interruption-ignored": return who + "silenced at the sound server" + rule
         case "claim-dropped": return who + "no longer waits to come back" + rule
         case "ducking-changed":
-            guard fields["ducked"]?.boolValue ?? false else { return who + "back at full level" }
-            return who + "lowered " + decibels(fields["gain-db"]?.doubleValue ?? 0)
+            guard fields["ducked"]?.boolValue ?? false else { return who + "no longer ducked" }
+            return who + "ducked " + decibels(fields["gain-db"]?.doubleValue ?? 0)
         case "muted-changed": return who + (fields["muted"]?.boolValue ?? false ? "muted" : "no longer muted")
         case "silence-secondary-audio-hint":
-            return who + "told that other audio \(fields["begin"]?.boolValue ?? false ? "began" : "ended")"
+            return who + "hint: other audio \(fields["begin"]?.boolValue ?? false ? "began" : "ended")"
         case "route-changed":
             guard let previous = fields["previous"]?.route, let current = fields["current"]?.route else { return nil }
             let reason = fields["reason"]?.uint32Value ?? 0

@@ -7,9 +7,9 @@ import SessionBus
 /// `sessionctl explain`.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Why a session is as it is, back to who started it.")
+        commandName: "explain", abstract: "Why a session is in its state, back to the first cause.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
+    @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

@@ -31,7 +31,9 @@ class FrontEnd {
         plugin.onFinished = { [unowned self] in finished($0) }
         plugin.onFailed = { [unowned self] in failed($0.escaped) }
         plugin.onGone = { [unowned self] in end(Complaint.refused("\(kind.program) ended unexpectedly")) }
-        service.connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus is gone")) }
+        service.connection.onDisconnect = { [unowned self] in
+            end(Complaint.unreachable("the bus connection was lost"))
+        }
         if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
         ticker = Timer(on: loop) { [unowned self] in tick() }
         noteTime = Timer(on: loop) { [unowned self] in

@@ -66,7 +66,7 @@ final class GuardedCommand {
     /// Runs it to its end; returns its exit code.
     func run() throws -> Int32 {
         deadline = Timer(on: loop) { [unowned self] in
-            fail(Complaint.unreachable("sessiond does not answer; it may be stopped"))
+            fail(Complaint.unreachable("sessiond does not answer; its process may be stopped"))
         }
         deadline?.arm(after: Service.timeout)
         session?.activate { [unowned self] result in
@@ -245,20 +245,20 @@ final class GuardedCommand {
         // One that a person paused meanwhile stays theirs to continue.
         guard phase == .running else { return }
         stop()
-        say("\(self.name) \(text); stopped until that is over")
+        say("\(self.name) \(text); stopped until the interruption ends")
     }
 
     private func ended(_ shouldResume: Bool) {
         isLost = false
         guard phase == .stopping || phase == .stopped else { return }
         guard shouldResume else {
-            say("\(name): the interruption is over, but it should not go on by itself")
+            say("\(name): the interruption ended without the should-resume hint")
             return sayHow()
         }
         session?.activate { [unowned self] result in
             switch result {
             case .success:
-                if phase == .stopping || phase == .stopped { say("\(name) goes on") }
+                if phase == .stopping || phase == .stopped { say("\(name) continues") }
                 resume()
             case .failure(let failure):
                 guard phase != .ended else { return }
@@ -270,8 +270,8 @@ final class GuardedCommand {
 
     private func lost() {
         // Nobody is left to arbitrate: a command that runs goes on, one that waits for word would wait for ever.
-        if phase == .waiting { return fail(Complaint.unreachable("the bus is gone")) }
-        say("the bus is gone; \(name) is no session any more")
+        if phase == .waiting { return fail(Complaint.unreachable("the bus connection was lost")) }
+        say("the bus connection was lost; \(name) no longer has a session")
         session = nil
         if phase == .stopping || phase == .stopped { sayHow() }
     }

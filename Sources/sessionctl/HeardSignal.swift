@@ -59,7 +59,7 @@ struct HeardSignal {
                 propertyLine(entry.key.stringValue ?? "", entry.value.unwrapped, subject, names)
             }
             let isLong = arguments[2].stringsValue?.contains("WaitingFor") == true
-            return values + (isLong ? [Line(subject: subject, text: "waits for many", style: .dim)] : [])
+            return values + (isLong ? [Line(subject: subject, text: "waits for many sessions", style: .dim)] : [])
         default:
             guard let line = eventLine(subject) else { return [] }
             return [line]
@@ -87,21 +87,21 @@ struct HeardSignal {
             return Line(
                 subject: subject,
                 text: "interruption over after \(Wording.duration(length)): "
-                    + (resumes ? "should resume" : "should not resume by itself"),
+                    + (resumes ? "should resume" : "without the should-resume hint"),
                 style: resumes ? .good : .plain)
         case ("DuckingChanged", 2):
             let isDucked = arguments[0].boolValue ?? false
             return Line(
                 subject: subject,
-                text: isDucked ? "lowered \(Wording.decibels(arguments[1].doubleValue ?? 0))" : "back at full level")
+                text: isDucked ? "ducked \(Wording.decibels(arguments[1].doubleValue ?? 0))" : "no longer ducked")
         case ("SilenceSecondaryAudioHint", 1):
             return Line(
                 subject: subject,
                 text: arguments[0].boolValue ?? false
                     ? "should keep secondary audio silent: another session plays"
                     : "may play secondary audio: no other session plays")
-        case ("ServicesLost", _): return Line(subject: subject, text: "the audio server is gone", style: .bad)
-        case ("ServicesReset", _): return Line(subject: subject, text: "the audio server is there", style: .good)
+        case ("ServicesLost", _): return Line(subject: subject, text: "the sound server is disconnected", style: .bad)
+        case ("ServicesReset", _): return Line(subject: subject, text: "the sound server is connected", style: .good)
         default: return Line(subject: subject, text: "\(member) \(JSON.text(.structure(arguments)))")
         }
     }
@@ -142,7 +142,7 @@ struct HeardSignal {
             return server.isEmpty ? nil : line("connected to \(server.escaped)")
         case "Neighbours":
             let others = (value.arrayValue ?? []).compactMap { $0.asProperties?["name"]?.stringValue?.escaped }
-            return line(others.isEmpty ? "nobody is beside us" : "beside us: \(Wording.list(others))", .dim)
+            return line(others.isEmpty ? "no neighbours" : "neighbours: \(Wording.list(others))", .dim)
         case "IgnoredInterruption":
             return isOn ? line(Wording.ignored, .warning) : nil
         // What follows from the route, for each who is active.

@@ -8,7 +8,7 @@ import SessionBus
 /// `sessionctl monitor`.
 struct MonitorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "monitor", abstract: "Every event as it happens, one line each, until interrupted.")
+        commandName: "monitor", abstract: "Print each event when it happens, one line each, until interrupted.")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -44,7 +44,7 @@ final class EventMonitor {
             service.watchOwner { [unowned self] owner in ownerChanged(owner) },
         ]
         service.connection.onDisconnect = { [unowned service] in
-            Output.complain("the bus is gone")
+            Output.complain("the bus connection was lost")
             service.loop.quit(69)
         }
     }
@@ -84,9 +84,9 @@ final class EventMonitor {
         }
         if owner.isEmpty {
             names = Names()
-            writeLine("sessiond", "has gone", .bad)
+            writeLine("sessiond", "stopped", .bad)
         } else {
-            writeLine("sessiond", "is there", .good)
+            writeLine("sessiond", "is running", .good)
         }
     }
 

@@ -10,7 +10,7 @@ enum Output {
             RawMode.restore()
             // Nobody reads any more, as after `| head`: nothing to complain about, and nobody to complain to.
             if reason == EPIPE { exit(0) }
-            complain("the standard output cannot be written to: \(String(cString: strerror(reason)))")
+            complain("cannot write to standard output: \(String(cString: strerror(reason)))")
             exit(1)
         }
     }

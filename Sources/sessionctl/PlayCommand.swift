@@ -8,14 +8,14 @@ import SessionKit
 /// `sessionctl play`.
 struct PlayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "play", abstract: "Play files and addresses, one after the other.",
+        commandName: "play", abstract: "Play files and URLs, one after the other.",
         discussion: """
-            Files, playlists (M3U, PLS) and addresses, streams and radios among them. On a terminal: space \
-            pauses and goes on, left and right go 5 s back and on, up and down change the volume, n is the next, p the \
-            previous, r repeats all, one or nothing, s shuffles, q quits.
+            Files, playlists (M3U, PLS), and URLs of files, streams and radios. On a terminal: space \
+            pauses and resumes, left and right seek 5 s, up and down change the volume, n is the next item, p the \
+            previous one, r repeats all, one or none, s shuffles, q quits.
             """)
 
-    @Argument(help: "What to play.", completion: .file())
+    @Argument(help: "The files or URLs to play.", completion: .file())
     var items: [String]
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions
@@ -55,7 +55,7 @@ final class Playback: FrontEnd {
             path: ObjectPath.root, interface: BusName.manager, member: "ServicesLost", sender: BusName.service
         ) { [unowned self] _ in
             // Nothing starts again by itself, and nobody is there to start it.
-            if !isInteractive { end(Complaint.refused("MediaServicesFailed: the audio server went away")) }
+            if !isInteractive { end(Complaint.refused("MediaServicesFailed: no connection to the sound server")) }
         }
         plugin.onItemFailed = { [unowned self] message in
             hasFailed = true
@@ -120,7 +120,7 @@ final class Playback: FrontEnd {
         line.style = state == "playing" ? .good : .warning
         line.remark = ["playing", "stopped"].contains(state) ? "" : " "
         switch state {
-        case "playing": if announced?.item == item { sayPlainly("playing on") }
+        case "playing": if announced?.item == item { sayPlainly("resumed") }
         case "interrupted":
             plugin.interrupters { [weak self] names in
                 guard let self, line.state == "interrupted" else { return }
@@ -151,12 +151,12 @@ final class Playback: FrontEnd {
         }
     }
 
-    private static let serverAway = "there is no sound server: start one, then play again"
+    private static let serverAway = "no sound server is running: start one, then play again"
     /// Sessiond's is another one.
     private static var ownServerAway: String {
         let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER) " }
-        return "the sound server \(server ?? "")cannot be reached from here, though sessiond reaches one: "
-            + (server == nil ? "set PULSE_SERVER as sessiond has it" : "correct PULSE_SERVER, or unset it")
+        return "the sound server \(server ?? "")cannot be reached from here, but sessiond is connected to one: "
+            + (server == nil ? "set PULSE_SERVER to the same value as sessiond" : "correct PULSE_SERVER, or unset it")
     }
 
     /// Says what plays, by its title where it has one, once that is known; a radio's next song too.

@@ -133,7 +133,7 @@ final class PluginProcess {
         do {
             return try Spawn.find(name)
         } catch {
-            throw Complaint.refused("\(name) is not installed, neither beside sessionctl nor in PATH")
+            throw Complaint.refused("\(name) is not installed: it is neither next to sessionctl nor in PATH")
         }
     }
 

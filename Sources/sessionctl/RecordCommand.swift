@@ -8,23 +8,23 @@ import SessionKit
 struct RecordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record", abstract: "Record into a file until interrupted.",
-        discussion: "On a terminal: space pauses and goes on, q or ctrl-C ends the recording.")
+        discussion: "On a terminal: space pauses and resumes, q or ctrl-C ends the recording.")
 
-    @Argument(help: "The file; what is there is replaced.", completion: .file())
+    @Argument(help: "The file; an existing file is replaced.", completion: .file())
     var file: String
     @Option(help: "Stop after that many seconds.")
     var duration: Double?
-    @Option(help: "The format, instead of the one of the file's ending.")
+    @Option(help: "The format; default: the one of the file's extension.")
     var format: RecordingFormat?
-    @Option(help: "Frames per second, 1000 to 384000; 44100 (Opus 48000) where not given.")
+    @Option(help: "The sample rate in Hz, 1000 to 384000; default: 44100 (Opus: 48000).")
     var rate: Double?
-    @Option(help: "Channels, 1 to 8 as the format takes them; 2 where not given.")
+    @Option(help: "The number of channels, 1 to 8, as the format allows; default: 2.")
     var channels: UInt32?
-    @Option(help: "Bits of a sample: 8, 16, 24 or 32 for WAV, 8, 16 or 24 for FLAC, 16, 24 or 32 for ALAC.")
+    @Option(help: "Bits per sample: 8, 16, 24 or 32 for WAV, 8, 16 or 24 for FLAC, 16, 24 or 32 for ALAC.")
     var bitDepth: UInt32?
-    @Flag(help: "Samples as floating-point numbers of 32 bits; WAV only.")
+    @Flag(help: "Record 32-bit floating-point samples; WAV only.")
     var float = false
-    @Option(help: "How much care and space the encoder spends; medium where not given.")
+    @Option(help: "The quality of the encoder; default: medium.")
     var quality: RecordingQuality?
     @Option(help: "The uid of the input to record from, as 'route list' shows it.", completion: .inputs)
     var device: String?
@@ -33,14 +33,14 @@ struct RecordCommand: ParsableCommand {
 
     func validate() throws {
         if let duration, !(duration > 0 && duration < 1e9) {
-            throw ValidationError("--duration needs seconds, more than 0")
+            throw ValidationError("--duration needs a number of seconds above 0")
         }
     }
 
     func run() throws {
         let service = try Service(bus)
         guard let path = FileURI.absolute(file) else {
-            throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")
+            throw Complaint.refused("\(file.escaped): the current folder no longer exists; use an absolute path")
         }
         var arguments = try session.arguments(name: "sessionctl record", in: .record)
         if let device { arguments += ["--input", device] }
@@ -85,7 +85,7 @@ final class Recording: FrontEnd {
         line.title = path.escaped
         line.duration = duration
         closingTime = Timer(on: service.loop) { [unowned self] in
-            end(Complaint.refused("\(path.escaped): the file was not finished in time"))
+            end(Complaint.refused("\(path.escaped): the file could not be completed in time"))
         }
         plugin.onPaused = { [unowned self] in paused($0.escaped) }
     }
@@ -133,7 +133,7 @@ final class Recording: FrontEnd {
             guard success else { return end(Complaint.refused("\(path.escaped): the end of the file is missing")) }
             sayLength()
             guard let pauseReason, !isInteractive else { return end(0) }
-            end(Complaint.refused("\(pauseReason): the recording ended there; record into another file to go on"))
+            end(Complaint.refused("\(pauseReason): the recording ended; to continue, record into another file"))
         }
     }
 
@@ -161,7 +161,7 @@ final class Recording: FrontEnd {
     }
 
     private func sayLength() {
-        let reason = line.position == 0 ? ": nothing came from the input" : ""
+        let reason = line.position == 0 ? ": the input sent no data" : ""
         say("\(path.escaped)  \(Wording.tenths(line.position)) s\(reason)")
     }
 
@@ -174,7 +174,7 @@ final class Recording: FrontEnd {
         switch state {
         case "recording":
             pauseReason = nil
-            if !isInteractive { say(hasBegun ? "recording on" : "recording \(path.escaped)") }
+            if !isInteractive { say(hasBegun ? "resumed" : "recording \(path.escaped)") }
             hasBegun = true
             beginDrawing(Self.help)
         case "paused": if hasBegun, !isInteractive { say("paused") }

@@ -57,7 +57,7 @@ final class Service {
         body { outcome = $0 }
         while true {
             if let outcome { return try outcome.mapError(complaint).get() }
-            guard loop.iterate() else { throw Complaint.unreachable("the bus is gone") }
+            guard loop.iterate() else { throw Complaint.unreachable("the bus connection was lost") }
         }
     }
 
@@ -94,6 +94,6 @@ struct BusOptions: ParsableArguments {
 
 /// How a command that reads writes.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "Write JSON, with the keys as on D-Bus.")
+    @Flag(help: "Print JSON, with the keys of D-Bus.")
     var json = false
 }

@@ -70,6 +70,6 @@ extension [SessionInfo] {
     private func only(_ found: [SessionInfo], _ text: String) throws -> SessionInfo? {
         guard found.count > 1 else { return found.first }
         let lines = found.map { "\n  \($0.number)  \($0.name.escaped)  (pid \($0.processID), \($0.path))" }
-        throw Complaint.refused("'\(text.escaped)' may be any of these; use the number:" + lines.joined())
+        throw Complaint.refused("'\(text.escaped)' matches several sessions; use the number:" + lines.joined())
     }
 }

@@ -5,7 +5,7 @@ import Glibc
 @main
 struct Sessionctl: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sessionctl", abstract: "Look at and talk to the audio session service.", version: version,
+        commandName: "sessionctl", abstract: "Inspect and control the audio session service.", version: version,
         subcommands: [
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
             MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,

@@ -9,21 +9,21 @@ import SessionManager
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Carry out a written scenario with the daemon's own rules, without a daemon.",
+        abstract: "Run a scenario file with the daemon's rules, without a daemon.",
         discussion: """
-            Prints what comes of every step, and exits 1 where something written as expected did not come. \
-            sessionctl-scenario(5) says how scenarios are written; 'sessionctl history --export' writes one.
+            Prints the effects of each step, and exits 1 if an expectation fails. \
+            sessionctl-scenario(5) describes the file format; 'sessionctl history --export' prints a scenario.
             """)
 
-    @Argument(help: "The file; '-' for the standard input.", completion: .file())
+    @Argument(help: "The file, or '-' for standard input.", completion: .file())
     var scenario: String
-    @Flag(help: "Write it out again as it was carried out, as 'history --export' does; for exact scenarios.")
+    @Flag(help: "Print it again with the results of this run, like 'history --export'; for exact scenarios.")
     var export = false
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if export, output.json {
-            throw ValidationError("--export writes a scenario, which is no JSON; use one of both")
+            throw ValidationError("--export prints a scenario, not JSON; use only one of the two options")
         }
     }
 

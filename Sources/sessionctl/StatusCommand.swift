@@ -7,9 +7,9 @@ import SessionBus
 /// `sessionctl status`.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Who is active, who waits for whom and why, and where the sound goes.")
+        commandName: "status", abstract: "Show all sessions, why they are in their state, and the route.")
 
-    @Flag(help: "Draw it anew at every change, until interrupted.")
+    @Flag(help: "Update the screen at every change, until interrupted.")
     var watch = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -61,7 +61,7 @@ final class StatusWatch {
             },
         ]
         service.connection.onDisconnect = { [unowned service] in
-            Output.complain("the bus is gone")
+            Output.complain("the bus connection was lost")
             service.loop.quit(69)
         }
         let loop = service.loop

@@ -21,7 +21,7 @@ struct Arguments {
 
           --system           serve the system bus instead of the session bus
           --config FILE      read this file instead of sessiond.conf (see sessiond.conf(5))
-          --replace          take the name org.sessiond1 over from a running sessiond
+          --replace          take over the name org.sessiond1 from a running sessiond
           --log-level LEVEL  trace, debug, info, notice, warning, error or critical (default: notice)
           --version          print the version
           --help             print this help

@@ -47,7 +47,7 @@ final class AudioServer {
 
     func start() {
         backend.onServicesLost = { [unowned self] in
-            log.warning("the audio server is away; sessions are arbitrated all the same")
+            log.warning("no connection to the sound server; sessions are still decided, but streams are not changed")
             left = nil
             submit(.servicesLost)
             onPoliciesChanged?()

@@ -24,8 +24,8 @@ final class Callers {
         guard isTrusted(try credentials(of: caller)) else {
             throw Callers.denied(
                 isSystem
-                    ? "only root and the group audio may change what is for everybody"
-                    : "a program in a sandbox may not change what is for everybody")
+                    ? "only root and the group audio may change this"
+                    : "a program in a sandbox may not change this")
         }
     }
 
@@ -33,7 +33,7 @@ final class Callers {
     func requirePlugins(_ caller: String) throws(Failure) {
         guard isSystem else { return }
         guard let user = try credentials(of: caller).userID, user == geteuid() || user == 0 else {
-            throw Callers.denied("only root may open anything with the service's own plugins")
+            throw Callers.denied("only root may open plugins of the system service")
         }
     }
 

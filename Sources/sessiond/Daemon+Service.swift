@@ -11,7 +11,7 @@ extension Daemon: SessionService {
     ) {
         do throws(SessionError) {
             try check(request.name, "name")
-            guard !request.name.isEmpty else { throw .badParameter("a session needs a name; people will read it") }
+            guard !request.name.isEmpty else { throw .badParameter("a session needs a name; users will see it") }
             try check(request.desktopEntry, "desktop-entry")
         } catch {
             reply(.failure(Failure(error)))
@@ -57,7 +57,7 @@ extension Daemon: SessionService {
         }
         guard user == client.credentials.userID else {
             throw SessionError(
-                .missingEntitlement, "process \(processID) belongs to another user; give one of your own")
+                .missingEntitlement, "process \(processID) belongs to another user; use a process of your own")
         }
         // In a sandbox one acts for what is in it.
         if let caller = client.process, caller.id != processID {
@@ -66,7 +66,7 @@ extension Daemon: SessionService {
             case .application, .hidden:
                 guard Process(id: processID).isLike(caller) else {
                     throw SessionError(
-                        .missingEntitlement, "process \(processID) is not of your sandbox; give one that is")
+                        .missingEntitlement, "process \(processID) is not in your sandbox; use one that is")
                 }
             }
         }
@@ -85,7 +85,7 @@ extension Daemon: SessionService {
         if let process = client.process, admits(holder, process, client), client.process != nil { return }
         throw SessionError(
             .missingEntitlement,
-            "class '\(sessionClass.rawValue)' is not for this program; allow it in sessiond.conf, "
+            "class '\(sessionClass.rawValue)' is not allowed for this program; allow it in sessiond.conf, "
                 + "[privileges] \(sessionClass.rawValue)")
     }
 
@@ -101,7 +101,7 @@ extension Daemon: SessionService {
         let own = records.values.count { $0.client.credentials.userID == client.credentials.userID }
         guard own < max(1, settings.limits.sessions / 4) else {
             throw SessionError(
-                .resourceNotAvailable, "your user has \(own) sessions, a quarter of all there may be; close some")
+                .resourceNotAvailable, "your user has \(own) sessions, a quarter of the limit; close some")
         }
     }
 

@@ -73,12 +73,12 @@ extension Daemon {
         do throws(MemoryError) {
             arbiter = try Arbiter(memory)
         } catch {
-            log.warning("the saved state is not believed: \(error)")
+            log.warning("the saved state is invalid and is ignored: \(error)")
             state.replace(with: snapshot)
             return nil
         }
         saved.entries.forEach(revive)
-        if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions go on from before the restart") }
+        if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions restored after a restart") }
         CrashPoint.pass("restored")
         return saved
     }
@@ -139,7 +139,7 @@ extension Daemon {
             guard case .success(let credentials) = result else { return }
             let start = credentials.startTime ?? 0
             guard credentials.processID == client.credentials.processID, start == client.startTime else {
-                self.log.warning("\(client.name) is not who it was before the restart")
+                self.log.warning("\(client.name) is another client than before the restart; its sessions are closed")
                 return self.submit(.clientVanished(client.id))
             }
             client.confirm(credentials)

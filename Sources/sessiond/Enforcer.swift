@@ -128,7 +128,7 @@ final class Enforcer {
         let outcome = enforcement.commands(facts, at: MonotonicClock.now())
         for id in outcome.ignoring.sorted() where daemon.arbiter.session(id)?.ignoredSince == nil {
             let name = daemon.arbiter.session(id)?.name ?? ""
-            daemon.log.notice("\(quoted(name)) plays on although it was told to fall silent: silenced at the server")
+            daemon.log.notice("\(quoted(name)) plays on although it was interrupted; silenced at the sound server")
             daemon.submit(.interruptionIgnored(id))
         }
         if outcome.expectsCall { backend.prepareHold() }
@@ -278,7 +278,7 @@ final class Enforcer {
             var succeeded = true
             if case .failure(let error) = result {
                 succeeded = false
-                daemon.log.debug("the audio server did not do \(command): \(error.message)")
+                daemon.log.debug("the sound server refused \(command): \(error.message)")
             }
             enforcement.answered(command, succeeded: succeeded, at: MonotonicClock.now())
             if onQuiet != nil { reportQuiet() } else { lookSoon() }

@@ -38,7 +38,7 @@ final class Neighbours {
     /// Each with its `name` and what it `does`; always in the same order.
     var list: [(name: String, does: String)] {
         var list = ServerPolicy.allCases.filter(policies.contains).map { ($0.rawValue, $0.does) }
-        if hasKDEConnect { list.append(("kdeconnect", "may pause players while the telephone rings")) }
+        if hasKDEConnect { list.append(("kdeconnect", "may pause players while the phone rings")) }
         return list
     }
 }
@@ -46,9 +46,9 @@ final class Neighbours {
 extension ServerPolicy {
     fileprivate var does: String {
         switch self {
-        case .roleCork: "mutes and pauses streams by their role, music while a call is on"
-        case .roleDucking: "lowers streams by their role, music while a call is on"
-        case .wirePlumberRoles: "pauses and lowers streams by their role"
+        case .roleCork: "mutes and pauses streams by their role: music during a call"
+        case .roleDucking: "ducks streams by their role: music during a call"
+        case .wirePlumberRoles: "pauses and ducks streams by their role"
         case .wirePlumberPause:
             "pauses players whose device is removed, unless linking.pause-playback is off in its settings"
         }

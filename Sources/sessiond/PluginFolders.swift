@@ -36,7 +36,7 @@ struct PluginFolders {
                 if !found.contains(where: { $0.id == manifest.id }) { found.append(manifest) }
             } catch {
                 complaints.insert(error.description)
-                if !known.contains(error.description) { log.warning("plugin passed over: \(error.description)") }
+                if !known.contains(error.description) { log.warning("plugin ignored: \(error.description)") }
             }
         }
         return found

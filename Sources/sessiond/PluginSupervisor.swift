@@ -137,7 +137,7 @@ final class PluginSupervisor: PluginService {
 
     private static func mismatch(_ id: String, _ version: Int) -> String {
         let supported = PluginManifest.supportedInterface
-        return "plugin \(quoted(id)) speaks version \(version) of the plugin interface, this daemon version "
+        return "plugin \(quoted(id)) implements version \(version) of the plugin interface, this daemon version "
             + "\(supported); update \(version > supported ? "sessiond" : "the plugin")"
     }
 
@@ -162,18 +162,18 @@ final class PluginSupervisor: PluginService {
     /// opens something afterwards hands it to them.
     private func admit(_ caller: Credentials, to id: String) throws(Failure) {
         guard let process = caller.processID.map(Process.init), caller.startTime != nil else {
-            throw Failure(SessionError(.missingEntitlement, "nobody can say which process registers"))
+            throw Failure(SessionError(.missingEntitlement, "the process that registers is unknown"))
         }
         if let started = instances[id]?.process {
             // A script that runs the program is its parent, in the group that was made for it.
             guard process.id == UInt32(started) || getpgid(pid_t(process.id)) == started else {
                 throw Failure(
-                    SessionError(.missingEntitlement, "plugin \(quoted(id)) is process \(started), and no other"))
+                    SessionError(.missingEntitlement, "plugin \(quoted(id)) is process \(started), not this one"))
             }
         } else {
             guard caller.userID == geteuid() || caller.userID == 0 else {
                 throw Failure(
-                    SessionError(.missingEntitlement, "plugins are programs of the user that runs sessiond, or root's"))
+                    SessionError(.missingEntitlement, "a plugin must run as the user of sessiond, or as root"))
             }
             guard case .none = process.confinement else {
                 throw Failure(SessionError(.missingEntitlement, "a program in a sandbox cannot be a plugin"))
@@ -206,14 +206,14 @@ final class PluginSupervisor: PluginService {
         }
         let own = instances.values.count { $0.busName == caller && $0.id != id }
         guard own < limits.ofOneClient else {
-            throw Failure(SessionError(.resourceNotAvailable, "you are \(own) plugins already"))
+            throw Failure(SessionError(.resourceNotAvailable, "you have already registered \(own) plugins"))
         }
         let instance = instances[id] ?? Instance(id: id)
         guard instance.state != .stopping else {
             throw Failure(SessionError(.resourceNotAvailable, "plugin \(quoted(id)) is being stopped"))
         }
         guard instance.state != .running || instance.busName == caller || instance.busName.isEmpty else {
-            throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
+            throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is already registered by \(instance.busName)"))
         }
         instances[id] = instance
         instance.busName = caller
@@ -267,7 +267,7 @@ final class PluginSupervisor: PluginService {
             throw SessionError(
                 .resourceNotAvailable,
                 "plugin \(quoted(instance.id)): there is no program \(quoted(manifest.exec[0])) in sessiond's PATH; "
-                    + "its manifest may name it with its whole path (Exec=)")
+                    + "write its absolute path in the manifest (Exec=)")
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         do throws(SpawnFailure) {

@@ -43,7 +43,7 @@ final class PreferredInputs {
         guard stream.portUID != uid else { return }
         backend.moveStream(stream.id, to: uid) { [weak self, log] result in
             guard case .failure(let error) = result else { return }
-            log.warning("the recording stays where it is: \(error)")
+            log.warning("the recording could not be moved to the preferred input: \(error)")
             // It is tried again when something about the streams changes.
             self?.moved[stream.id] = nil
         }

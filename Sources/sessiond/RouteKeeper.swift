@@ -42,7 +42,7 @@ final class RouteKeeper {
             // Whoever talks already when the server is found has asked for that before.
             backend.setHandsFree(
                 choice.handsFree, takesOver: isFirst, reason: cause,
-                completion: answer("the headset's profile stays", choice.handsFree, \.wanted?.handsFree))
+                completion: answer("cannot change the profile of the headset", choice.handsFree, \.wanted?.handsFree))
         }
         let route = backend.snapshot.route
         // Where the server went by itself when a device did, nothing goes when we go on from there.
@@ -51,12 +51,12 @@ final class RouteKeeper {
         if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
             asked.output = uid
             backend.selectOutput(
-                uid, reason: reason, completion: answer("the output stays", uid, \.asked.output))
+                uid, reason: reason, completion: answer("cannot change the output", uid, \.asked.output))
         }
         if let uid = choice.input, uid != before.input, uid != asked.input ?? route.inputs.first?.uid {
             asked.input = uid
             backend.selectInput(
-                uid, reason: reason, completion: answer("the input stays", uid, \.asked.input))
+                uid, reason: reason, completion: answer("cannot change the input", uid, \.asked.input))
         }
     }
 

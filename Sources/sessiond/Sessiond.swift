@@ -53,7 +53,7 @@ enum Sessiond {
         let daemon = Daemon(
             settings, loop: loop, connection: connection, to: bus, pluginsMayOpen: openFiles, log: log)
         connection.onDisconnect = { [unowned daemon] in
-            log.error("the bus is gone")
+            log.error("the bus connection was lost")
             daemon.leave(69)
         }
         connection.onNameLost = { [unowned daemon] name in
@@ -83,8 +83,8 @@ enum Sessiond {
             case .owner: return nil
             case .taken(let owner):
                 complain(
-                    "sessiond: \(BusName.service) is owned by \(owner ?? "another connection") already; "
-                        + "stop that one, or use --replace\n")
+                    "sessiond: \(BusName.service) is already owned by \(owner ?? "another connection"); "
+                        + "stop that process, or use --replace\n")
                 return 1
             }
         } catch {
@@ -101,9 +101,9 @@ enum Sessiond {
         let reload = loop.watch(signal: SIGHUP) { [unowned daemon] in
             do throws(SettingsError) {
                 daemon.reload(try files.read())
-                log.notice("settings read anew")
+                log.notice("settings reloaded")
             } catch {
-                log.error("the old settings stay: \(error.message)")
+                log.error("the old settings are kept: \(error.message)")
             }
         }
         return stops + [reload]

@@ -33,7 +33,7 @@ final class SleepWatch {
                 connection = try Connection(.system, loop: loop)
                 listen()
             } catch {
-                log.debug("no system bus, so nobody tells when the machine wakes up: \(error.message)")
+                log.debug("no system bus: a wake-up of the machine will not be noticed: \(error.message)")
             }
         }
     }

@@ -23,7 +23,7 @@ final class StateFile {
     init?(bus: String, log: Logger) {
         self.log = log
         guard let runtime = environment("XDG_RUNTIME_DIR") else {
-            log.warning("XDG_RUNTIME_DIR is not set: sessions will not survive a restart of this daemon")
+            log.warning("XDG_RUNTIME_DIR is not set; sessions will not survive a restart of this daemon")
             return nil
         }
         path = runtime + "/sessiond/state-" + bus
@@ -37,18 +37,18 @@ final class StateFile {
         switch OwnFile(path, limit: StateFile.maximumBytes) {
         case .absent: return nil
         case .unreadable:
-            warn("cannot be read (\(String(cString: strerror(errno)))); starting anew")
+            warn("cannot be read (\(String(cString: strerror(errno)))); starting with an empty state")
             return nil
         case .foreign:
-            warn("is not a file of ours; starting anew")
+            warn("is not a regular file of this user; starting with an empty state")
             return nil
         case .contents(let contents): bytes = contents
         }
         guard let log = StateLog(bytes) else {
-            warn("is not a state of this version; starting anew")
+            warn("was not written by this version; starting with an empty state")
             return nil
         }
-        if !log.isWhole { warn("ends early; what is whole of it counts") }
+        if !log.isWhole { warn("is truncated; using the complete records") }
         return log.summary
     }
 

@@ -45,12 +45,12 @@ final class StreamJournal {
         switch OwnFile(path, limit: StreamJournal.maximumBytes) {
         case .absent: return nil
         case .unreadable, .foreign:
-            warn(path, "is not ours; what was changed at the audio server before is not known")
+            warn(path, "is not a file of this user; earlier changes at the sound server cannot be restored")
             return nil
         case .contents(let read): bytes = read
         }
         guard let contents = StreamRecord(bytes) else {
-            warn(path, "is cut short, or of another version; what was changed at the audio server before is not known")
+            warn(path, "is truncated or of another version; earlier changes at the sound server cannot be restored")
             return nil
         }
         return contents
@@ -79,7 +79,7 @@ final class StreamJournal {
         if bytes.count > StreamJournal.maximumBytes { errno = EFBIG }
         guard bytes.count <= StreamJournal.maximumBytes, let file = OwnFile.replace(path, with: bytes) else {
             let reason = String(cString: strerror(errno))
-            warn(path, "cannot be written (\(reason)): streams of other programs are left as they are")
+            warn(path, "cannot be written (\(reason)): streams of other programs will not be changed")
             return false
         }
         close(file)

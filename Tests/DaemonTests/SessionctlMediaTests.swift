@@ -156,7 +156,7 @@ import Testing
     @Test func folderIsMissing_recordingIsRefused() throws {
         let outcome = try stage.run(["record", file("nowhere/take.wav")], timeout: 60)
         #expect(outcome.code == 1)
-        #expect(outcome.complaint.contains("nowhere' is not there; make it first"))
+        #expect(outcome.complaint.contains("nowhere' does not exist; create it first"))
     }
 
     /// The two settings of the articles: Apple Lossless, 44.1 kHz, mono; and the telephone's, 8 kHz, mono, 8 bit.

@@ -31,7 +31,7 @@ import Testing
         Mistake("[s]\n = 1", 2, 2, "no key"),
         Mistake("[s", 1, 3, "not closed"), Mistake("[]", 1, 2, "no name"), Mistake("[a[b]", 1, 3, "brackets"),
         Mistake("[ä]", 1, 2, "ASCII"),
-        Mistake("[s] x", 1, 5, "line of its own"), Mistake("[s]\n[t]\n[s]", 3, 1, "line 1"),
+        Mistake("[s] x", 1, 5, "separate line"), Mistake("[s]\n[t]\n[s]", 3, 1, "line 1"),
         Mistake("[s]\na=1\n a=2", 3, 2, "line 2"),
         Mistake("[s]\na b=1", 2, 2, "illegal character"), Mistake("[s]\nname[d e]=1", 2, 7, "locale"),
         Mistake("[s]\n[a]=1", 2, 4, "own"),

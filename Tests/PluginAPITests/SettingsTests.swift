@@ -88,7 +88,7 @@ import Testing
 
     @Test func illegalRole_isRefusedWithoutACallsNumber() {
         let error = #expect(throws: KeyFileError.self) { try settings("[roles]\nphone = playback; voice-chat\n") }
-        #expect(error?.message.contains("'voice-chat' is not legal with category 'playback'") == true)
+        #expect(error?.message.contains("'voice-chat' is not allowed with category 'playback'") == true)
         #expect(error?.message.contains("(") == false, "\(error?.message ?? "")")
     }
 

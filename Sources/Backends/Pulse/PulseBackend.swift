@@ -224,7 +224,7 @@ public final class PulseBackend: AudioBackend {
     }
 
     static let away = SessionError(
-        .mediaServicesFailed, "the sound server does not answer; it will be used again when it is back")
+        .mediaServicesFailed, "the sound server does not answer; sessiond connects again when it does")
 
     // MARK: Telling
 
