@@ -3,10 +3,10 @@ import EventLoop
 import PluginAPI
 import SessionBus
 
-// `org.sessiond1.Player` and what both interfaces of a player share.
+// `org.sessiond1.Player`, and what both interfaces of a player share.
 
 extension PlayerPlugin {
-    /// Where it is served.
+    /// The object path.
     public static let objectPath = ObjectPath.player
 
     func export() -> [Announcement<PlayerPlugin>] {
@@ -101,7 +101,7 @@ extension PlayerPlugin {
                 "PositionInterval", "d", { .double($0.positionClock.interval) },
                 set: { player, value throws(Failure) in
                     let interval = value.doubleValue ?? .nan
-                    // Faster than a screen shows it is a mistake.
+                    // Shorter intervals than a screen can show are a mistake.
                     guard interval == 0 || (0.01...3_600).contains(interval) else {
                         throw Failure(.badParameter("PositionInterval must be 0, or 0.01 to 3600 s, not \(interval)"))
                     }

@@ -6,7 +6,7 @@ import SessionBus
 // `org.sessiond1.Recorder`.
 
 extension RecorderPlugin {
-    /// Where it is served.
+    /// The object path.
     public static let objectPath = ObjectPath.recorder
 
     func export() -> [Announcement<RecorderPlugin>] {
@@ -80,7 +80,7 @@ extension RecorderPlugin {
 }
 
 extension RecordingSettings {
-    /// `Prepare`'s settings: an a{sv} of known keys, or an error that names the wrong one.
+    /// The settings of `Prepare`: an a{sv} of known keys, or an error that names the invalid one.
     init(_ dictionary: Value) throws(Failure) {
         let reader = try OptionReader(
             dictionary, known: ["format", "sample-rate", "channels", "bit-depth", "float", "quality"])
