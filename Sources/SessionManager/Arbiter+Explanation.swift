@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// One reason why a session is as it is.
+/// One reason for the state of a session.
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
@@ -8,15 +8,15 @@ public struct Explanation: Sendable, Hashable {
     public let cause: String
     /// When it began.
     public let since: Instant
-    /// A sentence for people, without the time and without the name of the session asked about.
+    /// A sentence for the user, without the time and without the name of the session in question.
     public let text: String
-    /// Whom this one reason is about.
+    /// The session that this reason is about.
     public let session: SessionID
-    /// Who caused it; nil: nobody else did, or it has gone.
+    /// The session that caused it; nil: none did, or it has gone.
     public let by: SessionID?
     /// When it ends by itself; nil: never.
     public let until: Instant?
-    /// Of a refusal.
+    /// The error of a refusal.
     public let error: SessionError.Code?
 
     init(
@@ -34,12 +34,12 @@ public struct Explanation: Sendable, Hashable {
     }
 }
 
-/// Told from what was recorded with each transition; nothing is inferred from the present alone.
+/// Built from what was recorded with each change of state; nothing is inferred from the present alone.
 extension Arbiter {
-    /// The chain of causes, from what is true of the session now back to who started it; empty where it is not there.
+    /// The chain of causes, from the current state back to the first cause; empty if the session does not exist.
     ///
-    /// `now` tells whether an interruption has lasted too long already; nil: leaves that open. `adopted` is why the shell
-    /// made the session for a program that never asked for one; nil: the program did.
+    /// `now` decides whether an interruption has already lasted too long; nil leaves that open. `adopted` is the reason
+    /// why the daemon adopted the program; nil: the program created the session itself.
     public func explain(_ id: SessionID, at now: Instant? = nil, adopted: String? = nil) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
@@ -109,7 +109,7 @@ extension Arbiter {
                 until: expiry, text + "; it may come back within \(seconds(settings.grace))"))
     }
 
-    /// Why an interruption that is over at that time should not be resumed from; nil: it should.
+    /// Why an interruption that ends at that time has no should-resume hint; nil: it has.
     private func reasonNotToResume(_ interruption: Interruption?, at time: Instant) -> String? {
         guard let interruption else { return "no session recommended it" }
         if let spoiler = interruption.spoiler { return describe(spoiler) }
@@ -186,13 +186,13 @@ extension Arbiter {
         }
     }
 
-    /// Whether it will be asked to resume, and what that depends on.
+    /// Whether it will be asked to resume, and on what that depends.
     private func outlook(_ interruption: Interruption, _ session: Session, at now: Instant?) -> String {
         guard interruption.endsByItself else { return "it stays silent until it is played again" }
         if let reason = reasonNotToResume(interruption, at: now ?? interruption.since) {
             return "will not be asked to resume: \(reason)"
         }
-        // An app must say so itself when it leaves; calls and alerts need not.
+        // An app must deactivate with notify-others; calls and alerts need not.
         let apps = session.waitingFor.compactMap(self.session).filter { $0.sessionClass == .app }.map(label)
         var text = session.waitingFor.count > 1 ? "will be asked to resume when they end" : ""
         if text.isEmpty { text = "will be asked to resume when it ends" }
@@ -250,13 +250,13 @@ extension Arbiter {
         return "\(plain(session.name)) (\(session.sessionClass.rawValue)\(certainty))"
     }
 
-    /// That session, or what it was called.
+    /// That session's label, or its former name.
     private func label(_ id: SessionID?, _ name: String) -> String {
         if let session = id.flatMap({ session($0) }) { return label(session) }
         return name.isEmpty ? "somebody" : plain(name)
     }
 
-    /// Without anything that a terminal would act on.
+    /// Without characters that a terminal would interpret.
     private func plain(_ name: String) -> String { String(quoted(name).dropFirst().dropLast()) }
 
     private func seconds(_ value: Double) -> String { number(value) + " s" }
