@@ -1,9 +1,9 @@
-/// What the rules want of a player at this moment, by the session its sound belongs to.
+/// What the rules want from a player now, by the session of its sound.
 public enum Demand: Sendable, Hashable {
     /// Nothing.
     case free
     /// Its session is interrupted.
     case silent
-    /// Its session's interruption ended with should-resume, and its claim still stands.
+    /// Its session's interruption ended with the should-resume hint, and its claim is still valid.
     case resume
 }

@@ -1,9 +1,9 @@
 import PluginAPI
 import SessionManager
 
-/// One expectation against what is, and what happened in the last step.
+/// Compares one expectation with the state, and with the effects of the last step.
 struct Check {
-    /// What is seen instead; nil where it is as expected.
+    /// What was found instead; nil if the expectation is met.
     private(set) var contradiction: String?
     private let core: Arbiter
     private let decisions: [Decision]
@@ -117,7 +117,7 @@ extension Expectation.Happening {
 }
 
 extension Effect {
-    /// The session that it concerns; nil: everybody.
+    /// The session it is about; nil: all.
     var subject: SessionID? {
         switch self {
         case .created(let id), .activated(let id), .deactivated(let id), .closed(let id),

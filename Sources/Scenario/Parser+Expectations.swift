@@ -1,7 +1,7 @@
 import PluginAPI
 import SessionManager
 
-/// What stands behind `expect`.
+/// The arguments of `expect`.
 extension Parser {
     static let claims =
         "active, inactive, interrupted [by SESSION] [REASON], gone, waits for SESSION,… or nobody, [not] lowered, "

@@ -1,7 +1,7 @@
 import PluginAPI
 import SessionManager
 
-/// What stands behind `from`: how everything was when a history begins.
+/// The arguments of `from`: the state at the beginning of a history.
 extension Parser {
     mutating func from(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
         if words.take("silent") { scenario.memory.isSilentMode = true; return }
@@ -29,7 +29,7 @@ extension Parser {
         }
     }
 
-    /// Far from where counting on would overflow.
+    /// Far from values that could overflow.
     static let counts: ClosedRange<UInt64> = 0...SessionSet.highest
 
     private func fromSounding(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
@@ -112,7 +112,7 @@ extension Parser {
 }
 
 extension Interruption {
-    /// Whether it knew the word.
+    /// Whether the word was known.
     fileprivate mutating func read(
         _ token: Token, by number: (Token) throws(LineError) -> SessionID?
     ) throws(LineError) -> Bool {

@@ -2,12 +2,12 @@ import PluginAPI
 import SessionManager
 
 extension Scenario {
-    /// Parses the text of `file`. Throws at the first mistake.
+    /// Parses the text of `file`. Throws at the first error.
     public init(_ text: String, file: String) throws(ScenarioError) {
         try self.init(bytes: Array(text.utf8), file: file)
     }
 
-    /// Parses the bytes of `file`: UTF-8, a byte order mark and CRLF line ends allowed. Throws at the first mistake.
+    /// Parses the bytes of `file`: UTF-8, a byte order mark and CRLF line ends allowed. Throws at the first error.
     public init(bytes: [UInt8], file: String) throws(ScenarioError) {
         self.file = file
         guard bytes.count <= Self.maximumBytes else {
@@ -45,12 +45,12 @@ extension Scenario {
     }
 }
 
-/// Reads line after line. What is known so far decides what may come.
+/// Parses line by line. Earlier lines decide what is allowed next.
 struct Parser {
-    /// Where each was declared, by label.
+    /// The line of each declaration, by label.
     private var sessions: [String: Int] = [:]
     private var clients: Set<String> = []
-    /// The number a client has from the order in which it appears.
+    /// The number of each client, in the order of appearance.
     private(set) var clientNumbers: [String: UInt64] = [:]
     private var hasSteps = false
     private(set) var lastFrom = 1
@@ -171,7 +171,7 @@ struct Parser {
         let token = try words.word("a name for the session in this file")
         let label = token.word
         if isExact, label == "-" {
-            // Refused when it was made, so it has no number.
+            // Its creation was refused, so it has no number.
         } else {
             guard label.isLabel else {
                 throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
@@ -185,7 +185,7 @@ struct Parser {
         return .session(label: label, client: client, new)
     }
 
-    /// What follows the label, but for what only `from` has.
+    /// What follows the label, without words that only `from` has.
     private mutating func newSession(_ label: String, _ words: inout Words) throws(LineError) -> (NewSession, String) {
         var name = label
         if words.first?.isQuoted == true { name = try words.word("its name").word }
@@ -216,7 +216,7 @@ struct Parser {
     mutating func clientID(_ word: String) -> ClientID {
         clients.insert(word)
         if word.utf8.first == UInt8(ascii: "c"), let number = UInt64(word.dropFirst()) { return ClientID(number) }
-        // Above any number that a machine writes.
+        // Above any number in an exported file.
         let number = clientNumbers[word] ?? (1 << 63) + UInt64(clientNumbers.count)
         clientNumbers[word] = number
         return ClientID(number)
@@ -236,7 +236,7 @@ struct Parser {
                 + (known.isEmpty ? "create one with 'session'" : "there are \(known)"))
     }
 
-    /// Category, mode and options, in this order or the two last ones swapped.
+    /// Category, mode and options, in this order or with the last two swapped.
     func configuration(_ words: inout Words) throws(LineError) -> Configuration {
         let token = try words.word("a category")
         let category: Category = try chosen(token, token.word, "category")

@@ -1,9 +1,9 @@
 import PluginAPI
 public import SessionManager
 
-/// Events and states of a run in words; names are those of the file, so they are safe to show.
+/// Effects and states of a run as text; names are those of the file, so they are safe to print.
 public enum Story {
-    /// What a session is now, in a word or few.
+    /// The state of a session in a few words.
     public static func state(of session: Session, _ run: Run) -> String {
         var words = [session.state.rawValue]
         if let interruption = session.interruption {
@@ -34,13 +34,13 @@ public enum Story {
         return word
     }
 
-    /// Everything that came of a decision, each in words with its rule.
+    /// All effects of a decision, each with its rule.
     public static func events(of decision: Decision, _ run: Run) -> [String] {
         let refusal = decision.refusal.map { "refused: \($0) (\(decision.rule.rawValue))" }
         return (refusal.map { [$0] } ?? []) + decision.effects.compactMap { event($0, of: decision, run) }
     }
 
-    /// Nil for what only says which properties to read again.
+    /// Nil for effects that only say which properties changed.
     static func event(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         let rule = " (\(decision.rule(of: effect).rawValue))"
         let who = effect.subject.map(run.label) ?? ""
@@ -71,7 +71,7 @@ public enum Story {
         }
     }
 
-    /// The same, for what is told to somebody; nil for what is only the step itself done.
+    /// The same for effects that are sent to clients; nil for those that only confirm the step.
     static func told(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         switch effect {
         case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .selectOutput,

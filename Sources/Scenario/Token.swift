@@ -4,11 +4,11 @@ import PluginAPI
 struct Token {
     /// From 1, in Unicode scalars.
     let column: Int
-    /// Before the `=`, or everything where there is none.
+    /// The part before the `=`, or all of it.
     let word: String
-    /// Behind the `=`; nil where there is none.
+    /// The part after the `=`; nil without one.
     let value: String?
-    /// Whether the word was in quotes, and so is no keyword.
+    /// Whether the word was in quotes, so it is not a keyword.
     let isQuoted: Bool
 
     /// The words of a line, up to a comment.
@@ -82,7 +82,7 @@ struct Token {
     }
 }
 
-/// Text as it stands in quotes in a scenario; reads back to the same bytes.
+/// Text in the form of a quoted word in a scenario; parsing it gives the same bytes.
 func written(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

@@ -1,10 +1,10 @@
 import PluginAPI
 import SessionManager
 
-/// The words of one line, taken one after the other.
+/// The words of one line, read one after the other.
 struct Words {
     private var tokens: ArraySlice<Token>
-    /// Behind the last word, for what is missing there.
+    /// The column after the last word, for errors about missing words.
     private let end: Int
 
     init(_ tokens: [Token], end: Int) {
@@ -20,14 +20,14 @@ struct Words {
         return token
     }
 
-    /// The next one where it is that word.
+    /// Takes the next word if it is that one.
     mutating func take(_ word: String) -> Bool {
         guard let token = tokens.first, token.value == nil, !token.isQuoted, token.word == word else { return false }
         tokens.removeFirst()
         return true
     }
 
-    /// The next one where it is that key, with whatever value.
+    /// Takes the next word if it has that key, with any value.
     mutating func takeSetting(_ key: String) -> Token? {
         guard let token = tokens.first, token.value != nil, token.word == key else { return nil }
         tokens.removeFirst()
@@ -133,7 +133,7 @@ extension Token {
         return Instant(microseconds: time)
     }
 
-    /// What stands between commas; `none` for nothing.
+    /// The items between commas; `none` for nothing.
     func list() throws(LineError) -> [String] {
         let text = try required()
         return text == "none" ? [] : text.split(separator: ",").map(String.init)
