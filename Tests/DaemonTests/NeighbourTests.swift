@@ -20,7 +20,7 @@ import Testing
         #expect(eventually { names(stage.daemon) == ["module-role-cork", "module-role-ducking"] })
         let status = try stage.run(["status"]).output
         #expect(status.contains { $0.hasPrefix("Neighbours") && $0.contains("module-role-cork: mutes") })
-        #expect(status.contains { $0.contains("module-role-ducking: lowers") })
+        #expect(status.contains { $0.contains("module-role-ducking: ducks") })
         try pulse.unloadModule(ducking)
         #expect(eventually { names(stage.daemon) == ["module-role-cork"] })
         pulse.kill()

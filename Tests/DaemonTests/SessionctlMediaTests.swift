@@ -95,7 +95,7 @@ import Testing
         client.activate(phone)
         #expect(child.line { $0 == "interrupted by Phone" } != nil)
         client.deactivate(phone, notify: true)
-        #expect(child.line { $0 == "playing on" } != nil)
+        #expect(child.line { $0 == "resumed" } != nil)
         child.signal(SIGINT)
         #expect(child.wait() == .code(130))
         #expect(try eventually { try stage.session("Tune") == nil })
@@ -150,7 +150,7 @@ import Testing
         let outcome = try stage.run(
             [command, tone("one.wav", seconds: 0.2), "--category", "ambient", "--mode", "voice-chat"], timeout: 60)
         #expect(outcome.code == 1)
-        #expect(outcome.errors.count == 1 && outcome.complaint.contains("not legal with category 'ambient'"))
+        #expect(outcome.errors.count == 1 && outcome.complaint.contains("not allowed with category 'ambient'"))
     }
 
     @Test func folderIsMissing_recordingIsRefused() throws {

@@ -27,8 +27,8 @@ import Testing
         #expect(cause?.rule == .matrix && cause?.since == began && cause?.by == message)
         #expect(
             cause?.text
-                == "interrupted by Message; will be asked to resume when they end, if Message then says so "
-                + "(notify-others); waits also for Phone (call)")
+                == "interrupted by Message; will be asked to resume when they end, if Message then "
+                + "deactivates with notify-others; waits also for Phone (call)")
         #expect(first(world, message)?.text == "interrupted by Phone (call); will be asked to resume when it ends")
         #expect(first(world, message)?.rule == .classes)
         let chain = world.arbiter.explain(music)
