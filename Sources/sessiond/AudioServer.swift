@@ -3,30 +3,30 @@ import Logging
 import PluginAPI
 import SessionManager
 
-/// What the audio server says, as events of the core; and what the core wants of the server.
+/// Passes the sound server's state to the rules as events, and the requests of the rules to the server.
 final class AudioServer {
     private let backend: any AudioBackend
     private let enforcer: Enforcer
     private let log: Logger
     private let submit: (Event) -> Void
-    /// What was said of it last; nil: nothing yet.
+    /// The last reported state; nil: nothing yet.
     private var isMicrophoneMuted: Bool?
     private let keeper: RouteKeeper
     private let preferredInputs: PreferredInputs
     /// The route's volume or latencies changed.
     var onVolumeChanged: (() -> Void)?
     var onLatencyChanged: (() -> Void)?
-    /// The server began or ceased to arbitrate by itself, or went.
+    /// The server began or stopped to apply its own rules, or is gone.
     var onPoliciesChanged: (() -> Void)?
     private let outputGuard: OutputGuard
-    /// What will be wanted of the server after a loss; nil where that must be told at once.
+    /// The output to request after a loss; nil if the loss must be reported at once.
     var foresee: ((Audio) -> RouteChoice?)?
-    /// The route of which something went, while the server is asked to go on elsewhere than where it went by itself: told
-    /// when that is the route, as one change and not two. Nil: it is not.
+    /// The route of which a part is gone, while the server is asked to switch to another port than it did by itself. It
+    /// is reported when the server has switched, as one change instead of two. Nil: none is pending.
     private var left: Route?
     private var isSettling: Bool { left != nil }
     private var patience: Timer?
-    /// Seconds that the server may take to follow.
+    /// Seconds that the server may take to switch.
     private static let patience = 1.0
 
     init(
@@ -61,7 +61,7 @@ final class AudioServer {
             enforcer.streamsChanged()
         }
         backend.onRouteChanged = { [unowned self] reason, previous, _ in
-            // A newcomer is news of its own.
+            // A new device is reported separately.
             if reason == .newDeviceAvailable { settle() }
             if reason == .oldDeviceUnavailable || isSettling, isOnItsWay(from: previous) { return }
             if isSettling { return settle() }
@@ -86,14 +86,14 @@ final class AudioServer {
 
     /// Prepares the server for what the sessions need, after every event.
     ///
-    /// - Parameter reason: why that session is interrupted; asked rarely.
+    /// - Parameter reason: why that session is interrupted; rarely called.
     func follow(guards: Bool, reason: (SessionID) -> InterruptionReason?) {
         outputGuard.follow(guards: guards) {
             !(enforcer.sounding?.sessions ?? []).contains { reason($0) == .routeDisconnected }
         }
     }
 
-    /// Takes back what was prepared, then does the rest.
+    /// Removes what was prepared, then calls `done`.
     func leave(_ done: @escaping () -> Void) { outputGuard.dismiss(done) }
 
     func sessionClosed(_ id: SessionID) {
@@ -101,7 +101,7 @@ final class AudioServer {
         placeRecordings()
     }
 
-    /// Asks the server for what is wanted after what it has just shown; false where it is there already.
+    /// Requests the route that is wanted after the reported change; false if it is already in use.
     private func isOnItsWay(from previous: Route) -> Bool {
         guard let choice = foresee?(audio) else { return false }
         keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: .oldDeviceUnavailable)
@@ -113,7 +113,7 @@ final class AudioServer {
         return true
     }
 
-    /// Tells the route as it is, where that was put off: nobody who asks for something is judged by an old one.
+    /// Reports a pending route change now, so that no request is judged by an old route.
     func settle() {
         guard let old = left else { return }
         left = nil
@@ -121,7 +121,7 @@ final class AudioServer {
         let audio = audio
         func uids(_ route: Route) -> [String] { (route.outputs + route.inputs).map(\.uid) }
         if audio.route == old {
-            // It is back already.
+            // It is already back.
             submit(.portsChanged(audio))
         } else {
             let isBack = uids(audio.route) == uids(old)
@@ -130,13 +130,13 @@ final class AudioServer {
         updateMicrophone()
     }
 
-    /// Carries out what the sessions want of the route, after that event.
+    /// Requests the route that the sessions want, after that event.
     func follow(_ choice: RouteChoice, after event: Event) {
         let choice = isSettling ? foresee?(audio) ?? choice : choice
         keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: event.routeReason(choice))
     }
 
-    /// Has the session's recordings come from that port; nil: from where everybody's do.
+    /// Lets the session's recordings use that port; nil: the default.
     func selectInput(_ uid: String?, of session: SessionID) {
         preferredInputs.prefer(uid, of: session)
         placeRecordings()
@@ -152,12 +152,12 @@ final class AudioServer {
         preferredInputs.place { enforcer.owners(of: $0) }
     }
 
-    /// Says whether the microphone is muted, also where that was so from the start, or changed while no daemon was there
-    /// to see it.
+    /// Reports whether the microphone is muted, also if it was muted before the start, or changed while no daemon was
+    /// running.
     private func updateMicrophone() {
         let snapshot = snapshot
         guard snapshot.isConnected, !isSettling else { return }
-        // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
+        // Only the mute of the built-in microphone interrupts: other microphones can be unplugged.
         let isMuted = snapshot.isInputMuted && snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
         guard isMuted != isMicrophoneMuted else { return }
         isMicrophoneMuted = isMuted

@@ -2,13 +2,13 @@ import Logging
 import PluginAPI
 import SessionManager
 
-/// Has the recordings of sessions that prefer an input come from there, also those that start later, and from where
-/// everybody's do when they prefer it no longer.
+/// Moves the recordings of sessions with a preferred input to that input, also those that start later; and to the
+/// default when the preference ends.
 final class PreferredInputs {
     private let backend: any AudioBackend
     private let log: Logger
     private var preferences: [SessionID: String] = [:]
-    /// The recordings that are elsewhere by our doing, with where.
+    /// The recordings that were moved, and where to.
     private var moved: [AudioStream.ID: String] = [:]
 
     init(_ backend: any AudioBackend, log: Logger) {
@@ -19,7 +19,7 @@ final class PreferredInputs {
     /// nil: no preference.
     func prefer(_ uid: String?, of session: SessionID) { preferences[session] = uid }
 
-    /// `owners` are the sessions that a recording belongs to.
+    /// `owners`: the sessions to which a recording belongs.
     func place(_ owners: (AudioStream) -> [SessionID]) {
         guard !preferences.isEmpty || !moved.isEmpty else { return }
         let snapshot = backend.snapshot
@@ -44,7 +44,7 @@ final class PreferredInputs {
         backend.moveStream(stream.id, to: uid) { [weak self, log] result in
             guard case .failure(let error) = result else { return }
             log.warning("the recording could not be moved to the preferred input: \(error)")
-            // It is tried again when something about the streams changes.
+            // It is tried again when the streams change.
             self?.moved[stream.id] = nil
         }
     }

@@ -2,14 +2,14 @@ import Logging
 import PluginAPI
 import SessionManager
 
-/// Has the server's route follow what the active sessions want, and asks only where that changes: what a person or the
-/// server itself chose meanwhile stays until then, and nothing is fought over.
+/// Requests the route that the active sessions want, but only when the wish changes. A later choice of the user or of
+/// the server stays until then, so there is no conflict.
 final class RouteKeeper {
     private let backend: any AudioBackend
     private let log: Logger
-    /// What was wanted last; nil while there is no server.
+    /// The last wish; nil while there is no server.
     private var wanted: RouteChoice?
-    /// What was asked for and is not seen to be the route yet.
+    /// What was requested and is not yet the route.
     private var asked: (output: String?, input: String?) = (nil, nil)
 
     init(_ backend: any AudioBackend, log: Logger) {
@@ -17,7 +17,7 @@ final class RouteKeeper {
         self.log = log
     }
 
-    /// `idle` is what is wanted with nobody active: where a server is found, its route counts as chosen so.
+    /// `idle`: the wish with no active session. The route of a new server counts as chosen.
     func follow(_ choice: RouteChoice, idle: () -> RouteChoice, reason: RouteChangeReason) {
         backend.outputWish = choice.wish
         guard backend.snapshot.isConnected else {
@@ -27,11 +27,11 @@ final class RouteKeeper {
         }
         seeWhatBecame(reason)
         let isFirst = wanted == nil
-        // Who is active when the server is found wants it by its category.
+        // Sessions that are already active have their wishes by their category.
         let cause = isFirst ? choice.reason : reason
         var before = wanted ?? idle()
         if backend.snapshot.isEnumerating {
-            // Likewise with devices that came together: which of them it is was chosen earlier, and is not ours to say.
+            // With devices found together, the server's choice stays: it was made earlier.
             let (idle, together) = (idle(), backend.snapshot.enumerated)
             if let output = idle.output, together.contains(output) { before.output = output }
             if let input = idle.input, together.contains(input) { before.input = input }
@@ -39,13 +39,13 @@ final class RouteKeeper {
         wanted = choice
         guard choice != before else { return }
         if choice.handsFree != before.handsFree {
-            // Whoever talks already when the server is found has asked for that before.
+            // Sessions that already record with a headset have requested it before.
             backend.setHandsFree(
                 choice.handsFree, takesOver: isFirst, reason: cause,
                 completion: answer("cannot change the profile of the headset", choice.handsFree, \.wanted?.handsFree))
         }
         let route = backend.snapshot.route
-        // Where the server went by itself when a device did, nothing goes when we go on from there.
+        // The server has already switched because a device went; switching on is not caused by that.
         let hasMoved = cause == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
         let reason = hasMoved ? .unknown : cause
         if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
@@ -60,14 +60,14 @@ final class RouteKeeper {
         }
     }
 
-    /// Whether the route is on its way to where it was asked to go.
+    /// Whether the server has not yet switched to the requested route.
     var isMoving: Bool {
         let route = backend.snapshot.route
         return asked.output.map { $0 != route.outputs.first?.uid } ?? false
             || asked.input.map { $0 != route.inputs.first?.uid } ?? false
     }
 
-    /// What was asked for has come about, cannot any more, or somebody chose otherwise.
+    /// The request was carried out, is impossible now, or the user chose otherwise.
     private func seeWhatBecame(_ reason: RouteChangeReason) {
         let snapshot = backend.snapshot
         let isOver = reason == .unknown
@@ -83,7 +83,7 @@ final class RouteKeeper {
         }
     }
 
-    /// A refusal of what is no longer wanted is worth no word. `wanted`: where that is written.
+    /// Logs a refusal, unless the request is outdated. `wanted`: where the wish is stored.
     private func answer(
         _ what: String, _ uid: String?, _ wanted: KeyPath<RouteKeeper, String?>
     ) -> AudioBackend.Completion {
@@ -97,13 +97,13 @@ final class RouteKeeper {
 }
 
 extension Event {
-    /// What a change of the route is called that such an event brings about.
+    /// The reason of a route change that such an event causes.
     func routeReason(_ choice: RouteChoice) -> RouteChangeReason {
         switch self {
         case .routeChanged(let reason, _): reason
-        // Both put a port that a session chose in the place of the one by the rules.
+        // In both cases a session replaced the port of the rules.
         case .overrideOutput, .setPreferredInput: .override
-        // What comes is told of as a change of the route: here something went that was not the route yet.
+        // The new device is reported as a route change; here a device went that was not the route yet.
         case .portsChanged: .oldDeviceUnavailable
         case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground, .setSilentMode,
             .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .soundingChanged, .microphoneMuted,
@@ -114,6 +114,6 @@ extension Event {
 }
 
 extension RouteChoice {
-    /// What a change is called that the sessions alone bring about.
+    /// The reason of a change that only the sessions cause.
     fileprivate var reason: RouteChangeReason { isOverridden ? .override : .categoryChange }
 }

@@ -6,13 +6,13 @@ import PluginAPI
 import Processes
 import SessionBus
 
-/// Wiring: arguments and settings in, the daemon on the bus, an exit code out.
+/// The main program: reads arguments and settings, runs the daemon on the bus, returns the exit code.
 @main
 enum Sessiond {
-    /// Seconds until the sound server has been read, or will not be soon.
+    /// Seconds until the sound server has usually been read.
     private static let startUpTime = 1.0
 
-    /// Where to answer from: 0 done, 1 refused, 64 wrong usage, 69 no bus.
+    /// Returns the exit code: 0 done, 1 refused, 64 wrong usage, 69 no bus.
     static func main() {
         Capabilities.setAside()
         let openFiles = OpenFiles.raise()
@@ -27,7 +27,7 @@ enum Sessiond {
 
     private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
         signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow any more is an error like a full disk, not the end.
+        // A file that cannot grow is an error, like a full disk, and must not kill the process.
         signal(SIGXFSZ, SIG_IGN)
         Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
@@ -74,7 +74,7 @@ enum Sessiond {
         return code
     }
 
-    /// Nil once the name is ours.
+    /// Nil when this daemon owns the name.
     private static func claimName(_ connection: Connection, _ arguments: Arguments) -> Int32? {
         do throws(Failure) {
             switch try connection.requestName(
