@@ -34,7 +34,7 @@ import Testing
         Mistake("[s] x", 1, 5, "separate line"), Mistake("[s]\n[t]\n[s]", 3, 1, "line 1"),
         Mistake("[s]\na=1\n a=2", 3, 2, "line 2"),
         Mistake("[s]\na b=1", 2, 2, "illegal character"), Mistake("[s]\nname[d e]=1", 2, 7, "locale"),
-        Mistake("[s]\n[a]=1", 2, 4, "own"),
+        Mistake("[s]\n[a]=1", 2, 4, "separate line"),
         Mistake("[s]\na = x\u{0}y", 2, 6, "U+0"), Mistake("[s]\na = x\u{1B}[2J", 2, 6, "U+1B"),
         Mistake("[s]\na=\rb", 2, 3, "U+D"),
         Mistake("[s]\nö\u{0}", 2, 2, "U+0"), Mistake("[s]\na = \u{85}", 2, 5, "U+85"),

@@ -45,7 +45,7 @@ import Testing
         ("exact\nfrom session s1 \"a\" playback active", 2, 1, "contradict"),
         ("exact\nfrom last-session=1\nfrom session s1 \"a\" playback interrupted waits=s1", 3, 1, "contradict"),
         ("session a playback client=x\nvanish a", 2, 8, "client"),
-        ("a=b", 1, 1, "begins"),
+        ("a=b", 1, 1, "starts"),
         ("wait \u{1}", 1, 6, "control"),
     ]) func mistake_isToldWithItsPlaceAndWhatToDo(text: String, line: Int, column: Int, part: String) throws {
         let error = try #require(mistake(text))
