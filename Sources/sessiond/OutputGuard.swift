@@ -1,15 +1,15 @@
 import EventLoop
 import PluginAPI
 
-/// Has the server keep the now-playing session's sound from other outputs when its own goes (behaviour §7): prepared
-/// while there is something to keep, let go as soon as whoever was paused has fallen silent.
+/// Lets the server keep the now-playing session's sound from other outputs when its own is unplugged (behaviour §7):
+/// prepared in advance, and released as soon as the paused sessions are silent.
 final class OutputGuard {
     private let backend: any AudioBackend
     private let loop: EventLoop
     private var timer: Timer?
-    /// When what is held is let go in any case; nil: nothing is held.
+    /// When the held sound is released in any case; nil: none is held.
     private var limit: UInt64?
-    /// Since when nobody who was paused sounds; nil: somebody does.
+    /// Since when no paused session plays; nil: one does.
     private var silence: UInt64?
 
     init(_ backend: any AudioBackend, on loop: EventLoop) {
@@ -18,12 +18,12 @@ final class OutputGuard {
         timer = Timer(on: loop) { backend.releaseOutput() }
     }
 
-    /// Seconds that others stand still at most. Enforcement ends it sooner: what it stops does not sound.
+    /// The most seconds for which other sound waits. Enforcement ends it earlier, because held streams do not play.
     private static let patience = 2.0
-    /// Seconds that leaving may take.
+    /// The most seconds for the cleanup at exit.
     private static let farewell = 0.5
 
-    /// `isSilent`: whether nobody who was paused sounds; asked while something is held.
+    /// `isSilent`: whether no paused session plays; called while sound is held.
     func follow(guards: Bool, isSilent: () -> Bool) {
         backend.guardsOutput = guards
         guard backend.snapshot.isOutputHeld else {
@@ -45,7 +45,7 @@ final class OutputGuard {
         }
     }
 
-    /// Leaves the server as it was, and waits for no server that does not answer.
+    /// Restores the server, but does not wait for one that does not answer.
     func dismiss(_ done: @escaping () -> Void) {
         timer = Timer(on: loop, done)
         timer?.arm(after: OutputGuard.farewell)
