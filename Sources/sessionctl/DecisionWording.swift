@@ -2,10 +2,10 @@ import DBus
 import PluginAPI
 import SessionBus
 
-// How the past is told: an event of the history, and what came of it.
+// The text for an event of the history and its effects.
 
 extension Wording {
-    /// What happened to its subject, in the past tense.
+    /// What happened to the session, in the past tense.
     static func event(_ decision: PastDecision) -> String {
         let text = eventText(decision)
         guard decision.error != nil else { return text }
@@ -40,11 +40,11 @@ extension Wording {
         }
     }
 
-    /// What came of it for others, and for its subject beyond what the event says.
+    /// The effects on other sessions, and effects on this session that the event does not imply.
     static func consequences(_ decision: PastDecision, _ names: Names) -> [String] {
         let all: [String] = decision.effects.compactMap { effect($0, of: decision, names) }
             .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-        // Every session's route and the global one change in the same words, which are said once.
+        // The changes of all sessions' routes and of the global one have the same text, which is printed once.
         let routes = all.filter { $0.contains(" → ") }
         return all.filter { line in !routes.contains { line.hasSuffix(" " + $0) } }
     }
@@ -56,7 +56,7 @@ extension Wording {
         let rule = fields["rule"]?.stringValue.map { " (\($0.escaped))" } ?? ""
         switch fields["effect"]?.stringValue ?? "" {
         case "created", "closed", "activated", "deactivated":
-            // The subject's own are what the event is called after.
+            // For the session itself, the name of the event already says this.
             return isSubject ? nil : who + (fields["effect"]?.stringValue ?? "")
         case "interruption-began":
             let reason = fields["reason"]?.stringValue.flatMap(InterruptionReason.init(rawValue:))

@@ -28,13 +28,13 @@ struct EffectCommand: ParsableCommand {
     }
 }
 
-/// Plays sounds through a program of its own: first all are loaded, then all sound.
+/// Plays sounds with its own plugin process: loads all files, then plays all.
 final class Effects: FrontEnd {
     private let paths: [String]
     private var loaded: [UInt32] = []
-    /// Orders that were not answered.
+    /// The number of unanswered requests.
     private var pending = 0
-    /// What sounds, by the numbers of the playings.
+    /// The playing sounds, by number.
     private var playing: Set<UInt32> = []
     private var code: Int32 = 0
 

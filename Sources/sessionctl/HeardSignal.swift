@@ -2,7 +2,7 @@ import DBus
 import PluginAPI
 import SessionBus
 
-/// A signal of the daemon's, and how it is said.
+/// A signal of the daemon, and its text.
 struct HeardSignal {
     let path: String
     let interface: String
@@ -15,7 +15,7 @@ struct HeardSignal {
         var style = Style.plain
     }
 
-    /// The arguments by their names in the interface's description.
+    /// The arguments by their names in the interface description.
     var named: Value {
         let names: [String]
         switch member {
@@ -33,7 +33,7 @@ struct HeardSignal {
             arguments.enumerated().map { ($0 < names.count ? names[$0] : "argument\($0)", $1) })
     }
 
-    /// The session that InterfacesAdded tells of.
+    /// The session in InterfacesAdded.
     var addedSession: SessionInfo? {
         guard arguments.count == 2, let path = arguments[0].objectPathValue,
             let entry = arguments[1].dictionaryValue?.first(where: { $0.key.stringValue == BusName.session }),
@@ -43,7 +43,7 @@ struct HeardSignal {
         return SessionInfo(.dictionary(key: key, value: value, entries + [listed]))
     }
 
-    /// What a person is told of it; nothing where another signal says the same.
+    /// The lines for the user; none if another signal has the same information.
     func lines(_ names: Names) -> [Line] {
         let subject = ObjectPath.sessionID(path) == nil ? "sessiond" : names[path]
         switch (member, arguments.count) {
@@ -114,7 +114,7 @@ struct HeardSignal {
             switch value.stringValue.flatMap(SessionState.init(rawValue:)) {
             case .active: return line("active", .good)
             case .inactive: return line("inactive", .dim)
-            // InterruptionBegan says it, and why.
+            // InterruptionBegan reports this, with the reason.
             case .interrupted: return nil
             case nil: return line("state \(JSON.text(value))")
             }
@@ -145,13 +145,13 @@ struct HeardSignal {
             return line(others.isEmpty ? "no neighbours" : "neighbours: \(Wording.list(others))", .dim)
         case "IgnoredInterruption":
             return isOn ? line(Wording.ignored, .warning) : nil
-        // What follows from the route, for each who is active.
+        // These follow from the route, for each active session.
         case "IOBufferDuration", "OutputLatency", "InputLatency": return nil
-        // Signals of their own tell these, with reasons.
+        // Separate signals report these, with reasons.
         case "InterruptionReason", "Ducked", "DuckGain", "CurrentRoute", "ServerConnected", "SampleRate",
             "SecondaryAudioShouldBeSilencedHint":
             return nil
-        // Whether others are heard is seen from their own lines.
+        // The lines of the other sessions show this.
         case "OtherAudioPlaying": return nil
         default: return line("\(name) \(JSON.text(value))", .dim)
         }

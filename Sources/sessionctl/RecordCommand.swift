@@ -59,20 +59,20 @@ struct RecordCommand: ParsableCommand {
     }
 }
 
-/// Records one take through a recorder of its own.
+/// Makes one recording with its own recorder process.
 final class Recording: FrontEnd {
     private static let help = "space pause · q stop"
-    /// How long a file may take to be made whole, in seconds.
+    /// Seconds that completing the file may take.
     private static let closing = 15.0
 
     private let path: String
     private let settings: Value
     private let duration: Double?
     private var isStopping = false
-    /// When it was told to stop (``MonotonicClock``).
+    /// When the stop was requested (``MonotonicClock``).
     private var stopTime: UInt64 = 0
     private var isPausedByUs = false
-    /// Why it paused by itself; present until it goes on.
+    /// Why it paused by itself; nil after it resumed.
     private var pauseReason: String?
     private var closingTime: Timer?
     private var hasBegun = false
@@ -101,7 +101,7 @@ final class Recording: FrontEnd {
     }
 
     private func record() {
-        // What was recorded before a pause counts.
+        // Earlier parts of the recording count.
         let rest = duration.map { max(0.01, $0 - line.position) }
         plugin.call(rest == nil ? "Record" : "RecordFor", rest.map { [.double($0)] } ?? []) { [weak self] answer in
             guard let self, case .failure(let failure) = answer else { return }
@@ -126,7 +126,7 @@ final class Recording: FrontEnd {
 
     private func learn(_ position: Value?) { line.position = position?.doubleValue ?? line.position }
 
-    // MARK: What the recorder says
+    // MARK: Events of the recorder
 
     override func finished(_ success: Bool) {
         close { [unowned self] in
@@ -144,14 +144,14 @@ final class Recording: FrontEnd {
         }
     }
 
-    /// Where nobody can press a key, nobody could let it go on: that is its end.
+    /// Without a terminal nobody could resume it: the recording ends.
     private func paused(_ message: String) {
         guard !isStopping else { return }
         pauseReason = message
         if !isInteractive { stop() }
     }
 
-    /// Learns how long it has become.
+    /// Reads the length of the recording.
     private func close(_ then: @escaping () -> Void) {
         plugin.get("Position") { [weak self] value in
             guard let self else { return }
@@ -201,9 +201,9 @@ final class Recording: FrontEnd {
         }
     }
 
-    /// Whatever ends us, the file is made whole first.
+    /// Completes the file before every exit.
     override func interrupted(by signal: Int32) {
-        // The same ctrl-C may come twice, as from timeout(1); only one that comes later is impatience.
+        // The same ctrl-C may arrive twice, as from timeout(1); only a later one forces an exit.
         if isStopping, MonotonicClock.now() > stopTime + 1_000_000 { end(128 + signal) }
         stop()
     }

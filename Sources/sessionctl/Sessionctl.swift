@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// Looks at and talks to the audio session service.
+/// Inspects and controls the audio session service.
 @main
 struct Sessionctl: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +13,7 @@ struct Sessionctl: ParsableCommand {
         ])
 
     static func main() {
-        // A reader that went away is an error of write(2), not our end in the middle of something.
+        // A reader that has gone is an error of write(2), and must not kill the process.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()

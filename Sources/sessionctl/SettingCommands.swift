@@ -54,7 +54,7 @@ struct RouteList: ParsableCommand {
     }
 
     private func add(_ available: [Port], _ direction: String, current: [Port], to table: inout Table) {
-        // A port of the route that is no longer available is still where the sound is.
+        // A port of the route that is no longer available is still in use.
         let ports = current.filter { port in !available.contains { $0.uid == port.uid } } + available
         for port in ports {
             let isCurrent = current.contains { $0.uid == port.uid }
@@ -110,7 +110,7 @@ struct RouteInput: ParsableCommand {
 }
 
 extension SessionInfo {
-    /// Calls one of the methods that are its owner's alone, as whoever we are; `instead` is what a person can do.
+    /// Calls a method that only the owner may call; `instead` is the command that users can run.
     fileprivate func tell(_ service: Service, _ member: String, _ arguments: [Value], instead: String) throws {
         let answer: Result<[Value], Failure> = try service.wait { reply in
             service.call(member, arguments, interface: BusName.session, path: path) { reply(.success($0)) }

@@ -79,7 +79,7 @@ struct SimulateCommand: ParsableCommand {
                 throw unreadable()
             }
             bytes += chunk[..<count]
-            // Nothing that is text has one; a disk or a device full of them need not be read to its end.
+            // Text has no NUL; a device or disk full of NULs need not be read completely.
             if bytes.prefix(4096).contains(0) { break }
         }
         return bytes
@@ -90,9 +90,9 @@ struct SimulateCommand: ParsableCommand {
     }
 }
 
-/// How a run is shown.
+/// The output of a run.
 struct SimulationView {
-    /// More sessions than this have no columns of their own.
+    /// With more sessions than this, no columns are printed for them.
     static let mostColumns = 6
 
     private(set) var table = Table()
@@ -148,7 +148,7 @@ struct SimulationView {
         ])
     }
 
-    /// Seconds, without the zeros that say nothing.
+    /// Seconds without trailing zeros.
     private static func time(_ instant: Instant) -> String {
         var digits = String(1_000_000 + instant.microseconds % 1_000_000).dropFirst()
         while digits.count > 1, digits.last == "0" { digits.removeLast() }
