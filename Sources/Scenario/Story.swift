@@ -43,7 +43,7 @@ public enum Story {
     /// Nil for effects that only say which properties changed.
     static func event(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         let rule = " (\(decision.rule(of: effect).rawValue))"
-        let who = effect.subject.map(run.label) ?? ""
+        let who = effect.session.map(run.label) ?? ""
         switch effect {
         case .created: return "\(who) created\(rule)"
         case .activated: return "\(who) activated\(rule)"
@@ -73,14 +73,6 @@ public enum Story {
 
     /// The same for effects that are sent to clients; nil for those that only confirm the step.
     static func told(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
-        switch effect {
-        case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .selectOutput,
-            .selectInput,
-            .propertiesChanged, .waitsChanged, .managerPropertiesChanged:
-            nil
-        case .interruptionBegan, .interruptionEnded, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint,
-            .routeChanged, .servicesLost, .servicesReset:
-            event(effect, of: decision, run)
-        }
+        effect.kind.traits.contains(.isNotified) ? event(effect, of: decision, run) : nil
     }
 }

@@ -117,22 +117,3 @@ extension SessionError.Code {
         }
     }
 }
-
-extension Decision {
-    /// The one rule that caused that effect of this decision.
-    public func rule(of effect: Effect) -> Rule {
-        switch effect {
-        case .interruptionBegan(_, let interruption): interruption.rule
-        case .interruptionEnded(_, _, _, _, let rule), .claimDropped(_, let rule): rule
-        case .created: .category
-        case .interruptionIgnored: .comesBack
-        case .duckingChanged: .matrix
-        case .mutedChanged, .silenceSecondaryAudioHint: .silentSwitch
-        case .routeChanged(_, let reason, _, _): reason == .categoryChange ? .category : .route
-        case .selectOutput, .selectInput: .route
-        case .servicesLost, .servicesReset: .services
-        case .waitsChanged(let change): change.isOver ? rule : .waitsToo
-        case .activated, .deactivated, .closed, .propertiesChanged, .managerPropertiesChanged: rule
-        }
-    }
-}

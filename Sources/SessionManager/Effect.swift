@@ -32,17 +32,129 @@ public enum Effect: Sendable, Hashable {
 }
 
 extension Effect {
-    /// The session it is about; nil: none in particular.
-    public var session: SessionID? {
+    /// The kind of an effect; the raw value is its name in the history.
+    public enum Kind: String, CaseIterable, Sendable {
+        case created, activated, deactivated, closed
+        case interruptionBegan = "interruption-began"
+        case interruptionEnded = "interruption-ended"
+        case claimDropped = "claim-dropped"
+        case interruptionIgnored = "interruption-ignored"
+        case duckingChanged = "ducking-changed"
+        case mutedChanged = "muted-changed"
+        case silenceSecondaryAudioHint = "silence-secondary-audio-hint"
+        case routeChanged = "route-changed"
+        case servicesLost = "services-lost"
+        case servicesReset = "services-reset"
+        case selectOutput = "select-output"
+        case selectInput = "select-input"
+        case propertiesChanged, waitsChanged, managerPropertiesChanged
+
+        /// What follows from an effect of this kind.
+        public struct Traits: OptionSet, Sendable {
+            public let rawValue: UInt8
+            public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+            /// It causes a signal, not only a property change.
+            public static let isNotified = Traits(rawValue: 1)
+            /// It may change how a stream must be, or to which session it belongs.
+            public static let concernsStreams = Traits(rawValue: 2)
+            /// It only says which properties changed: the history omits it.
+            public static let isProperty = Traits(rawValue: 4)
+        }
+
+        public var traits: Traits {
+            switch self {
+            case .created, .interruptionIgnored, .selectOutput, .selectInput: []
+            case .activated, .deactivated, .closed, .claimDropped: .concernsStreams
+            case .interruptionBegan, .interruptionEnded, .duckingChanged, .mutedChanged:
+                [.isNotified, .concernsStreams]
+            case .silenceSecondaryAudioHint, .routeChanged, .servicesLost, .servicesReset: .isNotified
+            case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: .isProperty
+            }
+        }
+    }
+
+    /// One value of an effect, as the history has it.
+    public enum Field: Sendable, Hashable {
+        case text(String)
+        case flag(Bool)
+        case session(SessionID?)
+        case microseconds(UInt64)
+        case decibels(Double)
+        case number(UInt32)
+        case route(Route)
+    }
+
+    public var kind: Kind { parts.kind }
+
+    /// The session it is about; nil: none in particular, or all.
+    public var session: SessionID? { parts.session }
+
+    /// Its values, by their names in the history.
+    public var fields: [(name: String, value: Field)] {
         switch self {
-        case .created(let id), .activated(let id), .deactivated(let id), .closed(let id),
-            .interruptionBegan(let id, _), .interruptionEnded(let id, _, _, _, _), .claimDropped(let id, _),
-            .interruptionIgnored(let id), .duckingChanged(let id, _, _), .mutedChanged(let id, _),
-            .silenceSecondaryAudioHint(let id, _),
-            .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
-            id
-        case .routeChanged(let id, _, _, _): id
-        case .servicesLost, .servicesReset, .waitsChanged, .managerPropertiesChanged: nil
+        case .interruptionBegan(_, let interruption):
+            [
+                ("reason", .text(interruption.reason.rawValue)), ("by", .session(interruption.by)),
+                ("by-name", .text(interruption.byName)),
+            ]
+        case .interruptionEnded(_, let shouldResume, let duration, let reason, _):
+            [
+                ("should-resume", .flag(shouldResume)), ("duration-usec", .microseconds(duration)),
+                ("reason", .text(reason.rawValue)),
+            ]
+        case .duckingChanged(_, let ducked, let gain): [("ducked", .flag(ducked)), ("gain-db", .decibels(gain))]
+        case .mutedChanged(_, let muted): [("muted", .flag(muted))]
+        case .silenceSecondaryAudioHint(_, let begin): [("begin", .flag(begin))]
+        case .routeChanged(_, let reason, let previous, let current):
+            [("reason", .number(reason.rawValue)), ("previous", .route(previous)), ("current", .route(current))]
+        case .selectOutput(_, let uid), .selectInput(_, let uid): [("uid", .text(uid ?? ""))]
+        case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .servicesLost,
+            .servicesReset, .propertiesChanged, .waitsChanged, .managerPropertiesChanged:
+            []
+        }
+    }
+
+    private var parts: (kind: Kind, session: SessionID?) {
+        switch self {
+        case .created(let id): (.created, id)
+        case .activated(let id): (.activated, id)
+        case .deactivated(let id): (.deactivated, id)
+        case .closed(let id): (.closed, id)
+        case .interruptionBegan(let id, _): (.interruptionBegan, id)
+        case .interruptionEnded(let id, _, _, _, _): (.interruptionEnded, id)
+        case .claimDropped(let id, _): (.claimDropped, id)
+        case .interruptionIgnored(let id): (.interruptionIgnored, id)
+        case .duckingChanged(let id, _, _): (.duckingChanged, id)
+        case .mutedChanged(let id, _): (.mutedChanged, id)
+        case .silenceSecondaryAudioHint(let id, _): (.silenceSecondaryAudioHint, id)
+        case .routeChanged(let id, _, _, _): (.routeChanged, id)
+        case .servicesLost: (.servicesLost, nil)
+        case .servicesReset: (.servicesReset, nil)
+        case .selectOutput(let id, _): (.selectOutput, id)
+        case .selectInput(let id, _): (.selectInput, id)
+        case .propertiesChanged(let id, _): (.propertiesChanged, id)
+        case .waitsChanged: (.waitsChanged, nil)
+        case .managerPropertiesChanged: (.managerPropertiesChanged, nil)
+        }
+    }
+}
+
+extension Decision {
+    /// The one rule that caused that effect of this decision.
+    public func rule(of effect: Effect) -> Rule {
+        switch effect {
+        case .interruptionBegan(_, let interruption): interruption.rule
+        case .interruptionEnded(_, _, _, _, let rule), .claimDropped(_, let rule): rule
+        case .created: .category
+        case .interruptionIgnored: .comesBack
+        case .duckingChanged: .matrix
+        case .mutedChanged, .silenceSecondaryAudioHint: .silentSwitch
+        case .routeChanged(_, let reason, _, _): reason == .categoryChange ? .category : .route
+        case .selectOutput, .selectInput: .route
+        case .servicesLost, .servicesReset: .services
+        case .waitsChanged(let change): change.isOver ? rule : .waitsToo
+        case .activated, .deactivated, .closed, .propertiesChanged, .managerPropertiesChanged: rule
         }
     }
 }

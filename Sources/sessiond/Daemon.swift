@@ -191,7 +191,7 @@ final class Daemon {
     /// All requests enter the rules here. Changes that the answer implies are announced after it, by ``announce()``.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
-        audio?.settle()
+        audio?.requested()
         let decision = decide(event)
         if let refusal = decision.refusal { throw refusal }
         return decision

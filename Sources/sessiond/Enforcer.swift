@@ -331,14 +331,7 @@ final class Enforcer {
 extension Effect {
     /// Whether it may change how a stream must be, or to which session it belongs.
     fileprivate var concernsStreams: Bool {
-        switch self {
-        case .activated, .deactivated, .closed, .interruptionBegan, .interruptionEnded, .claimDropped, .duckingChanged,
-            .mutedChanged:
-            true
-        case .propertiesChanged(_, let properties): !properties.isDisjoint(with: .configuration)
-        case .created, .interruptionIgnored, .silenceSecondaryAudioHint, .routeChanged, .servicesLost, .servicesReset,
-            .selectOutput, .selectInput, .waitsChanged, .managerPropertiesChanged:
-            false
-        }
+        if case .propertiesChanged(_, let properties) = self { return !properties.isDisjoint(with: .configuration) }
+        return kind.traits.contains(.concernsStreams)
     }
 }

@@ -20,24 +20,17 @@ final class PlayerRules: PlayerPolicy {
 
     init(_ daemon: Daemon) { self.daemon = daemon }
 
-    /// Adopted programs are paused when they are interrupted; clients only if they play on.
     func demand(of player: Player) -> Demand {
-        var wanted = Demand.free
-        var isSomebodys = false
-        for (id, record) in daemon.records where belongs(player, to: id, record) {
-            guard let session = daemon.arbiter.session(id) else { continue }
-            isSomebodys = true
-            switch session.state {
-            case .interrupted: if record.adopted != nil || session.ignoredSince != nil { wanted = .silent }
-            case .inactive: if session.mayResume, wanted == .free { wanted = .resume }
-            case .active:
-                // It came back by its stream, which a player may keep open while it is paused.
-                guard session.cause.kind == .cameBack else { return .free }
-                if wanted == .free { wanted = .resume }
-            }
+        let owners = daemon.records.compactMap { id, record -> Demand.Owner? in
+            guard belongs(player, to: id, record), let session = daemon.arbiter.session(id) else { return nil }
+            var owner = Demand.Owner(session.state)
+            owner.isAdopted = record.adopted != nil
+            owner.isSilencedAtServer = session.ignoredSince != nil
+            owner.mayResume = session.mayResume
+            owner.cameBack = session.cause.kind == .cameBack
+            return owner
         }
-        // A player that was paused and is no longer adopted is resumed.
-        return !isSomebodys && daemon.settings.adoption.isOff ? .resume : wanted
+        return Demand(of: owners, isAdoptionOff: daemon.settings.adoption.isOff)
     }
 
     func isNowPlaying(_ player: Player) -> Bool {
