@@ -8,7 +8,7 @@ struct EffectCommand: ParsableCommand {
         commandName: "effect", abstract: "Play short sounds, all at the same time, and wait until they end.",
         discussion: """
             Sounds of at most 30 s each. They mix with other sound, and the silent switch mutes them, unless a \
-            category is given.
+            different category is given.
             """)
 
     @Argument(help: "The sounds.", completion: .file())

@@ -7,7 +7,7 @@ import SessionBus
 /// `sessionctl explain`.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Why a session is in its state, back to the first cause.")
+        commandName: "explain", abstract: "Explain why a session is in its state, back to the first cause.")
 
     @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
     var session: String

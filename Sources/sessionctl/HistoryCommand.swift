@@ -5,7 +5,7 @@ import SessionBus
 /// `sessionctl history`.
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "The latest decisions with their effects, newest last.")
+        commandName: "history", abstract: "Show the latest decisions with their effects, newest last.")
 
     @Option(help: "The number of decisions.")
     var max: UInt32 = 20
