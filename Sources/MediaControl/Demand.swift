@@ -1,20 +1,20 @@
 public import PluginAPI
 
-/// What the rules want of a player at this moment, by the sessions its sound belongs to.
+/// What the rules want from a player now, by the sessions of its sound.
 public enum Demand: Sendable, Hashable {
     /// Nothing.
     case free
     /// Its session is interrupted.
     case silent
-    /// Its session's interruption ended with should-resume, and its claim still stands.
+    /// Its session's interruption ended with the should-resume hint, and its claim is still valid.
     case resume
 }
 
 extension Demand {
-    /// A session that the player's sound belongs to.
+    /// A session to which the player's sound belongs.
     public struct Owner: Sendable, Hashable {
         public var state: SessionState
-        /// Whether the daemon made the session, for a program that never asked for one.
+        /// Whether the program was adopted.
         public var isAdopted = false
         /// Whether it played on although it was interrupted, so that its streams are silenced at the server.
         public var isSilencedAtServer = false
@@ -26,9 +26,9 @@ extension Demand {
         public init(_ state: SessionState) { self.state = state }
     }
 
-    /// Programs that never asked for a session are paused with the interruption; those that did, where they played on.
+    /// Adopted programs are paused when they are interrupted; clients only if they play on.
     ///
-    /// - Parameter isAdoptionOff: whether programs are no longer adopted: who was paused as one is given back.
+    /// - Parameter isAdoptionOff: whether programs are no longer adopted: then players paused as adopted are resumed.
     public init(of owners: [Owner], isAdoptionOff: Bool) {
         guard !owners.isEmpty else {
             self = isAdoptionOff ? .resume : .free
@@ -41,7 +41,7 @@ extension Demand {
             case .inactive: if owner.mayResume, self == .free { self = .resume }
             case .active:
                 guard owner.cameBack else {
-                    // Nobody silences what another of its sessions may play.
+                    // Another of its sessions may play: the player is not silenced.
                     self = .free
                     return
                 }

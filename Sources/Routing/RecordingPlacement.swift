@@ -1,7 +1,7 @@
 public import PluginAPI
 
-/// Decides which device each recording comes from: the input that its session prefers, also for recordings that start
-/// later, and the route's once nobody prefers another.
+/// Decides the input device of each recording: the one that its session prefers, also for recordings that start
+/// later; without a preference, that of the route.
 public struct RecordingPlacement: Sendable {
     public struct Move: Sendable, Hashable {
         public let stream: AudioStream.ID
@@ -10,7 +10,7 @@ public struct RecordingPlacement: Sendable {
     }
 
     private var preferences: [SessionID: String] = [:]
-    /// The recordings that are elsewhere by our doing, with where.
+    /// The recordings that were moved, and where to.
     private var moved: [AudioStream.ID: String] = [:]
 
     public init() {}
@@ -18,7 +18,7 @@ public struct RecordingPlacement: Sendable {
     /// nil: no preference.
     public mutating func prefer(_ uid: String?, of session: SessionID) { preferences[session] = uid }
 
-    /// What has to be moved. `owners` are the sessions that a recording belongs to.
+    /// The moves that are needed. `owners`: the sessions to which a recording belongs.
     public mutating func moves(
         _ streams: [AudioStream], route: Route, owners: (AudioStream) -> [SessionID]
     ) -> [Move] {
@@ -41,6 +41,6 @@ public struct RecordingPlacement: Sendable {
         return moves
     }
 
-    /// The server refused it: it is tried again when something about the streams changes.
+    /// The server refused it: it is tried again when the streams change.
     public mutating func refused(_ move: Move) { moved[move.stream] = nil }
 }

@@ -1,21 +1,21 @@
 public import PluginAPI
 public import SessionManager
 
-/// Decides where sound goes: what the server is asked for, when a change of the route is final, and how long the output
-/// of a device that went is held. A value without a server, a bus or a clock.
+/// Decides the route: what is requested from the server, when a change of the route is final, and how long sound is
+/// held after its output was unplugged. A value without a server, a bus or a clock.
 ///
-/// ``handle(_:_:at:foresee:)`` takes what happened and returns what is to be done, in order. The shell carries it out, and
-/// tells the time that ``nextDeadline`` names.
+/// ``handle(_:_:at:foresee:)`` gets a fact and returns the effects, in order. The caller carries them out, and
+/// sends ``Fact/timePassed`` at ``nextDeadline``.
 ///
-/// - The route follows what the active sessions want (``RouteChoice``). The server is asked only where that changes: what
-///   a user or the server itself chose meanwhile stays until then.
-/// - When a device of the route goes and nobody is paused for it, the sound goes on elsewhere. The server goes somewhere
-///   first; where the sessions want another output, both moves are notified as one, when the second is there or after a
-///   second.
-/// - The output of the now-playing session is guarded (behaviour §7): what played there stays silent until those who are
-///   paused have fallen silent, at most two seconds.
+/// - The route follows what the active sessions want (``RouteChoice``). The server is asked only when that changes: a
+///   later choice of the user or of the server stays until then.
+/// - If a device of the route goes and no session is paused for it, the sound continues on another device. The server
+///   chooses one first; if the sessions want another one, both changes are reported as one, when the second is done, or
+///   after a second.
+/// - The output of the now-playing session is guarded (behaviour §7): if it is unplugged, its sound is held until the
+///   paused sessions are silent, at most two seconds.
 public struct Routing: Sendable {
-    /// What the server shows, as far as it concerns the route.
+    /// The server's state, as far as it concerns the route.
     public struct View: Sendable, Hashable {
         public var isConnected = false
         public var audio = Audio.none
@@ -39,14 +39,14 @@ public struct Routing: Sendable {
         case routeChanged(RouteChangeReason, previous: Route)
         case portsChanged
         case inputMuteChanged
-        /// The sessions want that route. `reason` is what the change is called; nil: what the choice itself says.
+        /// The sessions want that route. `reason`: the reason to report; nil: that of the choice.
         case wanted(RouteChoice, reason: RouteChangeReason?)
-        /// After every event of the sessions: whether the output is to be guarded, and whether nobody who was paused
-        /// sounds any more.
+        /// After every event of the sessions: whether the output must be guarded, and whether all paused sessions are
+        /// silent.
         case guarded(Bool, isSilent: Bool)
-        /// The server refused what it was asked for.
+        /// The server refused a request.
         case refused(Request, SessionError)
-        /// Somebody asks for something, and must not be judged by a route that is no more.
+        /// A client sends a request, which must not be judged by an outdated route.
         case requested
         /// The machine woke up.
         case woke
@@ -54,60 +54,60 @@ public struct Routing: Sendable {
         case timePassed
     }
 
-    /// What a server is asked for. It answers later, and may refuse.
+    /// A request to the server. It answers later, and may refuse.
     public enum Request: Sendable, Hashable {
         case output(String)
         case input(String)
-        /// nil: no headset is to be hands-free.
+        /// nil: no headset needs its hands-free profile.
         case handsFree(String?, takesOver: Bool)
     }
 
     public enum Effect: Sendable, Hashable {
-        /// A fact for the sessions.
+        /// An event for the sessions.
         case submit(Event)
-        /// Something to ask the server for; `reason` is what the change will be called.
+        /// A request to the server; `reason`: the reason to report for the change.
         case ask(Request, reason: RouteChangeReason)
-        /// What the output is to run with.
+        /// The requested rate and buffer of the output.
         case wish(OutputWish)
         case guardOutput(Bool)
         case releaseOutput
         /// For the log.
         case warn(String)
-        /// To be handled once everything before it has been carried out.
+        /// Handled after everything before it has been carried out.
         case then(Fact)
     }
 
-    /// What was wanted last; nil while there is no server.
+    /// The last wish; nil while there is no server.
     private var wanted: RouteChoice?
     private var wish = OutputWish()
-    /// What was asked for and is not seen to be the route yet.
+    /// What was requested and is not yet the route.
     private var asked: (output: String?, input: String?) = (nil, nil)
     private var settling: Settling?
     private var held: Held?
     private var isGuarding = false
-    /// What was notified of the microphone last; nil: nothing yet.
+    /// The last reported state of the microphone; nil: none yet.
     private var isMicrophoneMuted: Bool?
 
-    /// The server is asked to go on elsewhere than where it went by itself: notified when that is the route.
+    /// The server was asked to use another output than the one it chose itself; reported when that is the route.
     private struct Settling {
-        /// The route of which something went.
+        /// The route before the loss.
         let left: Route
         let due: Instant
     }
 
-    /// What played on an output that went is heard nowhere.
+    /// Sound of an unplugged output is held.
     private struct Held {
         /// When it is released in any case.
         let limit: Instant
-        /// Since when nobody who was paused sounds; nil: somebody does.
+        /// Since when no paused session plays; nil: one does.
         var silence: Instant?
         /// When it is released; nil: it has been.
         var due: Instant?
     }
 
-    /// Seconds that the server may take to follow.
+    /// Seconds that the server may take to switch.
     private static let settleTime = 1.0
-    /// Seconds that others stand still at most. Enforcement ends it sooner: what it stops does not sound.
+    /// The most seconds for which other sound waits. Enforcement ends it earlier, because held streams do not play.
     private static let holdTime = 2.0
 
     public init() {}
@@ -120,10 +120,10 @@ public struct Routing: Sendable {
         }
     }
 
-    /// Takes in what happened, with the server as it is now.
+    /// Handles a fact, with the current state of the server.
     ///
-    /// - Parameter foresee: what the sessions will want once they know of a loss; nil where that pauses somebody, and must
-    ///   be notified at once.
+    /// - Parameter foresee: what the sessions will want after a loss; nil if the loss pauses a session, and must
+    ///   be reported at once.
     public mutating func handle(
         _ fact: Fact, _ view: View, at now: Instant, foresee: (Audio) -> RouteChoice?
     ) -> [Effect] {
@@ -201,8 +201,8 @@ public struct Routing: Sendable {
         return effects
     }
 
-    /// What the choice is compared with. Where a server is found, its route counts as chosen so; so do devices that came
-    /// together: which of them is the route was chosen earlier.
+    /// The choice to compare with. The route of a new server counts as chosen; so do devices that were found
+    /// together, because their default was chosen earlier.
     private func before(_ view: View) -> RouteChoice {
         guard wanted == nil || view.isEnumerating else { return wanted ?? RouteChoice() }
         let found = Arbiter.idleRouteChoice(on: view.audio)
@@ -213,7 +213,7 @@ public struct Routing: Sendable {
         return before
     }
 
-    /// What was asked for has come about, cannot any more, or somebody chose otherwise.
+    /// The request was carried out, is impossible now, or the user chose otherwise.
     private mutating func seeWhatBecame(_ view: View, _ reason: RouteChangeReason) {
         func isOver(_ asked: String?, _ route: [Port], _ available: [Port]) -> Bool {
             reason == .unknown || asked == route.first?.uid || !available.contains { $0.uid == asked }
@@ -222,26 +222,26 @@ public struct Routing: Sendable {
         if isOver(asked.input, view.audio.route.inputs, view.audio.inputs) { asked.input = nil }
     }
 
-    /// A refusal of what is no longer wanted is worth no word.
+    /// A refusal of an outdated request is ignored.
     private mutating func refused(_ request: Request, _ error: SessionError) -> [Effect] {
         switch request {
         case .output(let uid):
             guard asked.output == uid else { return [] }
             asked.output = nil
-            return [.warn("the output stays: \(error)")]
+            return [.warn("cannot change the output: \(error)")]
         case .input(let uid):
             guard asked.input == uid else { return [] }
             asked.input = nil
-            return [.warn("the input stays: \(error)")]
+            return [.warn("cannot change the input: \(error)")]
         case .handsFree(let uid, _):
             guard wanted?.handsFree == uid else { return [] }
-            return [.warn("the headset's profile stays: \(error)")]
+            return [.warn("cannot change the profile of the headset: \(error)")]
         }
     }
 
     // MARK: What went
 
-    /// Asks for what will be wanted after what the server has just shown; false where it is there already.
+    /// Requests what will be wanted after the reported change; false if it is already in use.
     private mutating func goOn(
         from previous: Route, _ view: View, at now: Instant, _ foresee: (Audio) -> RouteChoice?
     ) -> (Bool, [Effect]) {
@@ -252,14 +252,14 @@ public struct Routing: Sendable {
         return (true, effects)
     }
 
-    /// Whether the route is on its way to where it was asked to go.
+    /// Whether the server has not yet switched to the requested route.
     private func isMoving(_ view: View) -> Bool {
         let route = view.audio.route
         return asked.output.map { $0 != route.outputs.first?.uid } ?? false
             || asked.input.map { $0 != route.inputs.first?.uid } ?? false
     }
 
-    /// Notifies the route as it is, where that was put off.
+    /// Reports a postponed change of the route.
     private mutating func settle(_ view: View) -> [Effect] {
         guard let old = settling?.left else { return [] }
         settling = nil
@@ -308,7 +308,7 @@ public struct Routing: Sendable {
 
     // MARK: The microphone
 
-    /// Also where it was muted from the start, or while no daemon was there to see it.
+    /// Also if it was muted before the start, or while no daemon was running.
     private mutating func microphone(_ view: View) -> [Effect] {
         guard view.isConnected, settling == nil else { return [] }
         // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
@@ -320,12 +320,12 @@ public struct Routing: Sendable {
 }
 
 extension RouteChoice {
-    /// What a change is called that the sessions alone bring about.
+    /// The reason of a change that only the sessions cause.
     public var reason: RouteChangeReason { isOverridden ? .override : .categoryChange }
 }
 
 extension Event {
-    /// What a change of the route is called that such an event brings about; nil: what the choice itself says.
+    /// The reason of a route change that such an event causes; nil: that of the choice.
     public var routeReason: RouteChangeReason? {
         switch self {
         case .routeChanged(let reason, _): reason

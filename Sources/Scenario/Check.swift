@@ -1,9 +1,9 @@
 import PluginAPI
 import SessionManager
 
-/// One expectation against what is, and what happened in the last step.
+/// Compares one expectation with the state, and with the effects of the last step.
 struct Check {
-    /// What is seen instead; nil where it is as expected.
+    /// What was found instead; nil if the expectation is met.
     private(set) var contradiction: String?
     private let core: Arbiter
     private let decisions: [Decision]

@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// What follows from an event, in the order it must be carried out: others are restricted before anyone is granted.
+/// One effect of an event. Effects are listed in the order in which they must be carried out: restrictions first.
 public enum Effect: Sendable, Hashable {
     case created(SessionID)
     case activated(SessionID)
@@ -8,11 +8,11 @@ public enum Effect: Sendable, Hashable {
     case closed(SessionID)
     case interruptionBegan(SessionID, Interruption)
     case interruptionEnded(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason, rule: Rule)
-    /// A claim ran out, or was given up, without any `ended`.
+    /// A claim expired or was given up, without an `ended`.
     case claimDropped(SessionID, rule: Rule)
-    /// It was told to fall silent, and has to be silenced at the server.
+    /// The session ignored its interruption, and must be silenced at the server.
     case interruptionIgnored(SessionID)
-    /// Gain in decibels, 0 when no longer lowered.
+    /// Gain in decibels, 0 when no longer ducked.
     case duckingChanged(SessionID, ducked: Bool, gain: Double)
     case mutedChanged(SessionID, Bool)
     case silenceSecondaryAudioHint(SessionID, begin: Bool)
@@ -20,19 +20,19 @@ public enum Effect: Sendable, Hashable {
     case routeChanged(SessionID?, RouteChangeReason, previous: Route, current: Route)
     case servicesLost
     case servicesReset
-    /// Where that session's output should go from now on, as far as it decides; nil: where its category says.
+    /// The output for that session from now on, as far as it decides; nil: that of its category.
     case selectOutput(SessionID, uid: String?)
-    /// Where its recordings should come from; nil: from where everybody's do.
+    /// The input for its recordings; nil: the default.
     case selectInput(SessionID, uid: String?)
-    /// Which properties read differently now. After everything above.
+    /// The properties that changed. After all other effects.
     case propertiesChanged(SessionID, SessionProperties)
-    /// Who waits for whom reads differently, and nothing else of those who wait. Like the one before.
+    /// Only the waits of sessions changed. Ordered like propertiesChanged.
     case waitsChanged(WaitChange)
     case managerPropertiesChanged(ManagerProperties)
 }
 
 extension Effect {
-    /// What an effect is, without its values; the raw value is its name in the history.
+    /// The kind of an effect; the raw value is its name in the history.
     public enum Kind: String, CaseIterable, Sendable {
         case created, activated, deactivated, closed
         case interruptionBegan = "interruption-began"
@@ -54,11 +54,11 @@ extension Effect {
             public let rawValue: UInt8
             public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-            /// Somebody is notified of it, more than that a property reads differently.
+            /// It causes a signal, not only a property change.
             public static let isNotified = Traits(rawValue: 1)
-            /// It may change what a stream must be, or whose it is.
+            /// It may change how a stream must be, or to which session it belongs.
             public static let concernsStreams = Traits(rawValue: 2)
-            /// It only says which properties to read again: the history leaves it out.
+            /// It only says which properties changed: the history omits it.
             public static let isProperty = Traits(rawValue: 4)
         }
 
@@ -87,10 +87,10 @@ extension Effect {
 
     public var kind: Kind { parts.kind }
 
-    /// The session it is about; nil for what concerns nobody in particular, or everybody.
+    /// The session it is about; nil: none in particular, or all.
     public var session: SessionID? { parts.session }
 
-    /// What a machine reads of it: each value by its name in the history.
+    /// Its values, by their names in the history.
     public var fields: [(name: String, value: Field)] {
         switch self {
         case .interruptionBegan(_, let interruption):
@@ -159,12 +159,12 @@ extension Decision {
     }
 }
 
-/// The effects of one event as they are found: restrictions come before the first grant, wherever they were found.
+/// The effects of one event: restrictions come before the first grant, in whatever order they are added.
 struct Effects {
     private(set) var list: [Effect] = []
     private var firstGrant: Int?
 
-    /// What one event usually brings fits without growing.
+    // The usual number of effects fits without growing.
     private static let usualCount = 8
 
     private mutating func add(_ effect: Effect) {
@@ -172,48 +172,49 @@ struct Effects {
         list.append(effect)
     }
 
-    /// Someone loses the sound, or some of it.
+    /// A session is silenced or restricted.
     mutating func restrict(_ effect: Effect) {
         guard let index = firstGrant else { return add(effect) }
         list.insert(effect, at: index)
         firstGrant = index + 1
     }
 
-    /// Someone gets it, or may have it again.
+    /// A session may play, or may play again.
     mutating func grant(_ effect: Effect) {
         firstGrant = firstGrant ?? list.count
         add(effect)
     }
 
-    /// Everything else.
+    /// All other effects.
     mutating func append(_ effect: Effect) { add(effect) }
 }
 
-/// One event, and everything that came of it.
+/// One event and all its effects.
 public struct Decision: Sendable {
-    /// Ascending by one per decision that changed or refused something; that of the newest one otherwise.
+    /// Increases by one with each decision that changed or refused something; otherwise that of the latest such
+    /// decision.
     public let sequence: UInt64
     public let time: Instant
     public let event: Event
-    /// Empty where the event changed nothing, and where it was refused.
+    /// Empty if the event changed nothing, or was refused.
     public let effects: [Effect]
-    /// Why it was refused; nil: it was not.
+    /// The refusal; nil: it was not refused.
     public let refusal: SessionError?
-    /// What it was about, as known before it was closed.
+    /// The session it was about, as it was before it was closed.
     public let session: SessionID?
-    /// That session's; the new one's name at a `create`; empty where it is about none.
+    /// The name of that session, or of the new session at a `create`; empty if it is about none.
     public let name: String
-    /// The rule by which the event did what it did, or was refused.
+    /// The rule of the event or of its refusal.
     public let rule: Rule
-    /// Whether it changed something that no effect need tell of: a microphone's mute, who sounds, a refusal that is
-    /// forgotten.
+    /// Whether it changed something without an effect: a microphone's mute, the playing sessions, a refusal that no
+    /// longer applies.
     let remembersMore: Bool
 
     /// Whether it changed or refused anything.
     public var isNoteworthy: Bool { !effects.isEmpty || refusal != nil }
-    /// Whether a restart must know of it.
+    /// Whether it must survive a restart.
     public var isMemorable: Bool { isNoteworthy || remembersMore }
-    /// The session a `create` made.
+    /// The session that a `create` created.
     public var created: SessionID? {
         for case .created(let id) in effects { return id }
         return nil

@@ -4,8 +4,8 @@ import PluginAPI
 import Routing
 import SessionManager
 
-/// Tells ``Routing`` and the core what the audio server says, and carries out what follows at the server. Decides nothing
-/// by itself.
+/// Passes the sound server's state to ``Routing`` and the rules, and carries out their requests at the server. Decides
+/// nothing itself.
 final class AudioServer {
     private let backend: any AudioBackend
     private let enforcer: Enforcer
@@ -19,12 +19,12 @@ final class AudioServer {
     /// The route's volume or latencies changed.
     var onVolumeChanged: (() -> Void)?
     var onLatencyChanged: (() -> Void)?
-    /// The server began or ceased to arbitrate by itself, or went.
+    /// The server began or stopped to apply its own rules, or is gone.
     var onPoliciesChanged: (() -> Void)?
-    /// What will be wanted of the server after a loss; nil where the loss must be notified at once.
+    /// The output to request after a loss; nil if the loss must be reported at once.
     var foresee: ((Audio) -> RouteChoice?)?
 
-    /// Seconds that a server may take when we leave.
+    /// Seconds that the server may take when the daemon exits.
     private static let patience = 0.5
 
     init(
@@ -43,7 +43,7 @@ final class AudioServer {
 
     func start() {
         backend.onServicesLost = { [unowned self] in
-            log.warning("the audio server is away; sessions are arbitrated all the same")
+            log.warning("no connection to the sound server; sessions are still decided, but streams are not changed")
             tell(.servicesLost)
             onPoliciesChanged?()
             enforcer.serverLost()
@@ -70,15 +70,15 @@ final class AudioServer {
 
     // MARK: What the sessions want
 
-    /// Before a request: nobody who asks for something is judged by an old route.
+    /// Before a request, so that no request is judged by an old route.
     func requested() { tell(.requested) }
 
-    /// Has the route follow what the sessions want after that event.
+    /// Requests the route that the sessions want after that event.
     func follow(_ choice: RouteChoice, after event: Event) { tell(.wanted(choice, reason: event.routeReason)) }
 
     /// Prepares the server for what the sessions need, after every event.
     ///
-    /// - Parameter reason: why that session is interrupted; asked rarely.
+    /// - Parameter reason: why that session is interrupted; rarely called.
     func follow(guards: Bool, reason: (SessionID) -> InterruptionReason?) {
         let isSilent =
             snapshot.isOutputHeld
@@ -86,7 +86,7 @@ final class AudioServer {
         tell(.guarded(guards, isSilent: isSilent))
     }
 
-    /// Has the session's recordings come from that port; nil: from where everybody's do.
+    /// Lets the session's recordings use that port; nil: the default.
     func selectInput(_ uid: String?, of session: SessionID) {
         recordings.prefer(uid, of: session)
         placeRecordings()
@@ -143,7 +143,7 @@ final class AudioServer {
         for move in moves {
             backend.moveStream(move.stream, to: move.input) { [weak self, log] result in
                 guard case .failure(let error) = result else { return }
-                log.warning("the recording stays where it is: \(error)")
+                log.warning("the recording could not be moved to the preferred input: \(error)")
                 self?.recordings.refused(move)
             }
         }

@@ -4,7 +4,7 @@ import Scenario
 import SessionBus
 import SessionManager
 
-// How a decision is written on the bus: History, and Explain.
+// The form of a decision on the bus: History, and Explain.
 
 extension Value {
     init(_ decision: Decision) {
@@ -33,7 +33,7 @@ extension Value {
         self = .properties(fields)
     }
 
-    /// Nil for effects that only say which properties to read again.
+    /// Nil for effects that only say which properties changed.
     private init?(effect: Effect, of decision: Decision) {
         guard !effect.kind.traits.contains(.isProperty) else { return nil }
         self = .properties(

@@ -102,7 +102,7 @@ import Testing
         func refuse() -> [Routing.Effect] {
             routing.handle(.refused(.output("usb"), error), view, at: Self.at(1)) { _ in nil }
         }
-        #expect(refuse() == [.warn("the output stays: \(error)")])
+        #expect(refuse() == [.warn("cannot change the output: \(error)")])
         #expect(refuse() == [])
         #expect(want("phones") == [])
         #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
