@@ -46,6 +46,8 @@ public final class PulseBackend: AudioBackend {
     var standIns: [String: PulseStandIn] = [:]
     /// Streams that were let go and are still seen where they were held.
     var leavingHold: Set<UInt32> = []
+    /// What moves streams that were let go while they were paused, and wait until the place has taken back what it fetched.
+    var takingBack: [UInt32: () -> Void] = [:]
     /// Who waits until it is there, and no longer than ``holdTimer``.
     var holdWaiters: [(Bool) -> Void] = []
     var holdTimer: Timer?
@@ -173,6 +175,7 @@ public final class PulseBackend: AudioBackend {
         (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
         hasHold = false
         awaitedMoves = [:]
+        takingBack = [:]
         dirty = [:]
         outstanding = 0
         witnessed = nil
