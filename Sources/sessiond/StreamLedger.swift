@@ -1,5 +1,6 @@
 import Enforcement
 import EventLoop
+import Glibc
 import PluginAPI
 import State
 
@@ -16,6 +17,14 @@ final class StreamLedger {
     private var written: Set<String> = []
     /// What was put right where it cannot be read, by name, and when.
     private var putRight: [String: (memory: StreamRecord.Memory, time: UInt64)] = [:]
+    /// Names whose last stream did not start as we had left the one before it: where the server's memory cannot be read,
+    /// only that shows that it is right.
+    private var startedRight: Set<String> = []
+    /// How often a name was put right without that, as the session manager had not yet seen it when the stream went.
+    private var attempts: [String: Int] = [:]
+    private static let mostAttempts = 8
+    /// Names whose stand-in is about to go, so that another starts.
+    private var replaced: Set<String> = []
     /// How long the server may still go by what it remembered before, in microseconds: some milliseconds were seen.
     private static let afterlife: UInt64 = 1_000_000
 
@@ -46,8 +55,10 @@ final class StreamLedger {
     func base(of stream: AudioStream) -> StreamBase? {
         guard let name = stream.memoryName, let kept = memory(of: name) else { return nil }
         let snapshot = backend.snapshot
-        return MemoryRepair(kept).base(
+        let base = MemoryRepair(kept).base(
             of: stream, defaultDevice: snapshot.defaultDevice, remembersDevice: !snapshot.hidesMemory)
+        if base == nil { startedRight.insert(name) } else { startedRight.remove(name) }
+        return base
     }
 
     private func memory(of name: String) -> StreamRecord.Memory? {
@@ -133,23 +144,36 @@ final class StreamLedger {
         }
     }
 
-    /// Where it cannot be read: a stream that is there as its person left it has been remembered so. What ended before
-    /// that was remembered as we left it. The device it was held on cannot be written, so that one that was chosen stays in
-    /// the book until the next stream is there to be let go to it.
+    /// Where it cannot be read: a stream that is there as its person left it has been remembered so. One of our own that
+    /// stands in for it goes at once, maybe before the session manager has seen it put right: another must start so. What
+    /// ended before that was remembered as we left it. The device it was held on cannot be written, so that one that was
+    /// chosen stays in the book until the next stream is there to be let go to it.
     private func repairHidden() {
-        let present = Set(backend.snapshot.streams.compactMap(\.memoryName))
+        let streams = backend.snapshot.streams
+        let present = Set(streams.compactMap(\.memoryName))
+        let standIns = Set(streams.filter { $0.processID == UInt32(getpid()) }.compactMap(\.memoryName))
         let changed = Set(contents.entries.compactMap(\.memoryName))
         // Nor can anything else be where what is written is ignored.
         let mustBeThere = backend.snapshot.ignoresMemory
+        let unproven = standIns.subtracting(startedRight).subtracting(changed)
+            .filter { attempts[$0, default: 0] < StreamLedger.mostAttempts }
         contents.memories.removeAll { kept in
+            if mustBeThere, unproven.contains(kept.name) { return false }
             let cannotBeWritten = StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil
             return !changed.contains(kept.name) && (present.contains(kept.name) || cannotBeWritten && !mustBeThere)
         }
         if mustBeThere {
             // What is there is put right as it is; for the others somebody must be there.
-            backend.wantedStandIns = contents.memories.filter { !changed.contains($0.name) }.compactMap {
-                $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) }
+            let names = Set(contents.memories.map(\.name))
+            for name in unproven where names.contains(name) && !replaced.contains(name) {
+                attempts[name, default: 0] += 1
             }
+            replaced = unproven
+            attempts = attempts.filter { names.contains($0.key) }
+            startedRight.formIntersection(names)
+            backend.wantedStandIns = contents.memories
+                .filter { !changed.contains($0.name) && !unproven.contains($0.name) }
+                .compactMap { $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) } }
             return repaired()
         }
         let right = contents.memories.filter { !changed.contains($0.name) && !written.contains($0.name) }

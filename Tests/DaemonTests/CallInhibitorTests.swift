@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// A program has told the desktop that it is connected to somebody: its call goes on though it records nothing.
-@Suite struct CallInhibitorTests {
+@Suite(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "the process is what a client says, as on PulseAudio"))
+struct CallInhibitorTests {
     /// Who keeps the inhibitors, played by a mock.
     enum Desktop: String, CaseIterable, CustomTestStringConvertible {
         case gnome
