@@ -85,6 +85,9 @@ extension Arbiter {
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
         }
         leave(expired, .ranOut, at: now, rule: .grace, &effects)
+        // Who waits for nobody any more was released at once, but for one whose only reason to wait a restart left out.
+        let waitless = sessions.indices.filter { sessions[$0].standing.state == .interrupted && isOver($0) }
+        end(waitless, by: nil, at: now, rule: .vanished, &effects)
     }
 
     /// No longer interrupted, nor waiting, nor within a grace time: in that state instead.

@@ -94,8 +94,13 @@ public struct History: Sendable {
         dropCheckpoints()
     }
 
-    /// The newest `count` decisions, newest last.
-    public func latest(_ count: Int) -> [Decision] { entries.suffix(max(0, count)).map(\.decision) }
+    /// The newest `count` decisions, newest last; of those before the one of that sequence.
+    public func latest(_ count: Int, before sequence: UInt64 = .max) -> [Decision] {
+        let all = entries
+        // Those that led to nothing have the sequence of the one before them.
+        let end = sequence == .max ? all.count : all.firstIndex { $0.decision.sequence >= sequence } ?? all.count
+        return all[..<end].suffix(max(0, count)).map(\.decision)
+    }
 
     /// From how many places replaying can begin; none only before ``keep(_:)`` was called, and after the capacity was
     /// lowered.

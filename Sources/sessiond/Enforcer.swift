@@ -88,6 +88,9 @@ final class Enforcer {
     /// Other players play, or can be paused.
     func playersChanged() { lookSoon() }
 
+    /// One that acted for a session's client.
+    func processEnded() { lookSoon() }
+
     private func lookSoon() {
         guard !isDue, !isLeaving else { return }
         isDue = true
