@@ -7,7 +7,7 @@ import EventLoop
 /// connection of its own, so that who may talk to the daemon (a sandbox, say) may not thereby talk to every player;
 /// without a player there is neither.
 final class FrontName {
-    /// Calls under way at once, whoever makes them.
+    /// Calls of one player under way at once, whoever makes them.
     private static let limit = 64
     /// What is passed on; the rest is not served here.
     private static let interfaces: Set<String> = [
@@ -20,6 +20,8 @@ final class FrontName {
     /// A call that was passed on and is not answered yet.
     private struct Passed {
         let call: Invocation
+        /// Whom it waits for.
+        var player: String
         /// Whether whoever comes to the front next may answer it as well. Once, so that two players taking the front
         /// from each other pile nothing up.
         var mayBeAskedAgain: Bool
@@ -115,13 +117,15 @@ final class FrontName {
         guard let front, let connection, FrontName.interfaces.contains(call.interface) else {
             return call.fail(.unknownInterface("No such interface here"))
         }
-        guard underWay.count < FrontName.limit else {
+        // One that hangs does not keep those from being called who come to the front after it.
+        guard underWay.values.count(where: { $0.player == front }) < FrontName.limit else {
             return call.fail(.limitsExceeded("\(FrontName.limit) calls wait for the player already"))
         }
         if call.interface == MPRIS.player, !FrontName.harmless.contains(call.member) { onTouch?(front) }
         lastPassed += 1
         underWay[lastPassed] = Passed(
-            call: call, mayBeAskedAgain: call.interface == StandardName.properties && call.member != "Set")
+            call: call, player: front,
+            mayBeAskedAgain: call.interface == StandardName.properties && call.member != "Set")
         ask(front, lastPassed, call, connection)
     }
 
@@ -141,6 +145,7 @@ final class FrontName {
     private func askAgain(_ player: String, _ connection: Connection) {
         for (number, passed) in underWay where passed.mayBeAskedAgain {
             underWay[number]?.mayBeAskedAgain = false
+            underWay[number]?.player = player
             ask(player, number, passed.call, connection)
         }
     }
