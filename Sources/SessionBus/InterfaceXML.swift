@@ -1,4 +1,4 @@
-/// The interface descriptions of data/dbus, as the introspection of an object carries them.
+/// The interface descriptions of data/dbus, for introspection.
 public enum InterfaceXML {
     public static let manager = fragment(PackageResources.org_sessiond1_Manager_xml)
     public static let session = fragment(PackageResources.org_sessiond1_Session_xml)
@@ -10,7 +10,7 @@ public enum InterfaceXML {
     public static let mprisPlayer = fragment(PackageResources.org_mpris_MediaPlayer2_Player_xml)
     public static let mprisTrackList = fragment(PackageResources.org_mpris_MediaPlayer2_TrackList_xml)
 
-    /// The `<interface>` element alone, without the comments: they are for readers of the file.
+    /// Only the `<interface>` element, without the comments, which are for readers of the file.
     private static func fragment(_ bytes: [UInt8]) -> String {
         var lines: [Substring] = []
         var isInside = false

@@ -9,7 +9,7 @@ public enum BusName {
     public static let player = "org.sessiond1.Player"
     public static let recorder = "org.sessiond1.Recorder"
     public static let soundEffects = "org.sessiond1.SoundEffects"
-    /// What a refusal's error name starts with.
+    /// The prefix of a refusal's error name.
     public static let errorPrefix = "org.sessiond1.Error."
 }
 
@@ -19,14 +19,14 @@ public enum ObjectPath {
     public static let player = "/org/sessiond1/player"
     public static let recorder = "/org/sessiond1/recorder"
     public static let soundEffects = "/org/sessiond1/effects"
-    /// What stands for "none" where a path must stand.
+    /// The path that means "none".
     public static let none = "/"
 
     private static let sessions = "/org/sessiond1/session/"
 
     public static func session(_ id: SessionID) -> String { sessions + String(id.number) }
 
-    /// The session a path names; nil where it names none (wrong place, not a number, not written as we write it).
+    /// The session of a path; nil if it is not a session's path in its normal form.
     public static func sessionID(_ path: String) -> SessionID? {
         guard path.hasPrefix(sessions), let number = UInt64(path.dropFirst(sessions.count)),
             path == session(SessionID(number))

@@ -3,19 +3,19 @@ import EventLoop
 import PluginAPI
 import SessionBus
 
-// What the session is told, and what the sound does then.
+// Events of the session, and how the sound reacts.
 extension PlayerPlugin {
     func heard(_ event: AudioSessionClient.Event) {
         switch event {
         case .session(let event): heard(event)
         case .servicesLost:
             isServerAway = true
-            if engine.state == .playing || start != nil { servicesLost("the sound server went away") }
+            if engine.state == .playing || start != nil { servicesLost("the sound server is disconnected") }
             interruption?.resumes = false
         case .servicesReset: isServerAway = false
-        // Nobody arbitrates, and nobody would end the interruption or say that the sound server is back.
+        // Without a daemon nobody would end the interruption, or report that the sound server is back.
         case .daemonLost: (interruption, isServerAway) = (nil, false)
-        // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
+        // A new daemon does not know this interruption and would never end it: the player waits for the user.
         case .refused:
             guard session.path != nil else { break }
             order(sound: false)
@@ -31,7 +31,7 @@ extension PlayerPlugin {
             engine.pause()
             lull.disarm()
             starter.disarm()
-            // Nothing ends by itself what a device that was taken away began: that is a pause, until it is back.
+            // An interruption by an unplugged device does not end by itself: it is a pause, until the device is back.
             if reason == .routeDisconnected, wasPlaying { resumesOnReplug = true }
             interruption =
                 reason == .routeDisconnected ? nil : Interruption(resumes: wasPlaying, start: start)
@@ -51,7 +51,7 @@ extension PlayerPlugin {
         guard let was = interruption ?? (resumesOnReplug ? Interruption(resumes: true) : nil) else { return }
         guard shouldResume, was.resumes, !hasFailed else {
             interruption = nil
-            // Those who wait behind it need not wait for the claim to run out.
+            // Sessions that wait for this one need not wait until its claim expires.
             return giveBack(notifyOthers: true)
         }
         order(sound: true)
@@ -59,14 +59,15 @@ extension PlayerPlugin {
         session.activate { [weak self] result in
             guard let self else { return }
             changing {
-                // Taken away again before it could come back: that is no interruption of what sounded, but a pause.
+                // Interrupted again before it could resume: the sound was not interrupted a second time, it stays
+                // paused.
                 if case .failure = result, mine == orders { interruption = nil }
                 _ = answered(result, to: mine, was.start)
             }
         }
     }
 
-    /// What only one person heard must not go on aloud.
+    /// Private sound must not continue on a speaker.
     private func outputsChanged(_ previous: Route, _ current: Route) {
         let gone = previous.outputs.filter { port in !current.outputs.contains { $0.uid == port.uid } }
         guard gone.contains(where: \.type.isWorn) else { return }
@@ -75,7 +76,7 @@ extension PlayerPlugin {
         order(sound: false)
         engine.pause()
         resumesOnReplug = true
-        // The daemon interrupts the session that is now playing, which keeps its claim; others it leaves to themselves.
+        // The daemon interrupts only the now-playing session, which keeps its claim.
         let mixes = session.description.options.contains(.mixWithOthers) || session.description.category == .ambient
         if mixes { giveBack(notifyOthers: false) }
     }
@@ -87,13 +88,13 @@ extension PlayerPlugin {
         giveBack(notifyOthers: false)
         onServicesLost?(message)
         guard !isServerAway else { return }
-        // Where the daemon has none either, it says when one comes; until then nothing is tried in vain.
+        // If the daemon has no sound server either, it reports when one starts; until then no attempt is useful.
         session.readManager("ServerConnected") { [weak self] in if $0.boolValue == false { self?.isServerAway = true } }
     }
 }
 
 extension PortType {
-    /// Whether it is heard by its wearer alone.
+    /// Whether only the user can hear it.
     fileprivate var isWorn: Bool {
         switch self {
         case .headphones, .bluetoothA2DP, .bluetoothHFP, .usbAudio: true

@@ -1,5 +1,5 @@
-/// What a plugin program runs: it gives everything back before the program ends.
+/// What a plugin program runs; it cleans up before the program exits.
 public protocol Plugin: AnyObject {
-    /// Silent, the sound given back, what is on the disk whole; then calls `done`, once.
+    /// Stops, deactivates the session and completes files; then calls `done`, once.
     func end(_ done: @escaping () -> Void)
 }

@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 public import PluginAPI
 
-/// What all plugin programs have in common: arguments in, a plugin on the bus, an exit code out.
+/// The common part of all plugin programs: it parses arguments, serves a plugin on the bus, and returns an exit code.
 ///
 ///     PluginProgram(
 ///         "sessiond-player", .player, category: .playback, busName: "org.mpris.MediaPlayer2.sessiond_player",
@@ -12,7 +12,7 @@ public import PluginAPI
 ///         PlayerPlugin(MyEngine(host.loop), arguments.session, on: host.connection, host.loop)
 ///     }
 public struct PluginProgram {
-    /// As people type it and read it in front of messages.
+    /// The name of the program, printed before messages.
     private let name: String
     private let kind: PluginManifest.Kind
     private let category: Category
@@ -20,19 +20,19 @@ public struct PluginProgram {
     private let object: String
 
     /// - Parameters:
-    ///   - category: the session's, unless the command line says otherwise.
-    ///   - busName: the name it takes on the bus, before `.instance` and its process's number.
-    ///   - object: where it serves what its kind serves.
+    ///   - category: the default category of the session.
+    ///   - busName: the bus name that it owns, without `.instance` and the process id.
+    ///   - object: the path of the object that implements its kind's interfaces.
     public init(
         _ name: String, _ kind: PluginManifest.Kind, category: Category, busName: String, object: String
     ) {
         (self.name, self.kind, self.category, self.busName, self.object) = (name, kind, category, busName, object)
     }
 
-    /// Reads the command line, makes the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
+    /// Parses the command line, creates the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
     /// 69 no bus.
     ///
-    /// `make` also begins with what the command line says to play or record.
+    /// `make` also starts to play or record what the command line names.
     public func main(_ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin) -> Never {
         switch PluginArguments.parse(
             Array(CommandLine.arguments.dropFirst()), program: name, kind: kind, category: category)
@@ -45,7 +45,8 @@ public struct PluginProgram {
             exit(64)
         case .run(let arguments):
             do throws(Failure) {
-                // Without the destructors of a hundred libraries: what they would touch once more was never needed.
+                // Without the destructors of a hundred libraries, which would only touch memory that is not needed any
+                // more.
                 _exit(try serve(arguments, make))
             } catch {
                 complain("\(error.name): \(error.message)")

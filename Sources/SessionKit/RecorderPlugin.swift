@@ -4,25 +4,25 @@ public import PluginAPI
 import Processes
 import SessionBus
 
-/// A recorder as the session service knows it: an engine, a session that decides when it may record, and both on the
+/// A recorder for the session service: an engine, a session that decides when it may record, and both on the
 /// bus as `org.sessiond1.Recorder`.
 ///
-/// An interruption pauses the take, which plays as it is; it goes on, appending, only where the daemon recommends it,
-/// it was recording, and nobody touched it since. Pausing by hand and the end of a take give the sound back at once
-/// and recommend to those who waited that they resume.
+/// An interruption pauses the recording; the file can be played as it is. Recording resumes (appends) only with the
+/// should-resume hint, if it was recording and was not used since. A pause by the user and the end of a recording
+/// deactivate the session at once with notify-others.
 public final class RecorderPlugin: Plugin {
-    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
+    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
-    /// Its callbacks are the plugin's from the initializer on.
+    /// The plugin owns its callbacks from the initializer on.
     public let engine: any RecorderEngine
-    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
+    /// The plugin owns its ``AudioSessionClient/onEvent`` from the initializer on.
     public let session: AudioSessionClient
-    /// The file is whole and closed (false: its end is missing); after the signal went out.
+    /// The file is complete and closed (false: its end is missing); called after the signal was sent.
     public var onFinished: ((Bool) -> Void)?
     /// Recording ended early; the message says why.
     public var onFailed: ((String) -> Void)?
-    /// The take is paused and will not go on by itself, which nobody asked for; the message says why.
+    /// The recording paused by itself and will not resume by itself; the message says why.
     public var onPaused: ((String) -> Void)?
 
     let connection: Connection
@@ -30,21 +30,21 @@ public final class RecorderPlugin: Plugin {
     private var interruption: Interruption?
     /// Between `began` and `ended`.
     private struct Interruption {
-        /// Whether it was recording, and nobody paused it since.
+        /// Whether it was recording, and was not paused since.
         var resumes: Bool
-        /// Who interrupted it; empty where no session did.
+        /// The session that interrupted it; empty if none did.
         let byName: String
     }
-    /// Counts the orders to record, pause or stop: an answer to an older one than the last does nothing.
+    /// Counts requests to record, pause or stop: the answer to an outdated request is ignored.
     private var orders: UInt64 = 0
     private var wantsSound = false
-    /// There is a file that recording would go to.
+    /// A file is prepared for recording.
     private var isPrepared = false
-    /// The daemon was asked where the chosen input is.
+    /// The daemon was asked for the device of the chosen input.
     private var isPreparing = false
-    /// Where a recording of a given length ends, in seconds of the take.
+    /// Where a recording of a given length ends, in seconds of the recording.
     private var limit: Double?
-    /// When it is to begin, granted already, and for how long (`MonotonicClock`).
+    /// When to begin, with an active session, and for how long (`MonotonicClock`).
     private var start: (time: UInt64, seconds: Double?)?
     private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
     /// Callers outside of sandboxes, so that the bus is not asked at each call; no name is ever another's.
@@ -53,10 +53,10 @@ public final class RecorderPlugin: Plugin {
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
 
-    /// Exports the object and asks the daemon for the session. The bus name is the caller's to claim.
+    /// Exports the object and creates the session. The caller owns the bus name.
     ///
-    /// The connection's objects keep it alive.
-    /// - Parameter input: the uid of the input to record from; empty: the route's.
+    /// The objects on the connection keep this object alive.
+    /// - Parameter input: the uid of the input to record from; empty: that of the route.
     public init(
         _ engine: any RecorderEngine, _ description: AudioSessionClient.Description, on connection: Connection,
         input: String = ""
@@ -72,14 +72,14 @@ public final class RecorderPlugin: Plugin {
         announcements = export()
     }
 
-    /// What it is doing, as the bus has it.
+    /// The state, with the name on the bus.
     public var state: RecorderState {
         engine.state != .failed && interruption?.resumes == true ? .interrupted : engine.state
     }
 
     private var isBusy: Bool { engine.state == .recording || engine.state == .paused }
 
-    /// Runs a change and then tells, once, which properties it changed.
+    /// Runs a change and then sends, once, the properties that it changed.
     func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
         changeDepth += 1
         defer {
@@ -89,9 +89,9 @@ public final class RecorderPlugin: Plugin {
         return try body()
     }
 
-    // MARK: Orders
+    // MARK: Requests
 
-    /// The recorder writes with its own rights: who is in a sandbox would write outside of it by the name of a file.
+    /// The recorder writes with its own rights: with a path, a program in a sandbox could write outside of the sandbox.
     func requireFree(_ caller: String) throws(Failure) {
         if freeCallers.contains(caller) { return }
         let process = try connection.credentialsAndWait(of: caller, timeout: 5).processID
@@ -103,7 +103,7 @@ public final class RecorderPlugin: Plugin {
         freeCallers.insert(caller)
     }
 
-    /// Makes the file and connects to the source. `path` is absolute; a file that is there is replaced.
+    /// Creates the file and connects to the source. `path` is absolute; an existing file is replaced.
     public func prepare(path: String, settings: RecordingSettings, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkHasInput(.incompatibleCategory)
@@ -133,11 +133,11 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    /// Asks for the sound, then records, appending after a pause; fails with the daemon's refusal.
+    /// Activates the session, then records, after a pause appending; fails with the daemon's refusal.
     /// - Parameters:
-    ///   - start: when to begin, of `MonotonicClock`; nil or past: at once. The sound is asked for at once all the same.
-    ///   - seconds: how much more to record; nil for no end.
-    ///   - reply: called when it may record, or may not.
+    /// - start: when to begin, in `MonotonicClock` time; nil or past: at once. The session is activated at once anyway.
+    ///   - seconds: how much more to record; nil: no limit.
+    ///   - reply: called when it may record, or with the refusal.
     public func record(at start: UInt64? = nil, for seconds: Double? = nil, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkHasInput(.cannotStartRecording)
@@ -171,29 +171,30 @@ public final class RecorderPlugin: Plugin {
         if case .failure(let failure) = changing({ begin(for: start.seconds) }) { failed(failure.message) }
     }
 
-    /// The take plays as it is; the sound is given back. Paused while interrupted, it does not go on by itself.
+    /// Pauses and deactivates the session; the file can be played. If interrupted at that time, it will not resume by
+    /// itself.
     public func pause() {
         changing {
             order(sound: false)
             engine.pause()
-            // What is interrupted keeps its claim: told to record by hand, refused, it still hears of the end.
+            // An interrupted session keeps its claim: if a later Record is refused, it still learns of the end.
             if interruption != nil { interruption?.resumes = false } else { giveBack(notifyOthers: true) }
         }
     }
 
-    /// Ends the take; `Finished` tells when the file is whole.
+    /// Ends the recording; `Finished` is sent when the file is complete.
     public func stop() {
         changing {
             order(sound: false)
             interruption = nil
             engine.stop()
-            // The source is in use until the file is whole.
+            // The source is in use until the file is complete.
             if !isBusy { giveBack(notifyOthers: true) }
         }
     }
 
-    /// Removes the file of a take that has ended.
-    /// - Throws: `IsBusy` before its end, `BadParameter` where there is no file.
+    /// Removes the file of a recording that has ended.
+    /// - Throws: `IsBusy` before its end, `BadParameter` if there is no file.
     public func delete() throws(Failure) {
         try changing { () throws(Failure) in
             do throws(SessionError) {
@@ -233,7 +234,7 @@ public final class RecorderPlugin: Plugin {
         let category = session.description.category
         guard category.hasInput else {
             throw SessionError(
-                code, "nothing is recorded in category '\(category.rawValue)': use record or play-and-record")
+                code, "recording is not allowed in category '\(category.rawValue)': use record or play-and-record")
         }
     }
 
@@ -249,12 +250,12 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    /// The server's name of the route's source: a uid is that, or that with `/` and a port's name.
+    /// The server's name of the route's source: the uid is that name, or that name with `/` and the name of a port.
     private func source(_ route: Route?) -> String? {
         route?.inputs.first.map { String($0.uid.prefix { $0 != "/" }) }
     }
 
-    // MARK: The daemon's answers
+    // MARK: Answers of the daemon
 
     private func answered(_ result: Result<Void, Failure>, to order: UInt64, for seconds: Double?) -> Result<
         Void, Failure
@@ -263,13 +264,13 @@ public final class RecorderPlugin: Plugin {
         case .failure:
             if order == orders {
                 wantsSound = false
-                // The wish outlives the refusal where an interruption stands in its way.
+                // The request stays valid after the refusal if an interruption is the reason.
                 if interruption != nil { interruption?.resumes = isPrepared }
             }
             return result
         case .success:
             guard order == orders else {
-                // Paused, stopped or failed before the daemon had answered.
+                // Paused, stopped or failed before the daemon answered.
                 if !wantsSound {
                     interruption = nil
                     if engine.state != .recording { giveBack(notifyOthers: true) }
@@ -280,7 +281,7 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    /// The sound is ours.
+    /// The session is active.
     private func begin(for seconds: Double?) -> Result<Void, Failure> {
         interruption = nil
         do throws(SessionError) {
@@ -296,23 +297,23 @@ public final class RecorderPlugin: Plugin {
 
     private func giveBack(notifyOthers: Bool) { session.deactivate(notifyOthers: notifyOthers) }
 
-    // MARK: What the session is told
+    // MARK: Events of the session
 
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
         case .session(let event): heard(event)
-        // Nobody arbitrates, and nobody would end the interruption.
+        // Without a daemon nobody would end the interruption.
         case .daemonLost:
-            if interruption?.resumes == true { paused("sessiond went while it was interrupted") }
+            if interruption?.resumes == true { paused("sessiond stopped while it was interrupted") }
             interruption = nil
         case .registered: break
-        // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
+        // A new daemon does not know this interruption and would never end it: the recorder waits for the user.
         case .refused(let failure):
             guard session.path != nil else { break }
             if engine.state == .recording { paused(failure.message) }
             order(sound: false)
             engine.pause()
-        // The engine says what became of the take.
+        // The engine reports the result of the recording.
         case .servicesLost, .servicesReset: break
         }
     }
@@ -320,12 +321,12 @@ public final class RecorderPlugin: Plugin {
     private func heard(_ event: SessionEvent) {
         switch event {
         case .interruptionBegan(let reason, _, let name, _):
-            // What had not begun yet begins when it may.
+            // A recording that had not begun begins when it may.
             let wasRecording = engine.state == .recording || start != nil
             start = nil
             starter.disarm()
             engine.pause()
-            // Nothing ends by itself what a device that was taken away began: that is a pause.
+            // An interruption by a removed device does not end by itself: it is a pause.
             let isPause = reason == .routeDisconnected
             interruption = isPause ? nil : Interruption(resumes: wasRecording, byName: name)
             if isPause, wasRecording { paused(gone([name])) }
@@ -341,9 +342,9 @@ public final class RecorderPlugin: Plugin {
             interruption = nil
             if was.resumes, engine.state == .paused {
                 let who = was.byName.isEmpty ? "it was interrupted" : "\(quoted(was.byName)) interrupted it"
-                paused(who + ", and nothing recommends that it goes on")
+                paused(who + ", and the interruption ended without the should-resume hint")
             }
-            // Those who wait behind it need not wait for the claim to run out.
+            // Sessions that wait for this one need not wait until its claim expires.
             return giveBack(notifyOthers: true)
         }
         order(sound: true)
@@ -358,7 +359,7 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    /// The server would go on with another microphone, one nobody chose.
+    /// The server would continue with another microphone, which the user did not choose.
     private func inputsChanged(_ previous: Route, _ current: Route) {
         let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
         guard !left.isEmpty else { return }
@@ -372,16 +373,16 @@ public final class RecorderPlugin: Plugin {
 
     private func gone(_ names: [String]) -> String {
         let names = names.filter { !$0.isEmpty }.map(quoted)
-        return (names.isEmpty ? "what it recorded from" : names.joined(separator: " and ")) + " was disconnected"
+        return (names.isEmpty ? "the input of the recording" : names.joined(separator: " and ")) + " was disconnected"
     }
 
-    /// Told before the state that follows.
+    /// Sent before the state that follows.
     private func paused(_ message: String) {
         emit("Paused", [.string(message)])
         onPaused?(message)
     }
 
-    // MARK: What the engine says
+    // MARK: Events of the engine
 
     private func finished(_ whole: Bool) {
         changing { over() }
