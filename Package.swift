@@ -89,7 +89,7 @@ let package = Package(
         room("GStreamerBackend", path: "Sources/Backends/GStreamer", ["CGStreamer", "EventLoop", "PluginAPI"]),
 
         // What authors of apps and plugins import.
-        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
+        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
 
         // Programs: wiring only.
         program(
@@ -145,7 +145,7 @@ let package = Package(
         .testTarget(
             name: "RoutingTests", dependencies: ["Routing", "SessionManager", "PluginAPI", "ReferenceModel"],
             exclude: ["Transcripts"], swiftSettings: strict),
-        tests("EnforcementTests", ["Enforcement", "PluginAPI", "ReferenceModel"]),
+        tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"], fast),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),
