@@ -81,8 +81,8 @@ enum Media {
         _ path: String, _ stretches: [(hertz: Double, seconds: Double)], rate: Int = 44_100, channels: Int = 2
     ) throws {
         try WaveFile.write(
-            WaveFile.sines(stretches, rate: rate, channels: channels, amplitude: 16_384), rate: rate, channels: channels,
-            to: path)
+            WaveFile.sines(stretches, rate: rate, channels: channels, amplitude: 16_384), rate: rate,
+            channels: channels, to: path)
     }
 
     /// Encodes a WAV with GStreamer's elements, or with one of ffmpeg's encoders ("ffmpeg NAME").
