@@ -36,6 +36,7 @@ let package = Package(
     name: "sessiond",
     products: [
         .library(name: "SessionKit", targets: ["SessionKit"]),
+        .library(name: "PluginKit", targets: ["PluginKit"]),
         .executable(name: "sessiond", targets: ["sessiond"]),
         .executable(name: "sessionctl", targets: ["sessionctl"]),
         .executable(name: "sessiond-player", targets: ["sessiond-player"]),
@@ -77,12 +78,19 @@ let package = Package(
         room("MediaControl", ["PluginAPI"]),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
+        // What is played after what, and what files say of themselves: values and bytes, without a bus or an engine.
+        room("MediaValues", ["PluginAPI"]),
+        room("FileFormats", ["PluginAPI"]),
+
         // Adapters; none imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
-        room("GStreamerBackend", path: "Sources/Backends/GStreamer", ["CGStreamer", "EventLoop", "PluginAPI"]),
+        room(
+            "GStreamerBackend", path: "Sources/Backends/GStreamer",
+            ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
 
-        // What authors of apps and plugins import.
+        // What authors of apps import, and what authors of plugins do.
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
+        room("PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
 
         // Programs: wiring only.
         program(
@@ -95,15 +103,16 @@ let package = Package(
         program(
             "sessionctl",
             [
-                "SessionKit", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop",
+                "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
-        program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
+        program("sessiond-player", ["PluginKit", "MediaValues", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
         program(
-            "sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
+            "sessiond-recorder", ["PluginKit", "MediaValues", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
         program(
             "sessiond-effects",
-            ["SessionKit", "SessionBus", "GStreamerBackend", "PulseBackend", "DBus", "EventLoop", "PluginAPI"]),
+            ["PluginKit", "MediaValues", "GStreamerBackend", "PulseBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears.
         .target(
@@ -117,7 +126,7 @@ let package = Package(
             name: "example-radio", dependencies: ["SessionKit"], path: "Examples/Radio", swiftSettings: strict),
         // A player plugin in a page, as a stranger writes it.
         .executableTarget(
-            name: "example-paplay", dependencies: ["SessionKit", "EventLoop"], path: "Examples/Plugins/Paplay",
+            name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",
             exclude: ["paplay.plugin"], swiftSettings: strict),
         // What must survive anything: decoders by bytes, the bus by calls; Scripts/fuzz runs them for long.
         room(
@@ -139,6 +148,8 @@ let package = Package(
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("MediaControlTests", ["MediaControl", "ReferenceModel"]),
+        tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
+        tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(

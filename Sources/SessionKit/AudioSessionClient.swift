@@ -351,7 +351,7 @@ public final class AudioSessionClient {
     }
 
     /// How a property of the manager's reads; says nothing where nobody answers.
-    func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
+    package func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
         connection.call(
             BusName.service, ObjectPath.root, StandardName.properties, "Get",
             [.string(BusName.manager), .string(property)]

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DBus
-import SessionKit
+import MediaValues
+import PluginAPI
 
 /// `sessionctl effect`.
 struct EffectCommand: ParsableCommand {

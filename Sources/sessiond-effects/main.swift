@@ -1,8 +1,9 @@
 import DBus
 import GStreamerBackend
+import MediaValues
 import PluginAPI
+import PluginKit
 import PulseBackend
-import SessionKit
 
 // Wiring: sound effects in the sound server's cache, and the one it is given to play.
 

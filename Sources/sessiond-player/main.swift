@@ -1,7 +1,8 @@
 import DBus
 import GStreamerBackend
+import MediaValues
 import PluginAPI
-import SessionKit
+import PluginKit
 
 // Wiring: a player on GStreamer, and what it is given to play.
 

@@ -1,7 +1,8 @@
 import DBus
 import GStreamerBackend
+import MediaValues
 import PluginAPI
-import SessionKit
+import PluginKit
 
 // Wiring: a recorder on GStreamer, and the file it is given to record.
 

@@ -1,8 +1,8 @@
 import EventLoop
 import Glibc
-import SessionKit
+import PluginKit
 
-/// A player plugin in a page: `paplay` makes the sound, SessionKit does everything else.
+/// A player plugin in a page: `paplay` makes the sound, PluginKit does everything else.
 final class Paplay: PlayerEngine {
     private(set) var uri: String?
     private(set) var state = PlayerState.stopped { didSet { if state != oldValue { onStateChanged?(state) } } }

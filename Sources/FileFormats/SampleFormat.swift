@@ -1,16 +1,16 @@
 /// How the samples lie in a file.
-struct SampleFormat {
-    enum Coding: Equatable {
+package struct SampleFormat {
+    package enum Coding: Equatable {
         case samples(bits: Int, isFloat: Bool, isLittleEndian: Bool)
         case aLaw, muLaw
         case packets
     }
-    let rate: Double
-    let channels: Int
-    let coding: Coding
+    package let rate: Double
+    package let channels: Int
+    package let coding: Coding
 
     /// CAFAudioFormat.
-    init?(coreAudio bytes: [UInt8]) {
+    package init?(coreAudio bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         func word(_ place: Int) -> Int { Int(bytes[place..<place + 4].number) }
         rate = Double(bitPattern: bytes[..<8].number)
@@ -32,7 +32,7 @@ struct SampleFormat {
     }
 
     /// The extended COMM part of an AIFF-C: its rate is an 80-bit floating-point number.
-    init?(compressedAIFF bytes: [UInt8]) {
+    package init?(compressedAIFF bytes: [UInt8]) {
         channels = Int(bytes[..<2].number)
         let exponent = (Int(bytes[8..<10].number) & 0x7fff) - 16_383
         let mantissa = Double(bytes[10..<18].number) / Double(UInt64(1) << 63)
@@ -47,7 +47,7 @@ struct SampleFormat {
     }
 
     /// The second half of an AU's header: Sun's and NeXT's number, the rate, the channels.
-    init?(sun bytes: [UInt8]) {
+    package init?(sun bytes: [UInt8]) {
         guard bytes.count == 12 else { return nil }
         (rate, channels) = (Double(bytes[4..<8].number), Int(bytes[8..<12].number))
         let number = Int(bytes[..<4].number)
@@ -64,7 +64,7 @@ struct SampleFormat {
     private var isSane: Bool { rate >= 1_000 && rate <= 384_000 && (1...8).contains(channels) }
 
     /// The bytes of a frame, or of a packet of each channel.
-    var unit: Int {
+    package var unit: Int {
         switch coding {
         case .samples(let bits, _, _): channels * bits / 8
         case .aLaw, .muLaw: channels
@@ -73,13 +73,13 @@ struct SampleFormat {
     }
 
     /// The bytes of that many seconds, and a little more.
-    func size(_ seconds: Double) -> Int {
+    package func size(_ seconds: Double) -> Int {
         let frames = Int(seconds * rate) + 2
         return coding == .packets ? (frames / IMA4.framesPerPacket + 2) * unit : frames * unit
     }
 
     /// The header of a WAV with that many bytes in this format; not for what a WAV cannot hold, big-endian and IMA4.
-    func waveHeader(size: Int) -> [UInt8] {
+    package func waveHeader(size: Int) -> [UInt8] {
         let (tag, bits): (UInt16, Int) =
             switch coding {
             case .samples(let bits, let isFloat, _): (isFloat ? 3 : 1, bits)
@@ -92,7 +92,7 @@ struct SampleFormat {
     }
 
     /// The same of an AIFF-C, for big-endian samples and IMA4.
-    func aiffHeader(size: Int) -> [UInt8] {
+    package func aiffHeader(size: Int) -> [UInt8] {
         func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
         let (name, bits): (String, Int) =
             switch coding {

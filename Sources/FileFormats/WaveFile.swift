@@ -6,16 +6,18 @@ import Glibc
 /// (GStreamer, FFmpeg, libsndfile and who reads a pipe take it so): the file plays whole at any moment, also after a
 /// kill or when it was copied. Sizes that say less would be ruined for readers that look for further chunks behind the
 /// samples, as GStreamer's own does; one of zero is no sound at all for libsndfile.
-struct WaveFile: ~Copyable {
+package struct WaveFile: ~Copyable {
     private let descriptor: Int32
     private let headerSize: Int
     private let frame: Int
 
     /// Writes the header of a growing file at the beginning of an empty one, whose descriptor it takes over.
-    init(taking descriptor: Int32, _ encoding: Encoding) {
+    package init(taking descriptor: Int32, sampleRate: Int, channels: Int, bytesPerFrame: Int, isFloat: Bool) {
         self.descriptor = descriptor
-        frame = encoding.bytesPerFrame
-        let header = WaveFile.header(encoding)
+        frame = bytesPerFrame
+        let header = WaveFile.header(
+            tag: isFloat ? 3 : 1, bits: bytesPerFrame / channels * 8, channels: channels, sampleRate: sampleRate,
+            size: .max)
         headerSize = header.count
         _ = pwrite(descriptor, header, header.count, 0)
     }
@@ -23,16 +25,16 @@ struct WaveFile: ~Copyable {
     deinit { close(descriptor) }
 
     /// Bytes of samples in the file.
-    var bytes: Int {
+    package var bytes: Int {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? max(0, Int(status.st_size) - headerSize) : 0
     }
 
     /// From now on the file grows. In place, so a full disk does not matter.
-    func grow() { write(riff: .max, data: .max) }
+    package func grow() { write(riff: .max, data: .max) }
 
     /// Says what is there, and takes away a last frame that is not whole; for a file that does not grow.
-    func settle() {
+    package func settle() {
         let whole = bytes / frame * frame
         if whole != bytes { _ = ftruncate(descriptor, off_t(headerSize + whole)) }
         write(riff: UInt32(clamping: whole + headerSize - 8), data: UInt32(clamping: whole))
@@ -44,15 +46,9 @@ struct WaveFile: ~Copyable {
         _ = pwrite(descriptor, &riff, 4, 4)
     }
 
-    private static func header(_ encoding: Encoding) -> [UInt8] {
-        header(
-            tag: encoding.isFloat ? 3 : 1, bits: encoding.bytesPerFrame / encoding.channels * 8,
-            channels: encoding.channels, sampleRate: encoding.sampleRate, size: .max)
-    }
-
     /// What stands before `size` bytes of samples; the largest size is that of a growing file. `tag` is WAVE's number for
     /// the kind of samples.
-    static func header(tag: UInt16, bits: Int, channels: Int, sampleRate: Int, size: UInt32) -> [UInt8] {
+    package static func header(tag: UInt16, bits: Int, channels: Int, sampleRate: Int, size: UInt32) -> [UInt8] {
         func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
             withUnsafeBytes(of: value.littleEndian) { Array($0) }
         }

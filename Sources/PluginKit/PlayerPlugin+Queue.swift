@@ -1,7 +1,9 @@
 public import DBus
 import EventLoop
+import MediaValues
 public import PluginAPI
 import SessionBus
+import SessionKit
 
 // What is played after what, and what is known of it.
 

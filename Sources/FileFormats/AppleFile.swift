@@ -1,19 +1,19 @@
 /// Sound files of Apple's that GStreamer cannot read, or reads in part only: the Core Audio Format (Core Audio Format
 /// Specification 1.0), and AIFF-C with compressed samples.
-struct AppleFile {
-    let format: SampleFormat
+package struct AppleFile {
+    package let format: SampleFormat
     /// Where the samples begin, and how many bytes of them there are at the most.
-    let place: Int
-    let size: Int
+    package let place: Int
+    package let size: Int
     /// How many of a compressed file's frames are sound: its last packet is filled up.
-    let frames: Int
+    package let frames: Int
 
     /// More parts than this has no sane file; each costs a read.
     private static let partLimit = 64
 
     /// Why it cannot be read.
-    struct Refusal: Error {
-        let reason: String
+    package struct Refusal: Error {
+        package let reason: String
     }
 
     private static func isCompressible(_ head: [UInt8]) -> Bool {
@@ -22,7 +22,7 @@ struct AppleFile {
 
     /// Nil for a file of another kind, or one that GStreamer reads itself. `read` gives bytes from a place, fewer at the
     /// end.
-    static func read(
+    package static func read(
         head: [UInt8], _ read: (_ place: Int, _ count: Int) -> [UInt8]
     ) throws(Refusal) -> AppleFile? {
         if head.starts(with: "caff".utf8) { return try coreAudio(read) }

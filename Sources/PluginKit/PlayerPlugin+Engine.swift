@@ -1,5 +1,7 @@
 import DBus
+import MediaValues
 import PluginAPI
+import SessionKit
 
 // What the engine says, and what comes next then.
 

@@ -2,6 +2,7 @@ public import DBus
 import EventLoop
 import Glibc
 public import PluginAPI
+import SessionKit
 
 /// What all plugin programs have in common: arguments in, a plugin on the bus, an exit code out.
 ///

@@ -1,11 +1,11 @@
 /// What comes before the sound in a file whose parser takes all of it into memory.
-enum Preamble {
+package enum Preamble {
     /// Covers in it are a few megabytes each; more than this is no description of a piece any more.
-    static let limit = 32 << 20
+    package static let limit = 32 << 20
 
     /// The bytes of an Ogg stream's headers or of a FLAC's metadata, or a number beyond ``limit`` where there are more;
     /// 0 for other files. `read` gives bytes from a place, fewer at the end.
-    static func size(head: [UInt8], read: (_ place: Int, _ count: Int) -> [UInt8]) -> Int {
+    package static func size(head: [UInt8], read: (_ place: Int, _ count: Int) -> [UInt8]) -> Int {
         if head.starts(with: "OggS".utf8) { return ogg(read) }
         if head.starts(with: "fLaC".utf8) { return flac(read) }
         return 0

@@ -2,6 +2,7 @@ public import DBus
 public import EventLoop
 public import PluginAPI
 import SessionBus
+public import SessionKit
 
 /// Short sounds as the session service knows them: loaded once to a number, played with the least latency, mixed with
 /// whatever else is heard (System Sound Services), on the bus as `org.sessiond1.SoundEffects`.

@@ -1,26 +1,26 @@
 import Glibc
 
 /// What a file's first bytes say of it: enough to choose its decoder without trying any.
-struct FileContent {
-    let head: [UInt8]
+package struct FileContent {
+    package let head: [UInt8]
     /// Of the MP3 at its beginning, or behind an ID3 tag.
-    let frames: MP3Frames?
+    package let frames: MP3Frames?
     /// Bytes from the end of an ID3 tag, where there is one, to the file's end.
-    let rest: Int
+    package let rest: Int
     /// Bytes of an MP3's tag that is too large to be read into memory, or of what ``plain`` has another header for.
-    let skip: Int
+    package let skip: Int
     /// Read as a file of another kind.
-    let plain: PlainFile?
+    package let plain: PlainFile?
     /// Whether so much is said of the sound before it begins that it would fill the memory.
-    let isAllTags: Bool
+    package let isAllTags: Bool
     private let path: [CChar]
     /// What an MP4's first sound track is coded as.
-    private let codec: MP4Codec?
+    package let codec: MP4Codec?
 
     /// The tag demultiplexer takes a tag into memory twice.
     private static let tagLimit = 8 << 20
 
-    init(_ descriptor: Int32, path: [CChar], size: Int) throws(AppleFile.Refusal) {
+    package init(_ descriptor: Int32, path: [CChar], size: Int) throws(AppleFile.Refusal) {
         self.path = path
         head = FileContent.bytes(of: descriptor, at: 0, count: 64)
         var start = 0
@@ -40,41 +40,15 @@ struct FileContent {
     }
 
     /// The whole file, or its first `limit` bytes.
-    func whole(_ limit: Int) -> [UInt8] {
+    package func whole(_ limit: Int) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         return FileContent.bytes(of: descriptor, at: 0, count: limit)
     }
 
-    /// The elements the first bytes ask for; nil where GStreamer shall look itself.
-    ///
-    /// A chain fixed beforehand starts sooner than one found by decodebin, above all for MP3, and takes the lightest
-    /// decoder there is.
-    var decoder: String? {
-        if let plain { return plain.decoder }
-        func has(_ text: String, at place: Int) -> Bool { head.dropFirst(place).starts(with: text.utf8) }
-        if has("RIFF", at: 0), has("WAVEfmt ", at: 8), head.count > 21 {
-            // PCM, floating point, extensible; other codecs in a WAV need a decoder of their own.
-            return [[1, 0], [3, 0], [0xfe, 0xff]].contains(Array(head[20...21])) ? "wavparse" : nil
-        }
-        if has("FORM", at: 0), has("AIFF", at: 8) || has("AIFC", at: 8) { return "aiffparse" }
-        if has("fLaC", at: 0) { return "flacparse ! flacdec" }
-        if has("OggS", at: 0) {
-            if has("\u{1}vorbis", at: 28) { return "oggdemux ! vorbisdec" }
-            if has("OpusHead", at: 28) { return "oggdemux ! opusdec" }
-            return nil
-        }
-        switch codec {
-        case .aac: return "qtdemux ! aacparse ! " + (Runtime.find(["faad", "avdec_aac"]) ?? "avdec_aac")
-        case .alac: return "qtdemux ! avdec_alac"
-        case nil: break
-        }
-        return frames == nil ? nil : (skip > 0 ? "" : "id3demux ! ") + "mpegaudioparse ! mpg123audiodec"
-    }
-
     /// What is there from that place on, fewer at the end.
-    static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
+    package static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) {
             $1 = max(0, pread(descriptor, $0.baseAddress, count, off_t(offset)))
         }

@@ -1,5 +1,5 @@
 /// How the first sound track of an MP4 is coded, as far as we play it without looking for a decoder.
-enum MP4Codec {
+package enum MP4Codec {
     case aac
     case alac
 
@@ -8,7 +8,7 @@ enum MP4Codec {
 
     /// Looks for the track's sample description (`moov/trak/mdia/minf/stbl/stsd`); nil where it is not there, or of
     /// another kind. `read` gives bytes from a place, fewer at the end.
-    init?(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) {
+    package init?(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) {
         var range = 0..<size
         // Into these, one inside the other; no more atoms than a sane file has are looked at.
         var path = ["moov", "trak", "mdia", "minf", "stbl", "stsd"][...]

@@ -1,7 +1,9 @@
 import DBus
 import EventLoop
+import MediaValues
 import PluginAPI
 import SessionBus
+import SessionKit
 
 // What the session is told, and what the sound does then.
 extension PlayerPlugin {

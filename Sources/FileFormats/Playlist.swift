@@ -1,17 +1,17 @@
-import PluginAPI
+package import PluginAPI
 
 /// Lists of items as files: M3U (and M3U8, the same in UTF-8) and PLS.
-enum Playlist {
+package enum Playlist {
     /// More is no list anybody wrote.
-    static let sizeLimit = 1 << 20
+    package static let sizeLimit = 1 << 20
     /// As many as a queue takes.
-    static let entryLimit = 10_000
+    package static let entryLimit = 10_000
 
     /// The entries in order; nil where the bytes are no such list. HLS, which looks like M3U, is a stream and no list.
     ///
     /// - Parameter base: the list's own URI: entries may be relative to it. A list from the network names nothing on
     ///   this machine: such entries are left out.
-    static func entries(_ bytes: [UInt8], base: String) -> [PlaylistEntry]? {
+    package static func entries(_ bytes: [UInt8], base: String) -> [PlaylistEntry]? {
         let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         let lines = text.prefix(sizeLimit).split { $0 == 10 || $0 == 13 }.map(trimmed).filter { !$0.isEmpty }
         guard let first = lines.first, !text.prefix(4_096).contains(0) else { return nil }
@@ -22,10 +22,10 @@ enum Playlist {
     }
 
     /// Whether the URI's path ends as a list's.
-    static func isNamedAsList(_ uri: String) -> Bool { isNamed(uri, ["m3u", "m3u8", "pls"]) }
+    package static func isNamedAsList(_ uri: String) -> Bool { isNamed(uri, ["m3u", "m3u8", "pls"]) }
 
     /// Whether a file begins as a list.
-    static func looksLikeList(_ head: [UInt8]) -> Bool {
+    package static func looksLikeList(_ head: [UInt8]) -> Bool {
         let start = head.starts(with: [0xEF, 0xBB, 0xBF]) ? head.dropFirst(3) : head[...]
         return start.starts(with: "#EXTM3U".utf8) || string(start.prefix(10)).lowercased() == "[playlist]"
     }

@@ -2,6 +2,7 @@ public import DBus
 import EventLoop
 public import PluginAPI
 import SessionBus
+public import SessionKit
 
 /// A recorder as the session service knows it: an engine, a session that decides when it may record, and both on the
 /// bus as `org.sessiond1.Recorder`.

@@ -25,8 +25,8 @@ public struct PlayQueue: Sendable {
         didSet { revision &+= 1 }
     }
     /// Another one after every change of ``items``.
-    private(set) var revision: UInt64 = 0
-    private(set) var currentID: UInt64?
+    package private(set) var revision: UInt64 = 0
+    package private(set) var currentID: UInt64?
     /// After the last one comes the first one.
     public var repeatsAll = false
     /// See ``setShuffled(_:)``.

@@ -1,5 +1,6 @@
 import DBus
 import PluginAPI
+public import SessionKit
 
 /// A plugin program's command line. By hand, because an argument library would bring Foundation with it.
 public struct PluginArguments {

@@ -1,40 +1,31 @@
-import CGStreamer
 import Glibc
-import PluginAPI
 
 /// Apple's IMA 4:1 compression, as CAF and AIFF-C carry it: packets of 34 bytes for each channel in turn, of 64 samples
 /// each (IMA Recommended Practices for Enhancing Digital Audio Compatibility; QuickTime File Format, "IMA 4:1").
-enum IMA4 {
-    static let packetSize = 34
-    static let framesPerPacket = 64
+package enum IMA4 {
+    package static let packetSize = 34
+    package static let framesPerPacket = 64
 
-    /// The samples of one of Apple's files as a WAV in memory, whose descriptor is the caller's; nil for a file without
-    /// IMA4, or one that cannot be read.
+    /// The samples of one of Apple's files as the bytes of a WAV; nil for a file without IMA4, or one that cannot
+    /// be read.
     /// - Parameter limit: seconds; a longer one gives that much and a little more.
-    static func wave(path: String, limit: Double) throws(SessionError) -> Int32? {
+    package static func wave(path: String, limit: Double) throws(AppleFile.Refusal) -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
         defer { close(file) }
         func read(_ place: Int, _ count: Int) -> [UInt8] { FileContent.bytes(of: file, at: place, count: count) }
-        let found: AppleFile?
-        do throws(AppleFile.Refusal) {
-            found = try AppleFile.read(head: read(0, 12), read)
-        } catch {
-            throw .badParameter("'\(path)' cannot be decoded: \(error.reason)")
+        guard let found = try AppleFile.read(head: read(0, 12), read), found.format.coding == .packets else {
+            return nil
         }
-        guard let found, found.format.coding == .packets else { return nil }
         let (format, channels) = (found.format, found.format.channels)
         let samples = samples(read(found.place, min(found.size, format.size(limit))), channels: channels)
         let sound = samples.prefix(min(found.frames, samples.count) * channels * 2)
-        let memory = shim_memory_file("sound")
-        let bytes = format.waveHeader(size: sound.count) + sound
-        _ = bytes.withUnsafeBytes { pwrite(memory, $0.baseAddress, $0.count, 0) }
-        return memory
+        return format.waveHeader(size: sound.count) + sound
     }
 
     /// The packets' samples, 16 bits, little-endian, the channels' one after the other; a last packet that is not
     /// whole is left out.
-    static func samples(_ packets: [UInt8], channels: Int) -> [UInt8] {
+    package static func samples(_ packets: [UInt8], channels: Int) -> [UInt8] {
         let count = packets.count / (packetSize * channels)
         var samples = [UInt8](repeating: 0, count: count * framesPerPacket * channels * 2)
         for packet in 0..<count {

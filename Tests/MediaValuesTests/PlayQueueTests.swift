@@ -1,5 +1,5 @@
+import MediaValues
 import PluginAPI
-import SessionKit
 import Testing
 
 @Suite struct PlayQueueTests {

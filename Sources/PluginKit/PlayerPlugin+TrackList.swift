@@ -1,6 +1,8 @@
 import DBus
+import MediaValues
 import PluginAPI
 import SessionBus
+import SessionKit
 
 // `org.mpris.MediaPlayer2.TrackList`: the queue as desktops see it.
 

@@ -1,20 +1,20 @@
 /// The frames at the beginning of MP3 data: whether there are any, and how long the whole would be.
-struct MP3Frames {
+package struct MP3Frames {
     /// Seconds for each byte, over the frames seen.
-    let secondsPerByte: Double
+    package let secondsPerByte: Double
     /// Where the sound is among the frames that decoders make of it; nil where the encoder did not say.
-    let sound: Sound?
+    package let sound: Sound?
 
     /// In frames of samples: what encoder and decoder put before the sound, and how long that is.
-    struct Sound {
-        let skip: Int
-        let length: Int
+    package struct Sound {
+        package let skip: Int
+        package let length: Int
         /// Hz.
-        let rate: Int
+        package let rate: Int
     }
 
     /// Nil where `bytes` do not begin with a frame: sync, MPEG 1, 2 or 2.5, layer 3, a bit rate and a rate that exist.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         var place = 0
         var seconds = 0.0
         while bytes.count >= place + 4, let frame = MP3Frames.frame(bytes[place...(place + 3)].map(Int.init)) {

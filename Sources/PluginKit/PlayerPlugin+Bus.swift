@@ -1,7 +1,9 @@
 import DBus
 import EventLoop
+import MediaValues
 import PluginAPI
 import SessionBus
+import SessionKit
 
 // `org.sessiond1.Player` and what both interfaces of a player share.
 

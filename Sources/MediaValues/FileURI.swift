@@ -37,7 +37,7 @@ public enum FileURI {
     }
 
     /// The last part of a URI's path for people, its escapes resolved; nil where there is none.
-    static func title(_ uri: String) -> String? {
+    package static func title(_ uri: String) -> String? {
         let path = uri.prefix { $0 != "?" && $0 != "#" }
         guard let last = path.split(separator: "/").last, path.contains("/") else { return nil }
         var bytes: [UInt8] = []

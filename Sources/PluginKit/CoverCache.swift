@@ -1,4 +1,5 @@
 import Glibc
+import MediaValues
 import PluginAPI
 
 /// Covers as files, for those who are only told where one lies (`mpris:artUrl`): `$XDG_CACHE_HOME/sessiond/covers`.

@@ -1,7 +1,9 @@
 public import DBus
 public import EventLoop
+import MediaValues
 public import PluginAPI
 import SessionBus
+public import SessionKit
 
 /// A player as the session service knows it: an engine, a session that decides when it may sound, and both on the bus.
 ///

@@ -2,10 +2,10 @@ import Glibc
 
 /// An MP4 in fragments, as a recording grows: a header for each piece (`moof`) and the piece (`mdat`), one after the
 /// other.
-enum FragmentedMP4 {
+package enum FragmentedMP4 {
     /// Takes away what a full disk left of a last fragment: readers that look at all headers first refuse the whole file
     /// for it, as FFmpeg does. A file that is whole stays as it is.
-    static func settle(_ path: String) {
+    package static func settle(_ path: String) {
         let file = open(path, O_RDWR | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }

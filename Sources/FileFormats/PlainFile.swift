@@ -3,16 +3,16 @@
 ///
 /// Of AU files auparse ends at once where it is asked for another rate, for CAF there is no reader at all, and of AIFF-C
 /// only what is not compressed is read.
-struct PlainFile {
+package struct PlainFile {
     /// Bytes before the samples.
-    let skip: Int
+    package let skip: Int
     /// What is read in their place.
-    let header: [UInt8]
-    /// The elements that make sound of it.
-    let decoder: String
+    package let header: [UInt8]
+    /// How its samples lie.
+    package let format: SampleFormat
 
     /// Nil for a file of another kind.
-    init?(
+    package init?(
         head: [UInt8], size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]
     ) throws(AppleFile.Refusal) {
         if head.starts(with: ".snd".utf8), head.count >= 24, let format = SampleFormat(sun: Array(head[12..<24])) {
@@ -28,14 +28,10 @@ struct PlainFile {
     private init?(_ format: SampleFormat, at place: Int, size: Int) {
         guard size > 0 else { return nil }
         skip = place
+        self.format = format
         switch format.coding {
-        case .samples(_, _, isLittleEndian: false):
-            (header, decoder) = (format.aiffHeader(size: size), "aiffparse")
-        case .samples: (header, decoder) = (format.waveHeader(size: size), "wavparse")
-        case .aLaw: (header, decoder) = (format.waveHeader(size: size), "wavparse ! alawdec")
-        case .muLaw: (header, decoder) = (format.waveHeader(size: size), "wavparse ! mulawdec")
-        case .packets:
-            (header, decoder) = (format.aiffHeader(size: size), "avdemux_aiff ! avdec_adpcm_ima_qt")
+        case .samples(_, _, isLittleEndian: false), .packets: header = format.aiffHeader(size: size)
+        case .samples, .aLaw, .muLaw: header = format.waveHeader(size: size)
         }
     }
 }

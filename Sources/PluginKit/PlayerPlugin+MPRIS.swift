@@ -1,6 +1,8 @@
 import DBus
+import MediaValues
 import PluginAPI
 import SessionBus
+import SessionKit
 
 // `org.mpris.MediaPlayer2` and `.Player`, version 2.2: what media keys, playerctl and desktops speak.
 
