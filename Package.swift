@@ -9,10 +9,18 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// What we serve on the bus, ours and those of MPRIS; each is data/dbus/<name>.xml.
-let interfaces =
-    ["Manager", "Session", "Plugins", "Player", "Recorder", "SoundEffects"].map { "org.sessiond1.\($0)" }
-    + ["", ".Player", ".TrackList"].map { "mpris/org.mpris.MediaPlayer2\($0)" }
+/// The plugins: program, interface, and the engines it is made of. What else there is to a kind says PluginKind.
+let plugins: [(program: String, interface: String, engines: [Target.Dependency])] = [
+    ("sessiond-player", "Player", ["GStreamerBackend"]),
+    ("sessiond-recorder", "Recorder", ["GStreamerBackend"]),
+    ("sessiond-effects", "SoundEffects", ["GStreamerBackend", "PulseBackend"]),
+]
+
+/// The contract's source, embedded: `Interfaces` is a link to data/dbus.
+func interfaces(_ names: [String], mpris: [String] = []) -> [Resource] {
+    (names.map { "org.sessiond1.\($0)" } + mpris.map { "mpris/org.mpris.MediaPlayer2\($0)" })
+        .map { .embedInCode("Interfaces/\($0).xml") }
+}
 
 func room(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = [])
     -> Target
@@ -39,10 +47,7 @@ let package = Package(
         .library(name: "PluginKit", targets: ["PluginKit"]),
         .executable(name: "sessiond", targets: ["sessiond"]),
         .executable(name: "sessionctl", targets: ["sessionctl"]),
-        .executable(name: "sessiond-player", targets: ["sessiond-player"]),
-        .executable(name: "sessiond-recorder", targets: ["sessiond-recorder"]),
-        .executable(name: "sessiond-effects", targets: ["sessiond-effects"]),
-    ],
+    ] + plugins.map { .executable(name: $0.program, targets: [$0.program]) },
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -70,9 +75,7 @@ let package = Package(
         room("Processes", ["CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room(
-            "SessionBus", ["DBus", "EventLoop", "PluginAPI"],
-            // The contract's source, embedded: Interfaces is a link to data/dbus.
-            resources: interfaces.map { .embedInCode("Interfaces/\($0).xml") }),
+            "SessionBus", ["DBus", "EventLoop", "PluginAPI"], resources: interfaces(["Manager", "Session", "Plugins"])),
 
         // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
         room("MediaControl", ["PluginAPI"]),
@@ -90,7 +93,9 @@ let package = Package(
 
         // What authors of apps import, and what authors of plugins do.
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
-        room("PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
+        room(
+            "PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
+            resources: interfaces(plugins.map(\.interface), mpris: ["", ".Player", ".TrackList"])),
 
         // Programs: wiring only.
         program(
@@ -107,12 +112,6 @@ let package = Package(
                 "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
-        program("sessiond-player", ["PluginKit", "MediaValues", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
-        program(
-            "sessiond-recorder", ["PluginKit", "MediaValues", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
-        program(
-            "sessiond-effects",
-            ["PluginKit", "MediaValues", "GStreamerBackend", "PulseBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears.
         .target(
@@ -150,6 +149,7 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
+        tests("PluginKitTests", ["PluginKit", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
@@ -162,7 +162,10 @@ let package = Package(
                 "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
                 "SessionManager", "Scenario", "State", "ReferenceModel",
             ]),
-    ],
+    ]
+        + plugins.map {
+            program($0.program, ["PluginKit", "MediaValues", "DBus", "EventLoop", "PluginAPI"] + $0.engines)
+        },
     swiftLanguageModes: [.v6]
 )
 

@@ -1,24 +1,11 @@
 /// What a `*.plugin` file says about a plugin: who it is, what it can open and how to start it (contract §4).
 public struct PluginManifest: Sendable, Hashable {
-    /// What a plugin is for; open, because a third party may bring a kind of its own.
-    public struct Kind: RawRepresentable, Sendable, Hashable {
-        /// As in the manifest and on the wire.
-        public let rawValue: String
-        public init(rawValue: String) { self.rawValue = rawValue }
-
-        /// Serves MPRIS and `org.sessiond1.Player`.
-        public static let player = Kind(rawValue: "player")
-        /// Serves `org.sessiond1.Recorder`.
-        public static let recorder = Kind(rawValue: "recorder")
-        /// Serves `org.sessiond1.SoundEffects`.
-        public static let soundEffects = Kind(rawValue: "sound-effects")
-    }
-
     /// Lower-case letters, digits, `-`, `_` and `.`, starting with a letter; at most 128 characters.
     public let id: String
     /// For people; by locale, the untranslated one under the empty string.
     public let names: [String: String]
-    public let kind: Kind
+    /// What it is for (``PluginKind/word``); open, because a third party may bring a kind of its own.
+    public let kind: String
     /// The program and its arguments. A program without `/` is looked for beside the daemon's, then in `PATH`. Empty for
     /// one that is not installed, but runs and registered.
     public let exec: [String]
@@ -66,7 +53,7 @@ public struct PluginManifest: Sendable, Hashable {
         let scheme = uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"
         let mimeType = MediaType.of(uri)
         var best: (manifest: PluginManifest, rank: Int)?
-        for manifest in manifests where manifest.kind.rawValue == kind {
+        for manifest in manifests where manifest.kind == kind {
             guard let fitness = manifest.fitness(scheme: scheme, mimeType: mimeType) else { continue }
             let rank =
                 fitness + (manifest.exec.isEmpty ? 0 : 5) + (manifest.interface == supportedInterface ? 10 : 0)
@@ -81,7 +68,7 @@ public struct PluginManifest: Sendable, Hashable {
     ) {
         self.id = id
         names = ["": name ?? id]
-        self.kind = Kind(rawValue: kind ?? "")
+        self.kind = kind ?? ""
         exec = []
         self.version = version ?? ""
         self.schemes = schemes.map { $0.lowercased() }
@@ -132,7 +119,7 @@ public struct PluginManifest: Sendable, Hashable {
         id = try required("Id").identifier(allowing: "-_.")
         names[""] = try required("Name").nonEmptyText()
         self.names = names
-        kind = Kind(rawValue: try required("Kind").identifier(allowing: "-"))
+        kind = try required("Kind").identifier(allowing: "-")
         exec = try required("Exec").command()
         version = try required("Version").nonEmptyText()
         schemes = try section["Schemes"]?.lowercasedList { isScheme($0) } ?? []

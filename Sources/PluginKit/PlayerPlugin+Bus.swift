@@ -191,7 +191,7 @@ extension PlayerPlugin {
 
     private static var interface: Interface<PlayerPlugin> {
         Interface(
-            name: BusName.player, introspection: InterfaceXML.player,
+            name: BusName.player, introspection: InterfaceXML.fragment(PackageResources.org_sessiond1_Player_xml),
             methods: [
                 .init("Load", "s") { player, call in
                     call.answer { () throws(Failure) in try player.load(uri: call.arguments[0].stringValue ?? "") }

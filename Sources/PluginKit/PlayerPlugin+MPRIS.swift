@@ -177,7 +177,7 @@ extension PlayerPlugin {
 
     private static var playerInterface: Interface<PlayerPlugin> {
         Interface(
-            name: playerName, introspection: InterfaceXML.mprisPlayer,
+            name: playerName, introspection: InterfaceXML.fragment(PackageResources.org_mpris_MediaPlayer2_Player_xml),
             methods: [
                 // Without one, they do nothing.
                 .init("Next", "") { player, call in
@@ -236,7 +236,7 @@ extension PlayerPlugin {
                 }),
         ]
         return Interface(
-            name: rootName, introspection: InterfaceXML.mpris,
+            name: rootName, introspection: InterfaceXML.fragment(PackageResources.org_mpris_MediaPlayer2_xml),
             methods: [
                 .init("Raise", "") { _, call in call.reply() },
                 .init("Quit", "") { player, call in

@@ -67,7 +67,7 @@ extension PlayerPlugin {
 
     static var trackListInterface: Interface<PlayerPlugin> {
         Interface(
-            name: name, introspection: InterfaceXML.mprisTrackList,
+            name: name, introspection: InterfaceXML.fragment(PackageResources.org_mpris_MediaPlayer2_TrackList_xml),
             methods: [
                 .init("GetTracksMetadata", "ao") { player, call in
                     let items = (call.arguments[0].objectPathsValue ?? []).prefix(PlayQueue.limit)

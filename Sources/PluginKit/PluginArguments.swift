@@ -30,15 +30,14 @@ public struct PluginArguments {
         case wrong(String)
     }
 
-    /// - Parameter kind: `PluginManifest.Kind.recorder` has `--duration` and `--input` too.
-    static func parse(
-        _ words: [String], program: String, kind: PluginManifest.Kind, category: Category
-    ) -> Outcome {
-        var reader = PluginArguments(session: AudioSessionClient.Description(name: program, category: category))
+    /// What is said of the session is read for a kind that has one, input and duration for one that records.
+    static func parse(_ words: [String], _ kind: PluginKind) -> Outcome {
+        var reader = PluginArguments(
+            session: AudioSessionClient.Description(name: kind.program, category: kind.category ?? .ambient))
         do throws(Wrong) {
-            return try reader.read(words, program: program, kind, category)
+            return try reader.read(words, kind)
         } catch {
-            return .wrong("\(error.message)\n\n\(usage(program, kind, category))")
+            return .wrong("\(error.message)\n\n\(usage(kind))")
         }
     }
 
@@ -46,10 +45,7 @@ public struct PluginArguments {
         let message: String
     }
 
-    private mutating func read(
-        _ words: [String], program: String, _ kind: PluginManifest.Kind, _ category: Category
-    ) throws(Wrong) -> Outcome {
-        let isRecorder = kind == .recorder
+    private mutating func read(_ words: [String], _ kind: PluginKind) throws(Wrong) -> Outcome {
         var rest = words[...]
         var options: [String] = []
         var mayBeOption = true
@@ -68,17 +64,17 @@ public struct PluginArguments {
             }
             switch parts[0] {
             case "--": mayBeOption = false
-            case "--help", "-h": return .print(PluginArguments.usage(program, kind, category))
+            case "--help", "-h": return .print(PluginArguments.usage(kind))
             case "--name": session.name = try value()
-            case "--category": session.category = try parsed(value(), parts[0])
-            case "--mode": session.mode = try parsed(value(), parts[0])
-            case "--class": session.sessionClass = try parsed(value(), parts[0])
-            case "--option": options.append(try value())
+            case "--category" where kind.needsSession: session.category = try parsed(value(), parts[0])
+            case "--mode" where kind.needsSession: session.mode = try parsed(value(), parts[0])
+            case "--class" where kind.needsSession: session.sessionClass = try parsed(value(), parts[0])
+            case "--option" where kind.needsSession: options.append(try value())
             case "--id": pluginID = try value()
             case "--system": isSystem = true
             case "--die-with-parent": endsWithParent = true
-            case "--input" where isRecorder: input = try value()
-            case "--duration" where isRecorder:
+            case "--input" where kind.records: input = try value()
+            case "--duration" where kind.records:
                 guard let seconds = Double(try value()), seconds > 0, seconds < 1e9 else {
                     throw Wrong(message: "--duration needs seconds, more than 0")
                 }
@@ -107,36 +103,39 @@ public struct PluginArguments {
         return word
     }
 
-    private static func usage(_ program: String, _ kind: PluginManifest.Kind, _ category: Category) -> String {
-        let isRecorder = kind == .recorder
-        let (item, action) =
-            switch kind {
-            case .recorder: ("FILE", "Records into FILE until it is stopped")
-            case .soundEffects: ("FILE", "Plays FILE, a sound of at most 30 s, to its end")
-            default: ("URI|FILE", "Plays URI to its end")
-            }
-        return """
-            Usage: \(program) [OPTION]... [\(item)]
+    private static func usage(_ kind: PluginKind) -> String {
+        var usage = """
+            Usage: \(kind.program) [OPTION]... [\(kind.item)]
 
-            \(action); \
-            without one, serves on the bus until SIGTERM.
+            \(kind.action); without one, serves on the bus until SIGTERM.
 
-              --name NAME        the session's name, as people read it
-              --category C       the session's category (default: \(category.rawValue))
-              --mode M           its mode
-              --option O         one of its options; may be given again
-              --class CLASS      app, alert or call
+
+            """
+        if let category = kind.category {
+            usage += """
+                  --name NAME        the session's name, as people read it
+                  --category C       the session's category (default: \(category.rawValue))
+                  --mode M           its mode
+                  --option O         one of its options; may be given again
+                  --class CLASS      app, alert or call
+
+                """
+        } else {
+            usage += "  --name NAME        the plugin's name, as people read it\n"
+        }
+        usage += """
               --system           talk to the daemon on the system bus, and serve there
               --id PLUGIN-ID     register with the daemon as that plugin, on the bus that it serves
               --die-with-parent  end with the program that started this one
 
             """
-                + (isRecorder
-                    ? """
-                      --input UID        record from that input
-                      --duration S       stop after S seconds
+        if kind.records {
+            usage += """
+                  --input UID        record from that input
+                  --duration S       stop after S seconds
 
-                    """ : "")
-                + "  --help             print this help\n"
+                """
+        }
+        return usage + "  --help             print this help\n"
     }
 }

@@ -11,7 +11,7 @@ import SessionBus
 ///     let host = try PluginHost()
 ///     let player = PlayerPlugin(MyEngine(), .init(name: "Mine", category: .playback), on: host.connection, host.loop)
 ///     try host.claim("org.mpris.MediaPlayer2.mine.instance\(PluginHost.processID)")
-///     host.register("org.example.mine", kind: .player, object: PlayerPlugin.objectPath, name: "Mine")
+///     host.register("org.example.mine", kind: .player, name: "Mine")
 ///     exit(host.run(player))
 ///
 /// ``PluginProgram`` does all that, and reads the command line, for a program that others start.
@@ -73,10 +73,9 @@ public final class PluginHost {
     /// Tells the daemon, and every one that comes after it, that the plugin of that manifest is up.
     /// - Parameters:
     ///   - id: the manifest's, or one of its own for a plugin that is not installed.
-    ///   - object: the path it serves its kind's interfaces at.
     ///   - name: for people.
-    public func register(_ id: String, kind: PluginManifest.Kind, object: String, name: String) {
-        registration = PluginRegistration(id, kind: kind, object: object, name: name, on: connection)
+    public func register(_ id: String, kind: PluginKind, name: String) {
+        registration = PluginRegistration(id, kind: kind, name: name, on: connection)
     }
 
     /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); the exit code.
@@ -123,11 +122,11 @@ final class PluginRegistration {
     private let connection: Connection
     private var subscription: Subscription?
 
-    init(_ id: String, kind: PluginManifest.Kind, object: String, name: String, on connection: Connection) {
+    init(_ id: String, kind: PluginKind, name: String, on connection: Connection) {
         self.id = id
         self.connection = connection
         info = .properties([
-            ("object", .objectPath(object)), ("kind", .string(kind.rawValue)), ("name", .string(name)),
+            ("object", .objectPath(kind.objectPath)), ("kind", .string(kind.word)), ("name", .string(name)),
             ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
         ])
         subscription = connection.watchOwner(of: BusName.service) { [unowned self] owner in

@@ -6,38 +6,20 @@ import SessionKit
 
 /// What all plugin programs have in common: arguments in, a plugin on the bus, an exit code out.
 ///
-///     PluginProgram(
-///         "sessiond-player", .player, category: .playback, busName: "org.mpris.MediaPlayer2.sessiond_player",
-///         object: PlayerPlugin.objectPath
-///     ).main { host, arguments in
+///     PluginProgram(.player).main { host, arguments in
 ///         PlayerPlugin(MyEngine(host.loop), arguments.session, on: host.connection, host.loop)
 ///     }
 public struct PluginProgram {
-    /// As people type it and read it in front of messages.
-    private let name: String
-    private let kind: PluginManifest.Kind
-    private let category: Category
-    private let busName: String
-    private let object: String
+    private let kind: PluginKind
 
-    /// - Parameters:
-    ///   - category: the session's, unless the command line says otherwise.
-    ///   - busName: the name it takes on the bus, before `.instance` and its process's number.
-    ///   - object: where it serves what its kind serves.
-    public init(
-        _ name: String, _ kind: PluginManifest.Kind, category: Category, busName: String, object: String
-    ) {
-        (self.name, self.kind, self.category, self.busName, self.object) = (name, kind, category, busName, object)
-    }
+    public init(_ kind: PluginKind) { self.kind = kind }
 
     /// Reads the command line, makes the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
     /// 69 no bus.
     ///
     /// `make` also begins with what the command line says to play or record.
     public func main(_ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin) -> Never {
-        switch PluginArguments.parse(
-            Array(CommandLine.arguments.dropFirst()), program: name, kind: kind, category: category)
-        {
+        switch PluginArguments.parse(Array(CommandLine.arguments.dropFirst()), kind) {
         case .print(let text):
             print(text, terminator: "")
             exit(0)
@@ -59,21 +41,21 @@ public struct PluginProgram {
         _ arguments: PluginArguments, _ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin
     ) throws(Failure) -> Int32 {
         // What only the loader needed shall not be there beside what the engine loads; who records now is in a hurry.
-        if kind != .recorder || arguments.item == nil { Footprint.releaseStartUp() }
+        if !kind.records || arguments.item == nil { Footprint.releaseStartUp() }
         let host: PluginHost
         do throws(Failure) {
-            host = try PluginHost(name: name, bus: arguments.bus, endsWithParent: arguments.endsWithParent)
+            host = try PluginHost(name: kind.program, bus: arguments.bus, endsWithParent: arguments.endsWithParent)
         } catch {
             complain("no \(arguments.bus.name) bus: \(error.message)")
             return 69
         }
         let plugin = try make(host, arguments)
-        try host.claim("\(busName).instance\(PluginHost.processID)", in: busName)
+        try host.claim("\(kind.busName).instance\(PluginHost.processID)", in: kind.busName)
         if let id = arguments.pluginID {
-            host.register(id, kind: kind, object: object, name: arguments.session.name)
+            host.register(id, kind: kind, name: arguments.session.name)
         }
         return host.run(plugin)
     }
 
-    private func complain(_ text: String) { PluginHost.complain(text, name: name) }
+    private func complain(_ text: String) { PluginHost.complain(text, name: kind.program) }
 }

@@ -38,7 +38,7 @@ extension RecorderPlugin {
 
     private static var interface: Interface<RecorderPlugin> {
         Interface(
-            name: BusName.recorder, introspection: InterfaceXML.recorder,
+            name: BusName.recorder, introspection: InterfaceXML.fragment(PackageResources.org_sessiond1_Recorder_xml),
             methods: [
                 .init("Prepare", "sa{sv}") { recorder, call in
                     do throws(Failure) {

@@ -55,7 +55,8 @@ extension SoundEffectsPlugin {
 
     private static var interface: Interface<SoundEffectsPlugin> {
         Interface(
-            name: BusName.soundEffects, introspection: InterfaceXML.soundEffects,
+            name: BusName.soundEffects,
+            introspection: InterfaceXML.fragment(PackageResources.org_sessiond1_SoundEffects_xml),
             methods: [
                 .init("Load", "s") { effects, call in
                     effects.load(path: call.arguments[0].stringValue ?? "") { result in

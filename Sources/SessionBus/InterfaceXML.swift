@@ -1,17 +1,12 @@
-/// The interface descriptions of data/dbus, as the introspection of an object carries them.
+/// The interface descriptions of data/dbus, as the introspection of an object carries them: the daemon's. A plugin's is
+/// embedded in the room that serves it.
 public enum InterfaceXML {
     public static let manager = fragment(PackageResources.org_sessiond1_Manager_xml)
     public static let session = fragment(PackageResources.org_sessiond1_Session_xml)
     public static let plugins = fragment(PackageResources.org_sessiond1_Plugins_xml)
-    public static let player = fragment(PackageResources.org_sessiond1_Player_xml)
-    public static let recorder = fragment(PackageResources.org_sessiond1_Recorder_xml)
-    public static let soundEffects = fragment(PackageResources.org_sessiond1_SoundEffects_xml)
-    public static let mpris = fragment(PackageResources.org_mpris_MediaPlayer2_xml)
-    public static let mprisPlayer = fragment(PackageResources.org_mpris_MediaPlayer2_Player_xml)
-    public static let mprisTrackList = fragment(PackageResources.org_mpris_MediaPlayer2_TrackList_xml)
 
     /// The `<interface>` element alone, without the comments: they are for readers of the file.
-    private static func fragment(_ bytes: [UInt8]) -> String {
+    package static func fragment(_ bytes: [UInt8]) -> String {
         var lines: [Substring] = []
         var isInside = false
         var isComment = false

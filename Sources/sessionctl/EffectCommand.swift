@@ -41,7 +41,7 @@ final class Effects: FrontEnd {
 
     init(_ paths: [String], _ arguments: [String], _ service: Service) throws {
         self.paths = paths
-        try super.init(.effects, arguments, service)
+        try super.init(.soundEffects, arguments, service)
         plugin.onCompleted = { [unowned self] number, wasWhole in
             if !wasWhole { code = 1 }
             playing.remove(number)

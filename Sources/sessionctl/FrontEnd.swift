@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Glibc
+import PluginAPI
 
 /// What `play`, `record` and `effect` have in common: a plugin's process, keys and a line of progress where there is a terminal,
 /// and an orderly end, whatever ends them.
@@ -18,7 +19,7 @@ class FrontEnd {
     /// Seconds between two looks at position and levels, while somebody looks at them.
     private static let interval = 0.1
 
-    init(_ kind: PluginProcess.Kind, _ arguments: [String], _ service: Service) throws {
+    init(_ kind: PluginKind, _ arguments: [String], _ service: Service) throws {
         self.service = service
         isInteractive = Terminal.standard.canRedraw && tcgetpgrp(STDOUT_FILENO) == getpgrp()
         plugin = try PluginProcess(kind, arguments, service)

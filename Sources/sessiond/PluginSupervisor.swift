@@ -349,7 +349,7 @@ final class PluginSupervisor: PluginService {
         let message =
             isSupported ? instance?.message ?? "" : PluginSupervisor.mismatch(manifest.id, manifest.interface)
         return .properties([
-            ("id", .string(manifest.id)), ("name", .string(manifest.name)), ("kind", .string(manifest.kind.rawValue)),
+            ("id", .string(manifest.id)), ("name", .string(manifest.name)), ("kind", .string(manifest.kind)),
             ("version", .string(manifest.version)), ("schemes", .strings(manifest.schemes)),
             ("mime-types", .strings(manifest.mimeTypes)),
             ("interface", .uint32(UInt32(clamping: manifest.interface))), ("state", .string(state)),

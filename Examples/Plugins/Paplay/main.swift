@@ -82,5 +82,5 @@ let host = try PluginHost()
 let player = PlayerPlugin(
     Paplay(host.loop), .init(name: "Paplay", category: .playback), on: host.connection, host.loop)
 try host.claim("org.mpris.MediaPlayer2.paplay.instance\(PluginHost.processID)")
-host.register("org.example.paplay", kind: .player, object: PlayerPlugin.objectPath, name: "Paplay")
+host.register("org.example.paplay", kind: .player, name: "Paplay")
 exit(host.run(player))
