@@ -15,15 +15,16 @@ extension PlayerPlugin {
             return true
         }
         if goesOn { return }
-        changing {
-            order(sound: false)
+        let effects = changing { () -> [Grant.Effect] in
+            let effects = decide(.finished)
             // Told to play again, it plays all of it again.
-            guard queue.items.count > 1 else { return }
+            guard queue.items.count > 1 else { return effects }
             queue.rewind()
             open(sounding: false)
+            return effects
         }
         emit("Finished", [.bool(success)])
-        giveBack(notifyOthers: true)
+        carry(out: effects)
         onFinished?(success)
     }
 
@@ -48,12 +49,9 @@ extension PlayerPlugin {
             return true
         }
         if goesOn { return }
-        changing {
-            order(sound: false)
-            interruption = nil
-        }
+        let effects = changing { decide(.finished) }
         emit("Failed", [.string(message)])
-        giveBack(notifyOthers: true)
+        carry(out: effects)
         onFailed?(message)
     }
 

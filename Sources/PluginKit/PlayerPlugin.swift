@@ -42,30 +42,18 @@ public final class PlayerPlugin: Plugin {
     /// Those who wait to hear whether the item can be played.
     var preparing: [(Bool) -> Void] = []
 
-    /// Between `began` and `ended`.
-    struct Interruption {
-        /// It was playing, or was told to play since, and nobody paused it.
-        var resumes: Bool
-        /// When it was to start, where it had not yet.
-        var start: UInt64?
-    }
-    var interruption: Interruption?
-    /// It was paused because its output went, and nobody touched it since: where that comes back, so does the sound.
-    var resumesOnReplug = false
-    /// Counts the orders to play, pause or stop: an answer to an older one than the last does nothing.
-    var orders: UInt64 = 0
-    var wantsSound = false
-    /// When the sound is to start, granted already (``MonotonicClock``).
-    var start: UInt64?
-    var isServerAway = false
+    /// When it may be heard; changed by ``take(_:)`` alone.
+    private(set) var grant = Grant(resumesOnReplug: true)
     var failure = ""
     /// A list could not be taken apart: the engine holds nothing that could have failed.
     var isListFailed = false
     var hasFailed: Bool { engine.state == .failed || isListFailed }
+    /// Who waits for the answer to the order that is given next.
+    private var answers: Reply?
     private var changeDepth = 0
     private var announcements: [Announcement<PlayerPlugin>] = []
-    lazy var starter = Timer(on: loop) { [unowned self] in startNow() }
-    lazy var lull = Timer(on: loop) { [unowned self] in giveBack(notifyOthers: true) }
+    private lazy var starter = Timer(on: loop) { [unowned self] in changing { _ = take(.due) } }
+    private lazy var lull = Timer(on: loop) { [unowned self] in _ = take(.lingered) }
     lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
     private let loop: EventLoop
 
@@ -112,7 +100,7 @@ public final class PlayerPlugin: Plugin {
 
     /// What it is doing, as the bus has it.
     public var state: PlayerState {
-        hasFailed ? .failed : interruption?.resumes == true ? .interrupted : engine.state
+        hasFailed ? .failed : grant.isInterrupted ? .interrupted : engine.state
     }
 
     /// Runs a change and then tells, once, which properties it changed.
@@ -147,11 +135,9 @@ public final class PlayerPlugin: Plugin {
             throw Failure(.badParameter("item \(start) of \(entries.count): there is none"))
         }
         changing {
-            order(sound: false)
-            interruption?.resumes = false
+            _ = take(.replaced)
             queue.replaceAll(with: entries, startingAt: start)
             open(sounding: false)
-            if session.state == .active { lull.arm(after: PlayerPlugin.lullTime) }
         }
     }
 
@@ -174,23 +160,21 @@ public final class PlayerPlugin: Plugin {
     }
 
     /// Whether the sound is ours, wanted, and to be heard now.
-    var sounds: Bool { wantsSound && interruption == nil && start == nil && session.state == .active }
+    var sounds: Bool { grant.sounds && session.state == .active }
 
     /// Makes the queue's current item the engine's. Where it sounded before it goes on with this one.
     func open(sounding: Bool) {
         (tags, artURI, isListFailed) = (MediaTags(), "", false)
         memory = memory.filter { held in queue.items.contains { $0.entry.uri == held.key } }
+        if !sounding { _ = take(.fellSilent) }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)
-        if sounding { _ = begin(at: nil) }
+        if sounding { _ = take(.goesOn) }
     }
 
     /// The queue has nothing more to play, or something else: what sounded is over.
     func openOrEnd(sounding: Bool) {
-        if queue.current == nil, sounding {
-            order(sound: false)
-            giveBack(notifyOthers: true)
-        }
+        if queue.current == nil, sounding { _ = take(.finished) }
         open(sounding: sounding)
     }
 
@@ -202,33 +186,21 @@ public final class PlayerPlugin: Plugin {
         } catch {
             return reply(.failure(Failure(error)))
         }
-        lull.disarm()
         if engine.state == .playing, start == nil { return reply(.success(())) }
-        changing { order(sound: true) }
-        let mine = orders
-        session.activate { [weak self] result in
-            guard let self else { return }
-            reply(changing { self.answered(result, to: mine, start) })
-        }
+        answers = reply
+        changing { _ = take(.wants(at: start)) }
     }
 
     /// Silent, keeping its place; the sound is given back. Paused while interrupted, it does not go on by itself.
     public func pause() {
-        changing {
-            order(sound: false)
-            engine.pause()
-            // What is interrupted keeps its claim: played by hand, refused, it still hears of the end.
-            if interruption != nil { interruption?.resumes = false } else { giveBack(notifyOthers: true) }
-        }
+        changing { _ = take(.paused) }
     }
 
     /// Silent and back at the beginning; the sound is given back.
     public func stop() {
         changing {
-            order(sound: false)
-            interruption = nil
             engine.stop()
-            giveBack(notifyOthers: true)
+            _ = take(.stopped)
         }
     }
 
@@ -245,20 +217,11 @@ public final class PlayerPlugin: Plugin {
     }
 
     public func end(_ done: @escaping () -> Void) {
-        order(sound: false)
         engine.unload()
-        giveBack(notifyOthers: true)
+        _ = take(.stopped)
         session.close { _ in }
         connection.flush()
         done()
-    }
-
-    func order(sound: Bool) {
-        orders &+= 1
-        wantsSound = sound
-        resumesOnReplug = false
-        start = nil
-        starter.disarm()
     }
 
     private func checkMayPlay() throws(SessionError) {
@@ -272,59 +235,61 @@ public final class PlayerPlugin: Plugin {
         guard engine.uri != nil else {
             throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first")
         }
-        guard !isServerAway else {
+        guard !grant.isServerAway else {
             throw SessionError(.mediaServicesFailed, "the sound server is away: play again when it is back")
         }
     }
 
-    // MARK: The daemon's answers
+    // MARK: The claim to the sound
 
-    func answered(_ result: Result<Void, Failure>, to order: UInt64, _ start: UInt64?) -> Result<Void, Failure> {
-        switch result {
-        case .failure:
-            if order == orders {
-                wantsSound = false
-                // The wish outlives the refusal where an interruption stands in its way.
-                if interruption != nil { interruption = Interruption(resumes: true, start: start) }
-            }
-            return result
-        case .success:
-            guard order == orders else {
-                // Paused, stopped or failed before the daemon had answered.
-                if !wantsSound {
-                    interruption = nil
-                    giveBack(notifyOthers: true)
+    /// Carries out what follows; where the engine does not start, with its refusal.
+    func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
+
+    /// For what must be told between the change and what follows from it.
+    func decide(_ input: Grant.Input) -> [Grant.Effect] { grant.handle(input) }
+
+    @discardableResult
+    func carry(out effects: [Grant.Effect]) -> Result<Void, Failure> {
+        var result: Result<Void, Failure> = .success(())
+        for effect in effects {
+            switch effect {
+            case .activate(let order): activate(order)
+            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
+            case .start:
+                do throws(SessionError) {
+                    try engine.play()
+                } catch {
+                    _ = take(.startFailed)
+                    result = .failure(Failure(error))
                 }
-                if hasFailed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
-                return result
+            case .silence: engine.pause()
+            case .wait(let time): starter.arm(at: time)
+            case .linger: lull.arm(after: PlayerPlugin.lullTime)
             }
-            return begin(at: start)
+        }
+        if case .due = grant.state {} else { starter.disarm() }
+        if grant.state != .lingering { lull.disarm() }
+        return result
+    }
+
+    private func activate(_ order: UInt64) {
+        let reply = answers
+        answers = nil
+        session.activate { [weak self] result in
+            guard let self else { return }
+            let answer = changing { self.answered(result, to: order) }
+            reply?(answer)
         }
     }
 
-    /// The sound is ours.
-    private func begin(at start: UInt64?) -> Result<Void, Failure> {
-        interruption = nil
-        if let start, start > MonotonicClock.now() {
-            engine.pause()
-            self.start = start
-            starter.arm(at: start)
-            return .success(())
+    private func answered(_ result: Result<Void, Failure>, to order: UInt64) -> Result<Void, Failure> {
+        guard case .success = result else {
+            _ = take(.refused(order: order))
+            return result
         }
-        do throws(SessionError) {
-            try engine.play()
-            return .success(())
-        } catch {
-            wantsSound = false
-            giveBack(notifyOthers: true)
-            return .failure(Failure(error))
-        }
-    }
-
-    private func startNow() { changing { if start != nil { _ = begin(at: nil) } } }
-
-    func giveBack(notifyOthers: Bool) {
-        lull.disarm()
-        session.deactivate(notifyOthers: notifyOthers)
+        let isLate = order != grant.order
+        let started = take(.granted(order: order, now: MonotonicClock.now()))
+        if isLate, hasFailed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
+        return started
     }
 }

@@ -27,26 +27,21 @@ public final class RecorderPlugin: Plugin {
 
     let connection: Connection
     private let input: String
-    private var interruption: Interruption?
-    /// Between `began` and `ended`.
-    private struct Interruption {
-        /// Whether it was recording, and nobody paused it since.
-        var resumes: Bool
-        /// Who interrupted it; empty where no session did.
-        let byName: String
-    }
-    /// Counts the orders to record, pause or stop: an answer to an older one than the last does nothing.
-    private var orders: UInt64 = 0
-    private var wantsSound = false
+    /// When it may record; changed by ``take(_:)`` alone.
+    private var grant = Grant()
+    /// Who interrupted it last; empty where no session did.
+    private var interrupter = ""
     /// There is a file that recording would go to.
     private var isPrepared = false
     /// The daemon was asked where the chosen input is.
     private var isPreparing = false
     /// Where a recording of a given length ends, in seconds of the take.
     private var limit: Double?
-    /// When it is to begin, granted already, and for how long (`MonotonicClock`).
-    private var start: (time: UInt64, seconds: Double?)?
+    /// How many seconds are to be recorded once it begins; nil for no end.
+    private var seconds: Double?
     private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
+    /// Who waits for the answer to the order that is given next.
+    private var answers: Reply?
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
@@ -72,7 +67,7 @@ public final class RecorderPlugin: Plugin {
 
     /// What it is doing, as the bus has it.
     public var state: RecorderState {
-        engine.state != .failed && interruption?.resumes == true ? .interrupted : engine.state
+        engine.state != .failed && grant.isInterrupted ? .interrupted : engine.state
     }
 
     private var isBusy: Bool { engine.state == .recording || engine.state == .paused }
@@ -136,45 +131,27 @@ public final class RecorderPlugin: Plugin {
         } catch {
             return reply(.failure(Failure(error)))
         }
-        if engine.state == .recording { return reply(begin(for: seconds)) }
-        changing { order(sound: true) }
-        let mine = orders
-        session.activate { [weak self] result in
-            guard let self else { return }
-            if let start, start > MonotonicClock.now(), case .success = result, mine == orders {
-                interruption = nil
-                self.start = (start, seconds)
-                starter.arm(at: start)
-                return reply(.success(()))
-            }
-            reply(changing { self.answered(result, to: mine, for: seconds) })
-        }
+        self.seconds = seconds
+        if engine.state == .recording { return reply(begin()) }
+        answers = reply
+        changing { _ = take(.wants(at: start)) }
     }
 
     private func startNow() {
-        guard let start else { return }
-        self.start = nil
-        if case .failure(let failure) = changing({ begin(for: start.seconds) }) { failed(failure.message) }
+        if case .failure(let failure) = changing({ take(.due) }) { failed(failure.message) }
     }
 
     /// The take plays as it is; the sound is given back. Paused while interrupted, it does not go on by itself.
     public func pause() {
-        changing {
-            order(sound: false)
-            engine.pause()
-            // What is interrupted keeps its claim: told to record by hand, refused, it still hears of the end.
-            if interruption != nil { interruption?.resumes = false } else { giveBack(notifyOthers: true) }
-        }
+        changing { _ = take(.paused) }
     }
 
     /// Ends the take; `Finished` tells when the file is whole.
     public func stop() {
         changing {
-            order(sound: false)
-            interruption = nil
             engine.stop()
             // The source is in use until the file is whole.
-            if !isBusy { giveBack(notifyOthers: true) }
+            _ = take(isBusy ? .ending : .stopped)
         }
     }
 
@@ -208,13 +185,6 @@ public final class RecorderPlugin: Plugin {
         done?()
     }
 
-    private func order(sound: Bool) {
-        orders &+= 1
-        wantsSound = sound
-        start = nil
-        starter.disarm()
-    }
-
     private func checkHasInput(_ code: SessionError.Code) throws(SessionError) {
         let category = session.description.category
         guard category.hasInput else {
@@ -240,47 +210,60 @@ public final class RecorderPlugin: Plugin {
         route?.inputs.first.map { String($0.uid.prefix { $0 != "/" }) }
     }
 
-    // MARK: The daemon's answers
+    // MARK: The claim to the sound
 
-    private func answered(_ result: Result<Void, Failure>, to order: UInt64, for seconds: Double?) -> Result<
-        Void, Failure
-    > {
-        switch result {
-        case .failure:
-            if order == orders {
-                wantsSound = false
-                // The wish outlives the refusal where an interruption stands in its way.
-                if interruption != nil { interruption?.resumes = isPrepared }
+    /// Carries out what follows; where the engine does not start, with its refusal.
+    private func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
+
+    @discardableResult
+    private func carry(out effects: [Grant.Effect]) -> Result<Void, Failure> {
+        var result: Result<Void, Failure> = .success(())
+        for effect in effects {
+            switch effect {
+            case .activate(let order): activate(order)
+            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
+            case .start:
+                result = begin()
+                if case .failure = result, engine.state != .recording { _ = take(.startFailed) }
+            case .silence: engine.pause()
+            case .wait(let time): starter.arm(at: time)
+            // A recording ends once, in a file of its own.
+            case .linger: break
             }
-            return result
-        case .success:
-            guard order == orders else {
-                // Paused, stopped or failed before the daemon had answered.
-                if !wantsSound {
-                    interruption = nil
-                    if engine.state != .recording { giveBack(notifyOthers: true) }
-                }
-                return result
-            }
-            return begin(for: seconds)
         }
+        if case .due = grant.state {} else { starter.disarm() }
+        return result
+    }
+
+    private func activate(_ order: UInt64) {
+        let reply = answers
+        answers = nil
+        session.activate { [weak self] result in
+            guard let self else { return }
+            let answer = changing { self.answered(result, to: order) }
+            reply?(answer)
+        }
+    }
+
+    private func answered(_ result: Result<Void, Failure>, to order: UInt64) -> Result<Void, Failure> {
+        guard case .success = result else {
+            _ = take(.refused(order: order))
+            return result
+        }
+        return take(.granted(order: order, now: MonotonicClock.now()))
     }
 
     /// The sound is ours.
-    private func begin(for seconds: Double?) -> Result<Void, Failure> {
-        interruption = nil
+    private func begin() -> Result<Void, Failure> {
         do throws(SessionError) {
             if let seconds { try engine.record(for: seconds) } else { try engine.record() }
             limit = seconds.map { engine.position + $0 }
+            seconds = nil
             return .success(())
         } catch {
-            wantsSound = false
-            if engine.state != .recording { giveBack(notifyOthers: true) }
             return .failure(Failure(error))
         }
     }
-
-    private func giveBack(notifyOthers: Bool) { session.deactivate(notifyOthers: notifyOthers) }
 
     // MARK: What the session is told
 
@@ -289,15 +272,14 @@ public final class RecorderPlugin: Plugin {
         case .session(let event): heard(event)
         // Nobody arbitrates, and nobody would end the interruption.
         case .daemonLost:
-            if interruption?.resumes == true { paused("sessiond went while it was interrupted") }
-            interruption = nil
+            if grant.isInterrupted { paused("sessiond went while it was interrupted") }
+            _ = take(.daemonLost)
         case .registered: break
         // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
         case .refused(let failure):
             guard session.path != nil else { break }
             if engine.state == .recording { paused(failure.message) }
-            order(sound: false)
-            engine.pause()
+            _ = take(.expelled)
         // The engine says what became of the take.
         case .servicesLost, .servicesReset: break
         }
@@ -306,15 +288,11 @@ public final class RecorderPlugin: Plugin {
     private func heard(_ event: SessionEvent) {
         switch event {
         case .interruptionBegan(let reason, _, let name, _):
-            // What had not begun yet begins when it may.
-            let wasRecording = engine.state == .recording || start != nil
-            start = nil
-            starter.disarm()
-            engine.pause()
-            // Nothing ends by itself what a device that was taken away began: that is a pause.
-            let isPause = reason == .routeDisconnected
-            interruption = isPause ? nil : Interruption(resumes: wasRecording, byName: name)
-            if isPause, wasRecording { paused(gone([name])) }
+            var wasRecording = engine.state == .recording
+            if case .due = grant.state { wasRecording = true }
+            interrupter = name
+            _ = take(.began(reason))
+            if reason == .routeDisconnected, wasRecording { paused(gone([name])) }
         case .interruptionEnded(let shouldResume, _, _): interruptionEnded(shouldResume)
         case .routeChanged(.oldDeviceUnavailable, let previous, let current): inputsChanged(previous, current)
         case .routeChanged, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint: break
@@ -322,38 +300,23 @@ public final class RecorderPlugin: Plugin {
     }
 
     private func interruptionEnded(_ shouldResume: Bool) {
-        guard let was = interruption else { return }
-        guard shouldResume, was.resumes, engine.state == .paused || engine.state == .idle, isPrepared else {
-            interruption = nil
-            if was.resumes, engine.state == .paused {
-                let who = was.byName.isEmpty ? "it was interrupted" : "\(quoted(was.byName)) interrupted it"
-                paused(who + ", and nothing recommends that it goes on")
-            }
-            // Those who wait behind it need not wait for the claim to run out.
-            return giveBack(notifyOthers: true)
+        let canResume = isPrepared && (engine.state == .paused || engine.state == .idle)
+        if grant.isInterrupted, engine.state == .paused, !(shouldResume && canResume) {
+            let who = interrupter.isEmpty ? "it was interrupted" : "\(quoted(interrupter)) interrupted it"
+            paused(who + ", and nothing recommends that it goes on")
         }
-        order(sound: true)
-        let mine = orders
-        let rest = limit.map { max($0 - engine.position, 1e-6) }
-        session.activate { [weak self] result in
-            guard let self else { return }
-            changing {
-                if case .failure = result, mine == orders { interruption = nil }
-                _ = answered(result, to: mine, for: rest)
-            }
-        }
+        if let limit { seconds = max(limit - engine.position, 1e-6) }
+        _ = take(.ended(shouldResume: shouldResume, canResume: canResume))
     }
 
     /// The server would go on with another microphone, one nobody chose.
     private func inputsChanged(_ previous: Route, _ current: Route) {
         let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
         guard !left.isEmpty else { return }
-        interruption?.resumes = false
-        guard engine.state == .recording else { return }
-        paused(gone(left.map(\.name)))
-        order(sound: false)
-        engine.pause()
-        giveBack(notifyOthers: false)
+        // What has not begun yet begins with whatever is there then.
+        if case .due = grant.state { return }
+        if engine.state == .recording { paused(gone(left.map(\.name))) }
+        _ = take(.deviceGone(givesBack: true))
     }
 
     private func gone(_ names: [String]) -> String {
@@ -370,23 +333,24 @@ public final class RecorderPlugin: Plugin {
     // MARK: What the engine says
 
     private func finished(_ whole: Bool) {
-        changing { over() }
-        emit("Finished", [.bool(whole)])
-        giveBack(notifyOthers: true)
+        over { emit("Finished", [.bool(whole)]) }
         onFinished?(whole)
         endNow()
     }
 
     private func failed(_ message: String) {
-        changing { over() }
-        emit("Failed", [.string(message)])
-        giveBack(notifyOthers: true)
+        over { emit("Failed", [.string(message)]) }
         onFailed?(message)
         endNow()
     }
 
-    private func over() {
-        order(sound: false)
-        (interruption, limit, isPrepared) = (nil, nil, false)
+    /// Tells it between the change and what follows from it.
+    private func over(_ tell: () -> Void) {
+        let effects = changing { () -> [Grant.Effect] in
+            (limit, seconds, isPrepared) = (nil, nil, false)
+            return grant.handle(.finished)
+        }
+        tell()
+        carry(out: effects)
     }
 }

@@ -43,8 +43,12 @@ public final class SoundEffectsPlugin: Plugin {
     private var loading = 0
     /// Orders the server has not answered.
     private var pending = 0
+    /// When effects may be heard; changed by ``take(_:)`` alone.
+    private var grant = Grant()
+    /// What is to be heard once it may be, or not: each is told the daemon's answer.
+    private var wishes: [(Result<Void, Failure>) -> Void] = []
     private let loop: EventLoop
-    private lazy var lull = Timer(on: loop) { [unowned self] in if isIdle { session.deactivate(notifyOthers: true) } }
+    private lazy var lull = Timer(on: loop) { [unowned self] in if isIdle { take(.lingered) } }
     private var announcements: [Announcement<SoundEffectsPlugin>] = []
 
     /// Exports the object and asks the daemon for the session. The connection's objects keep it alive.
@@ -159,14 +163,51 @@ public final class SoundEffectsPlugin: Plugin {
     }
 
     private func activateAndPlay(_ effect: UInt32, _ reply: @escaping Reply<UInt32>) {
-        if session.state == .active { return playNow(effect, reply) }
+        wishes.append { [weak self] result in
+            switch result {
+            case .failure(let failure): self?.settled(.failure(failure), reply)
+            case .success: self?.playNow(effect, reply)
+            }
+        }
+        switch grant.state {
+        case .asking: break
+        case .sounding where session.state == .active, .lingering where session.state == .active: take(.goesOn)
+        case .idle, .lingering, .due, .sounding, .ending, .interrupted, .unplugged: take(.wants(at: nil))
+        }
+    }
+
+    /// Carries out what follows.
+    private func take(_ input: Grant.Input) {
+        for effect in grant.handle(input) {
+            switch effect {
+            case .activate(let order): activate(order)
+            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
+            case .start: answer(.success(()))
+            case .silence: for stream in playing.keys { cache.stop(stream) }
+            case .linger: lull.arm(after: Self.lullTime)
+            // Nobody names a time for an effect.
+            case .wait: break
+            }
+        }
+        if grant.state != .lingering { lull.disarm() }
+    }
+
+    private func activate(_ order: UInt64) {
         session.activate { [weak self] result in
             guard let self else { return }
             switch result {
-            case .failure(let failure): settled(.failure(failure), reply)
-            case .success: playNow(effect, reply)
+            case .success: take(.granted(order: order, now: MonotonicClock.now()))
+            case .failure:
+                take(.refused(order: order))
+                answer(result)
             }
         }
+    }
+
+    private func answer(_ result: Result<Void, Failure>) {
+        let wishes = wishes
+        self.wishes = []
+        for wish in wishes { wish(result) }
     }
 
     private func playNow(_ effect: UInt32, _ reply: @escaping Reply<UInt32>) {
@@ -189,17 +230,18 @@ public final class SoundEffectsPlugin: Plugin {
         pending -= 1
         reply(result)
         changed()
-        if isIdle { lull.arm(after: Self.lullTime) }
+        if isIdle { take(.burstOver) }
     }
 
     // MARK: What is told
 
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
-        case .session(.interruptionBegan), .session(.mutedChanged(true)):
-            for stream in playing.keys { cache.stop(stream) }
+        case .session(.interruptionBegan(let reason, _, _, _)): take(.began(reason))
+        case .session(.mutedChanged(true)): for stream in playing.keys { cache.stop(stream) }
+        case .daemonLost: take(.daemonLost)
         // An effect whose time is over is not made up for.
-        case .session, .servicesLost, .servicesReset, .daemonLost, .registered, .refused: break
+        case .session, .servicesLost, .servicesReset, .registered, .refused: break
         }
     }
 
@@ -207,7 +249,7 @@ public final class SoundEffectsPlugin: Plugin {
         guard let what = playing.removeValue(forKey: stream) else { return }
         completed(what.effect, what.number, wasWhole)
         changed()
-        if isIdle { lull.arm(after: Self.lullTime) }
+        if isIdle { take(.burstOver) }
     }
 
     private func completed(_ effect: UInt32, _ number: UInt32, _ wasWhole: Bool) {
