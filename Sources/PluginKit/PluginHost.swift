@@ -75,7 +75,13 @@ public final class PluginHost {
     ///   - id: the manifest's, or one of its own for a plugin that is not installed.
     ///   - name: for people.
     public func register(_ id: String, kind: PluginKind, name: String) {
-        registration = PluginRegistration(id, kind: kind, name: name, on: connection)
+        registration = PluginRegistration(id, kind: kind, name: name, isBusy: isBusy, on: connection)
+    }
+
+    /// Whether the plugin works for somebody who may be gone: the daemon does not end a busy one for being idle. A session
+    /// that sounds or waits says so by itself.
+    public var isBusy = false {
+        didSet { registration?.isBusy = isBusy }
     }
 
     /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); the exit code.
@@ -117,18 +123,17 @@ public final class PluginHost {
 
 /// A plugin's entry in the daemon's list, made again whenever the daemon comes back.
 final class PluginRegistration {
+    var isBusy: Bool {
+        didSet { if isBusy != oldValue { register() } }
+    }
     private let id: String
-    private let info: Value
+    private let kind: PluginKind
+    private let name: String
     private let connection: Connection
     private var subscription: Subscription?
 
-    init(_ id: String, kind: PluginKind, name: String, on connection: Connection) {
-        self.id = id
-        self.connection = connection
-        info = .properties([
-            ("object", .objectPath(kind.objectPath)), ("kind", .string(kind.word)), ("name", .string(name)),
-            ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
-        ])
+    init(_ id: String, kind: PluginKind, name: String, isBusy: Bool, on connection: Connection) {
+        (self.id, self.kind, self.name, self.isBusy, self.connection) = (id, kind, name, isBusy, connection)
         subscription = connection.watchOwner(of: BusName.service) { [unowned self] owner in
             if owner != "" { register() }
         }
@@ -137,8 +142,13 @@ final class PluginRegistration {
 
     /// A daemon without that interface, or none at all, is no reason not to serve.
     private func register() {
+        var info: [(String, Value)] = [
+            ("object", .objectPath(kind.objectPath)), ("kind", .string(kind.word)), ("name", .string(name)),
+            ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
+        ]
+        if isBusy { info.append(("busy", .bool(true))) }
         connection.call(
-            BusName.service, ObjectPath.root, BusName.plugins, "Register", [.string(id), info]
+            BusName.service, ObjectPath.root, BusName.plugins, "Register", [.string(id), .properties(info)]
         ) { _ in }
     }
 }

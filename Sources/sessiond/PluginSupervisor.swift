@@ -28,6 +28,8 @@ final class PluginSupervisor: PluginService {
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
         /// Who opened it and is still there, by unique name.
         var users: [String: Subscription] = [:]
+        /// What it says of itself: it works for somebody, whoever opened it may be gone.
+        var saysBusy = false
         /// Seconds it may be idle; 0: for ever.
         var idleTimeout = 0
         var idleTimer: Timer?
@@ -55,7 +57,7 @@ final class PluginSupervisor: PluginService {
     private var instances: [String: Instance] = [:]
     private var children: SignalWatch?
     /// Whether the client of that unique name has a session that sounds or waits.
-    private let isBusy: (String) -> Bool
+    private let hasBusySession: (String) -> Bool
     /// A plugin came up, went or crashed: its id, state and what is wrong.
     var onStateChanged: ((_ id: String, _ state: String, _ message: String) -> Void)?
     /// How long a plugin that is told to end may take, in seconds.
@@ -64,12 +66,12 @@ final class PluginSupervisor: PluginService {
     init(
         loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?,
         log: Logger,
-        isBusy: @escaping (String) -> Bool
+        hasBusySession: @escaping (String) -> Bool
     ) {
         self.openFiles = openFiles
         self.callers = callers
         environment = bus.starterEnvironment
-        self.isBusy = isBusy
+        self.hasBusySession = hasBusySession
         self.loop = loop
         self.connection = connection
         self.log = log
@@ -127,7 +129,7 @@ final class PluginSupervisor: PluginService {
             // It is started again when it is gone.
             case .stopping: instance.waiting.append(answer)
             case .starting, .running, .stopped, .crashed:
-                try start(instance, manifest)
+                if instance.process == nil { try start(instance, manifest) } else { replace(instance) }
                 instance.waiting.append(answer)
             }
         } catch {
@@ -201,6 +203,10 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.resourceNotAvailable, message))
         }
         let registered = try described(id, info)
+        let saysBusy = info["busy"]?.boolValue
+        guard info["busy"] == nil || saysBusy != nil else {
+            throw .invalidArgs("'busy' must have type 'b', not '\(info["busy"]?.signature ?? "")'")
+        }
         guard instances[id] != nil || instances.count < limits.instances else {
             throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
         }
@@ -216,9 +222,11 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
         }
         instances[id] = instance
-        instance.busName = caller
         instance.path = path
         instance.registered = registered
+        instance.saysBusy = saysBusy ?? false
+        guard instance.state != .running || instance.busName != caller else { return settleIdle(instance) }
+        instance.busName = caller
         instance.deadline = nil
         set(instance, .running)
         instance.watch = connection.watchName(caller) { [weak self, weak instance] in
@@ -295,6 +303,10 @@ final class PluginSupervisor: PluginService {
             instance.deadline = nil
             switch change {
             case _ where instance.state == .stopping:
+                // It was told to end; where it fell over before it heard of that, it fell over.
+                if case .killed(let signal) = change, signal != SIGTERM, signal != SIGKILL {
+                    instance.crashes.append(MonotonicClock.now())
+                }
                 set(instance, .stopped)
                 startAgain(instance)
             case .exited(0):
@@ -315,6 +327,7 @@ final class PluginSupervisor: PluginService {
     private func vanished(_ instance: Instance) {
         instance.watch = nil
         instance.busName = ""
+        instance.saysBusy = false
         instance.idleTimer = nil
         if instance.state == .running { set(instance, .stopped) }
         // What never was a process of ours leaves nothing behind.
@@ -354,6 +367,7 @@ final class PluginSupervisor: PluginService {
             ("mime-types", .strings(manifest.mimeTypes)),
             ("interface", .uint32(UInt32(clamping: manifest.interface))), ("state", .string(state)),
             ("message", .string(message)), ("bus-name", .string(instance?.busName ?? "")),
+            ("busy", .bool(instance.map(isBusy) ?? false)),
         ])
     }
 
@@ -381,7 +395,8 @@ extension PluginSupervisor {
 
     /// A timer runs while a plugin that was started here has no user, and at no other time.
     private func settleIdle(_ instance: Instance) {
-        guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0
+        guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0,
+            !instance.saysBusy
         else {
             instance.idleTimer = nil
             return
@@ -390,15 +405,26 @@ extension PluginSupervisor {
         let timer = Timer(on: loop) { [weak self, weak instance] in
             guard let self, let instance else { return }
             instance.idleTimer = nil
-            if isBusy(instance.busName) { settleIdle(instance) } else { end(instance) }
+            if isBusy(instance) { settleIdle(instance) } else { end(instance, "is idle") }
         }
         timer.arm(after: Double(instance.idleTimeout))
         instance.idleTimer = timer
     }
 
-    private func end(_ instance: Instance) {
+    /// Whether it works for somebody, by its own word or by its session's.
+    private func isBusy(_ instance: Instance) -> Bool {
+        instance.saysBusy || !instance.busName.isEmpty && hasBusySession(instance.busName)
+    }
+
+    /// It left the bus or was given up, and its process is there still: that one ends before another one starts.
+    private func replace(_ instance: Instance) {
+        if instance.state == .crashed { instance.crashes.append(MonotonicClock.now()) }
+        end(instance, "serves no more")
+    }
+
+    private func end(_ instance: Instance, _ why: String) {
         guard let process = instance.process else { return }
-        log.info("plugin \(quoted(instance.id)) is idle and is stopped")
+        log.info("plugin \(quoted(instance.id)) \(why) and is stopped")
         set(instance, .stopping)
         kill(process, SIGTERM)
         let deadline = Timer(on: loop) { kill(process, SIGKILL) }
