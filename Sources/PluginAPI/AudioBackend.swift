@@ -193,12 +193,33 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var isHeld: Bool
     /// Held, and perhaps heard still: PipeWire's server says so before its session manager has stopped it.
     public var isStopping: Bool
-    /// Seconds between the moments at which the server lets a volume that was changed be heard, and a move no earlier; 0:
-    /// it does so at once.
-    public var volumeInterval: Double
+    public var rendering: Rendering
     /// Whether the server is placing it anew, as where its session manager was started again: what changes of it meanwhile
     /// is nobody's wish.
     public var isSettling: Bool
+
+    /// How the server makes sound of a stream.
+    public enum Rendering: Sendable, Hashable {
+        /// A volume that was changed, and a move, is heard at once: what was not heard yet is computed again (PulseAudio).
+        case atOnce
+        /// In cycles of so many seconds, each with one volume; streams are moved by somebody else, a while after he was
+        /// asked (PipeWire and its session manager).
+        case inCycles(seconds: Double)
+
+        public var isInCycles: Bool {
+            switch self {
+            case .atOnce: false
+            case .inCycles: true
+            }
+        }
+        /// Seconds between the moments at which a change is heard; 0: it is heard at once.
+        public var cycle: Double {
+            switch self {
+            case .atOnce: 0
+            case .inCycles(let seconds): seconds
+            }
+        }
+    }
 
     /// The volume that changes nothing (`PA_VOLUME_NORM`).
     public static let fullVolume: UInt32 = 65_536
@@ -208,7 +229,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         isPeakMeter: Bool = false, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, portName: String = "",
         properties: [String: String] = [:], volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false,
-        volumeInterval: Double = 0, isSettling: Bool = false
+        rendering: Rendering = .atOnce, isSettling: Bool = false
     ) {
         self.id = id
         self.processID = processID
@@ -226,7 +247,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.volume = volume
         self.isHeld = isHeld
         self.isStopping = isStopping
-        self.volumeInterval = volumeInterval
+        self.rendering = rendering
         self.isSettling = isSettling
     }
 

@@ -112,7 +112,7 @@ extension Daemon {
 
     private func revive(_ entry: StateRecord.Entry) {
         // Ours, for a program that is looked for among the streams.
-        if entry.owner.isEmpty { return readopt(entry) }
+        if entry.isAdopted { return readopt(entry) }
         let client =
             clients[entry.owner]
             ?? Client(
