@@ -1,4 +1,4 @@
-# What there is to do: make help. Each target installs the Debian packages it misses (Scripts/setup).
+# make help lists the targets. Each target installs the Debian packages that it needs (Scripts/setup).
 
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
@@ -25,28 +25,28 @@ installed = $(DESTDIR)$(bindir)
 .PHONY: help run test build release bench check format install uninstall clean
 .DEFAULT_GOAL := help
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
 		|| sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' Makefile
 
-run: ## the demonstration with real sound; KEEP=1 leaves everything up afterwards
+run: ## build and run the demonstration with real sound; KEEP=1 keeps it running
 	@Scripts/setup build run
 	@swift build
 	@KEEP='$(KEEP)' Scripts/demo
 
-test: ## all tests, on private servers
+test: ## run all tests, on private servers
 	@Scripts/setup
 	@Scripts/check tests
 
-build: ## everything, for debugging
+build: ## build everything for debugging
 	@Scripts/setup build
 	swift build
 
-release: ## optimized, with the Swift library inside
+release: ## build optimized, with the Swift library linked statically
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
 
-bench: ## what it costs, beside peers on the same machine; IDLE=60 watches the idle daemon for a minute
+bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
 	@for program in sessiond $(plugins) sessiond-benchmark; do $(release) --product $$program || exit 1; done
 	@Benchmarks/run
@@ -56,15 +56,15 @@ bench: ## what it costs, beside peers on the same machine; IDLE=60 watches the i
 	@Benchmarks/unplug
 	@Benchmarks/foreign
 
-check: ## everything that must hold before a change is in
+check: ## run all checks that a change must pass
 	@Scripts/setup
 	@Scripts/check
 
-format: ## lays the sources out anew
+format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
 
-# Builds nothing: as root there should be nothing left to build.
-install: ## what make release built, and all that belongs to it; PREFIX, SYSCONFDIR, DESTDIR
+# Builds nothing: it usually runs as root, and root should not build.
+install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	@for program in $(programs); do \
 		test -x $(products)/$$program || { echo "$(products)/$$program is not there: make release first" >&2; exit 1; }; \
 	done
@@ -111,7 +111,7 @@ $(products)/sessionctl --generate-completion-script $(1) >$(DESTDIR)$(datadir)/$
 chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
 endef
 
-uninstall: ## takes away what install put there; settings that were changed stay
+uninstall: ## remove what install installed; changed settings are kept
 	rm -f $(addprefix $(installed)/,$(programs))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
@@ -131,6 +131,6 @@ uninstall: ## takes away what install put there; settings that were changed stay
 		$(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond) $(wildcard $(DESTDIR)$(datadir)/sessiond/plugins) \
 		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(datadir)/doc/sessiond) 2>/dev/null
 
-clean: ## takes away what was built
+clean: ## remove everything that was built
 	swift package clean
 	rm -rf .build/check

@@ -22,7 +22,7 @@ enum Radio {
                 for await event in servicesEvents { say(event == .lost ? "services lost" : "services reset") }
             }
         }
-        say("the bus is gone")
+        say("the bus connection was lost")
     }
 
     private static func react(to interruption: AudioSession.Interruption, _ session: AudioSession) async {

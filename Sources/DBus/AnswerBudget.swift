@@ -1,18 +1,18 @@
-/// How much of what callers were answered they have not read yet, as far as is known.
+/// Counts the answers that callers have not read yet, as far as known.
 ///
-/// A bus keeps what a peer does not read in the sender's name, and stops reading from a sender of whom it keeps too much:
-/// one peer that asks and never reads would end the service for everybody. So answers are counted, and now and then the
-/// bus is asked how many of them still wait with it; who has too many waiting is refused, then not answered at all.
+/// A bus stores what a peer does not read on the account of the sender, and stops reading from a sender with too much
+/// of it: one peer that asks and never reads would stop the service for all. So answers are counted, and sometimes the
+/// bus is asked how many still wait. A peer with too many waiting answers is refused, then not answered at all.
 struct AnswerBudget {
-    /// Bytes of one peer, after which the bus is asked.
+    /// Bytes for one peer, after which the bus is asked.
     static let asked = 1 << 20
-    /// Bytes of one peer, after which its calls are refused. One answer may go beyond it.
+    /// Bytes for one peer, after which its calls are refused. One answer may exceed this.
     static let limit = 8 << 20
-    /// Bytes of refusals, after which it hears nothing.
+    /// Bytes of refusals, after which it gets no answer.
     static let refusals = 64 << 10
-    /// Bytes of all peers together, after which those are refused who have more than ``asked`` / 8 waiting.
+    /// Bytes for all peers together, after which those are refused that have more than ``asked`` / 8 waiting.
     static let ofAll = 64 << 20
-    /// Peers that are counted, at the least; whoever has little waiting is forgotten beyond it.
+    /// The minimum number of counted peers; above it, peers with little waiting data are forgotten.
     private static let peers = 512
 
     enum Verdict {
@@ -21,9 +21,9 @@ struct AnswerBudget {
 
     private struct Peer {
         var unread = 0
-        /// What ``unread`` was when the bus was asked; nil: it is not being asked.
+        /// The value of ``unread`` when the bus was asked; nil: it is not being asked.
         var question: Int?
-        /// ``unread`` up to which the bus need not be asked.
+        /// The value of ``unread`` up to which the bus need not be asked.
         var settled = 0
     }
 
@@ -33,7 +33,7 @@ struct AnswerBudget {
 
     init() {}
 
-    /// How the next call of that peer is met.
+    /// How to treat the next call of that peer.
     func verdict(_ peer: String) -> Verdict {
         guard total > Self.asked, let known = peers[peer] else { return .answer }
         let limit = total > Self.ofAll ? Self.asked / 8 : Self.limit
@@ -48,7 +48,7 @@ struct AnswerBudget {
         peers[peer, default: Peer()].unread += bytes
     }
 
-    /// Whether the bus is to be asked about that peer now; ``settle(_:_:)`` is to follow.
+    /// Whether the bus must be asked about that peer now; then call ``settle(_:_:)``.
     mutating func asks(_ peer: String) -> Bool {
         guard total > Self.asked, let known = peers[peer], known.question == nil else { return false }
         let mayBeRefused = known.unread > Self.limit || total > Self.ofAll && known.unread > Self.asked / 8
@@ -57,7 +57,7 @@ struct AnswerBudget {
         return true
     }
 
-    /// So much of what it had been answered when ``asks(_:)`` said so waits for it; nil: it is gone.
+    /// How much of the answers sent before ``asks(_:)`` still waits; nil: the peer is gone.
     mutating func settle(_ peer: String, _ unread: Int?) {
         guard let known = peers[peer], let question = known.question else { return }
         guard let unread else {

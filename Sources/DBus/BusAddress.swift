@@ -1,15 +1,15 @@
 import Glibc
 
-/// Where a bus is.
+/// The address of a bus.
 public enum BusAddress: Hashable, Sendable {
     case session
     case system
-    /// The one that the program was started for (`DBUS_STARTER_ADDRESS`); the session bus where it was for none.
+    /// The bus for which the program was started (`DBUS_STARTER_ADDRESS`); otherwise the session bus.
     case starter
     /// Such as `unix:path=/run/user/1000/bus`.
     case custom(String)
 
-    /// Whether it is the one of the whole machine, which all users share. One of a custom address is not.
+    /// Whether it is the system bus, which all users share; false for a custom address.
     public var isSystem: Bool {
         switch self {
         case .system: true
@@ -18,11 +18,11 @@ public enum BusAddress: Hashable, Sendable {
         }
     }
 
-    /// For messages: a bus that is not the machine's is somebody's session.
+    /// For messages: every bus except the system bus is called a session bus.
     public var name: String { isSystem ? "system" : "session" }
 
-    /// What a program that is started for this bus finds it by as ``starter``; nothing for the session bus, which it finds
-    /// by itself.
+    /// The environment by which a started program finds this bus as ``starter``; empty for the session bus, which it
+    /// finds itself.
     public var starterEnvironment: [String: String] {
         guard isSystem else { return [:] }
         // Unless the environment says so, it is where the specification has it.

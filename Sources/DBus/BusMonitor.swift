@@ -1,15 +1,16 @@
 public import EventLoop
 
-/// Hears calls that others make of others (`org.freedesktop.DBus.Monitoring.BecomeMonitor`), on a connection of its own,
-/// which sends nothing from then on. Dropping it ends it.
+/// Observes calls between other peers (`org.freedesktop.DBus.Monitoring.BecomeMonitor`), on a separate connection that
+/// sends nothing afterwards. Releasing it ends it.
 ///
-/// A bus lets its own user and root do so: on a session bus that is everybody outside a sandbox.
+/// A bus allows this to its own user and root: on a session bus, to all programs outside of sandboxes.
 public final class BusMonitor {
     private let connection: Connection
 
-    /// Hears calls of those members of that interface from the loop, each before or after its receiver does.
+    /// Reports calls of those members of that interface from the loop, each before or after its receiver handles it.
     ///
-    /// Waits for the bus's Hello, not for its leave: where it is refused, nothing is heard, and `refused` is called once.
+    /// Waits for the bus's Hello, but not for its permission: if it is refused, nothing is reported, and `refused` is
+    /// called once.
     public init(
         _ address: BusAddress, on loop: EventLoop, calls members: [String], of interface: String,
         refused: @escaping (Failure) -> Void, _ heard: @escaping (Message) -> Void

@@ -1,8 +1,8 @@
 public import EventLoop
 import Glibc
 
-/// Finds out from the loop whether a bus answers, before somebody connects to it and waits: libdbus waits for its answers
-/// to the greeting and to Hello for 25 seconds each.
+/// Checks from the loop whether a bus answers, before a blocking connect: libdbus waits up to 25 seconds each for the
+/// answers to the greeting and to Hello.
 public final class BusProbe {
     private let loop: EventLoop
     private let descriptor: Int32
@@ -11,7 +11,8 @@ public final class BusProbe {
     private var deadline: Timer?
     private var isGreeted = false
 
-    /// Says once, from the loop, whether the bus answered in that time; true without asking where it is not known how to.
+    /// Reports once, from the loop, whether the bus answered in that time; true without asking for unknown address
+    /// types.
     public init(_ bus: BusAddress, loop: EventLoop, patience: Double, _ handler: @escaping (Bool) -> Void) {
         self.loop = loop
         self.handler = handler
@@ -76,7 +77,7 @@ public final class BusProbe {
 }
 
 extension BusAddress {
-    /// Of a socket in the file system; nil for any other kind.
+    /// The path of a socket in the file system; nil for any other kind.
     fileprivate var socketPath: String? {
         let address: String
         switch self {

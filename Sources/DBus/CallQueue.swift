@@ -1,21 +1,21 @@
-/// Calls of peers that ask for more than their turn.
+/// Calls of peers that send more than their share.
 ///
-/// A bus delivers everybody's calls in one line. Whoever sends thousands at once would keep all others waiting, so
-/// beyond a few calls in one turn a peer's calls wait here, in their order, while the line is read on. Peers that ask
-/// now and then never come here.
+/// A bus delivers all calls in one sequence. A peer that sends thousands at once would delay all others, so after a few
+/// calls in one turn the calls of a peer wait here, in order, while the sequence is read on. Peers with few calls never
+/// wait here.
 struct CallQueue {
-    /// Calls handled as they come, of everybody together, before it is looked at who sends them.
+    /// Calls handled at once, of all peers together, before the senders are counted.
     static let freeCalls = 16
-    /// Of one peer, then, as long as there is something to read.
+    /// Then, calls of one peer handled at once while there is more to read.
     static let callsInTurn = 4
-    /// Waiting calls of one peer; those beyond are refused.
+    /// The most waiting calls of one peer; more are refused.
     static let limit = 1024
 
     enum Verdict {
         case handle, wait, refuse
     }
 
-    /// One peer's waiting calls. A class, so that adding one copies none.
+    /// The waiting calls of one peer. A class, so that adding one copies none.
     private final class Line {
         private var calls: [Message] = []
         private var first = 0
@@ -39,7 +39,7 @@ struct CallQueue {
     }
 
     private var waiting: [String: Line] = [:]
-    /// Whose turn it is next, first.
+    /// The order of peers, next one first.
     private var order: [String] = []
     private var taken: [String: Int] = [:]
     private var count = 0
@@ -48,7 +48,7 @@ struct CallQueue {
 
     var isEmpty: Bool { order.isEmpty }
 
-    /// Takes the call where the verdict is to wait.
+    /// Stores the call if the verdict is to wait.
     mutating func judge(_ call: Message) -> Verdict {
         count += 1
         if order.isEmpty, count <= Self.freeCalls { return .handle }
@@ -68,13 +68,13 @@ struct CallQueue {
         return .wait
     }
 
-    /// Everybody may ask anew: what was sent up to now has been read.
+    /// Starts a new turn: everything sent so far has been read.
     mutating func startTurn() {
         count = 0
         taken.removeAll(keepingCapacity: true)
     }
 
-    /// The next call that waits, of each peer in turn.
+    /// The next waiting call, of each peer in turn.
     mutating func next() -> Message? {
         guard let sender = order.first, let line = waiting[sender] else { return nil }
         order.removeFirst()

@@ -1,6 +1,6 @@
-/// Whose calls are answered where a bus is shared by several users.
+/// Which callers are answered on a bus that several users share.
 struct CallerCheck {
-    /// Callers that are remembered, so that the bus is not asked at each call; no name is ever another's.
+    /// The number of remembered callers, so that the bus is not asked at each call; unique names are never reused.
     private static let limit = 64
 
     let users: Set<UInt32>
@@ -8,7 +8,7 @@ struct CallerCheck {
 
     init(users: Set<UInt32>) { self.users = users }
 
-    /// Waits for the bus where the caller is a new one (`GetConnectionUnixUser`).
+    /// Blocks for a new caller (`GetConnectionUnixUser`).
     mutating func admits(_ call: Message, on connection: Connection) -> Bool {
         guard let caller = call.sender else { return false }
         if let verdict = verdicts[caller] { return verdict }

@@ -1,14 +1,14 @@
 import EventLoop
 
-/// Who a peer on the bus is, as the bus has it from the kernel.
+/// The identity of a peer, which the bus has from the kernel.
 public struct Credentials: Hashable, Sendable {
-    /// Nil where the bus does not say.
+    /// Nil if the bus does not report it.
     public let processID: UInt32?
     public let userID: UInt32?
-    /// All groups it was in when it came; empty where the bus does not say.
+    /// All groups at the time of its connection; empty if the bus does not report them.
     public let groupIDs: [UInt32]
-    /// The process itself (`pidfd_open`), also where its number belongs to another by now; nil where the bus does not
-    /// hand it over. dbus-daemon does so since 1.15.8.
+    /// A descriptor of the process (`pidfd_open`), valid even if another process has its id now; nil if the bus does
+    /// not pass one. dbus-daemon does since 1.15.8.
     public let process: FileDescriptor?
 
     public init(processID: UInt32?, userID: UInt32?, groupIDs: [UInt32] = [], process: FileDescriptor? = nil) {
@@ -35,19 +35,19 @@ extension Connection {
         return matches.subscribe(rule, handler)
     }
 
-    /// Calls once, from the loop, when the name has no owner any more, or has none already.
+    /// Calls once, from the loop, when the name has no owner, now or later.
     public func watchName(_ name: String, vanished: @escaping () -> Void) -> Subscription {
         names.watch(name, vanished: vanished)
     }
 
     /// Calls from the loop whenever the name gets an owner, with its unique name, or loses it, with "".
     ///
-    /// Who owns it already is not told; asked of the bus after this, nothing is missed between.
+    /// The current owner is not reported; if it is asked for after this call, no change is missed.
     public func watchOwner(of name: String, _ changed: @escaping (String) -> Void) -> Subscription {
         watchOwners(.ownerChanged(of: name)) { changed($1) }
     }
 
-    /// The same for that name and all below it, each by its name.
+    /// The same for that name and all names below it.
     public func watchOwners(
         below namespace: String, _ changed: @escaping (_ name: String, _ owner: String) -> Void
     ) -> Subscription {

@@ -2,20 +2,20 @@ import CDBus
 public import EventLoop
 import Glibc
 
-/// What became of asking for a name.
+/// The result of requesting a name.
 public enum NameRequest: Hashable, Sendable {
     case owner
-    /// Somebody else has it: their unique name where the bus still knew it.
+    /// Another connection owns it: its unique name if the bus still knew it.
     case taken(by: String?)
 }
 
-/// A private connection to a bus, carried by an event loop.
+/// A private connection to a bus, on an event loop.
 ///
-/// Everything happens on the loop's thread; every handler is called from the loop, never from inside a call made here.
-/// The process outlives the bus: when the connection breaks, every call in flight fails with
+/// Everything happens on the loop's thread; handlers are called from the loop, never during a call made here.
+/// The process survives the bus: when the connection breaks, every pending call fails with
 /// `org.freedesktop.DBus.Error.Disconnected`, then ``onDisconnect`` is called, once.
 public final class Connection {
-    /// Messages handled before anybody else on the loop has a turn.
+    /// Messages handled before other events of the loop.
     private static let batch = 64
     /// Bytes of messages that are kept at once before the bus has to wait.
     private static let receivedLimit = 8 << 20
@@ -23,7 +23,7 @@ public final class Connection {
     private static let receivedDescriptors = 32
     /// The kernel passes no more with one message.
     private static let largestDescriptors = 253
-    /// Waiting calls handled before anybody else on the loop has a turn, unless there is something to read.
+    /// Waiting calls handled before other events of the loop, unless there is something to read.
     private static let waitingBatch = 128
 
     /// The name the bus gave to this connection, such as `:1.42`.
@@ -32,21 +32,21 @@ public final class Connection {
     public let objects = ObjectTable()
     /// Called once when the bus is gone; not after ``close()``.
     public var onDisconnect: (() -> Void)?
-    /// Called when a name taken with `allowReplacement` went to somebody else.
+    /// Called when another connection took over a name requested with `allowReplacement`.
     public var onNameLost: ((String) -> Void)?
-    /// Users whose calls alone are answered; everybody else's are refused with AccessDenied. Nil: everybody's.
+    /// The users whose calls are answered; all others are refused with AccessDenied. Nil: all users.
     ///
-    /// For programs that do as they are told, on a bus that several users share.
+    /// For programs that act for their callers, on a bus that several users share.
     public var servedUsers: Set<UInt32>? {
         get { callerCheck?.users }
         set { callerCheck = newValue.map(CallerCheck.init) }
     }
 
-    /// Gets every call instead of the objects here, and nobody is answered: of a ``BusMonitor``.
+    /// Gets every call instead of the objects here, and nothing is answered: for a ``BusMonitor``.
     var overheard: ((Message) -> Void)?
 
     let raw: OpaquePointer
-    /// Where everything here happens.
+    /// The loop of this connection.
     public let loop: EventLoop
     let pending: PendingCalls
     let matches = MatchTable()
@@ -55,20 +55,20 @@ public final class Connection {
     public private(set) var isOpen = true
     /// What the filter was added with, to remove it by.
     var filterContext: UnsafeMutableRawPointer?
-    /// What is sent from here once the connection is up; libdbus writes nothing but blocking calls from then on, each of
-    /// them after a ``flush()``, so that neither cuts into a message of the other.
+    /// Outgoing messages once the connection is ready. libdbus then writes only blocking calls, each after a
+    /// ``flush()``, so that messages are never interleaved.
     private var outbox = Outbox()
     /// How many ``batch(_:)``es are under way.
     private var batches = 0
     private let descriptor: Int32
-    /// While the bus takes no more; made when first needed.
+    /// While the bus accepts no more data; created when first needed.
     private var writable: IOWatch?
     private var dispatching = false
     private var calls = CallQueue()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
-    /// Brings the loop back to messages that are read but not handled. A timer rather than deferred work: while any is
-    /// deferred, the loop looks at no file descriptor.
+    /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
+    /// does not check file descriptors while work is deferred.
     private var backlog: Timer?
 
     /// Connects and says Hello; blocks until the bus has answered (`dbus_bus_register`).
@@ -173,7 +173,7 @@ public final class Connection {
         if answers.asks(caller) { askWhatWaits(for: caller) }
     }
 
-    /// Asks the bus how much of what was answered waits for that peer; where the bus does not say, the peer itself,
+    /// Asks the bus how many answers wait for that peer; if the bus does not report that, asks the peer itself,
     /// whose answer shows that it has read what was sent before.
     private func askWhatWaits(for peer: String) {
         ask(StandardName.bus, StandardName.busPath, "org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", [peer]) {
@@ -232,8 +232,9 @@ public final class Connection {
         write()
     }
 
-    /// Lets those run who wait for what was written, before what nobody waits for: a system that wakes them on this
-    /// processor lets them wait until it is free (`sched_yield`). Nothing where there is more to be handled here.
+    /// Lets processes that wait for the written messages run before the rest is done: a kernel that wakes them on this
+    /// processor would let them wait until it is free (`sched_yield`). Does nothing if more messages must be handled
+    /// here.
     public func giveWay() {
         if calls.isEmpty, !hasBacklog { sched_yield() }
     }
@@ -362,7 +363,7 @@ public final class Connection {
         }
     }
 
-    /// Handles calls of those who asked for more than their turn: one while there is more to read, else many.
+    /// Handles waiting calls of peers with many calls: one while there is more to read, otherwise many.
     private func handleWaiting() {
         guard !calls.isEmpty else {
             if !hasBacklog, !isReadable { calls.startTurn() }
@@ -397,14 +398,14 @@ public final class Connection {
             }
         }
         // No method here takes any, and a call that waits for its turn would keep them open.
-        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not taken; send none")) }
+        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
-            return answer(call, .accessDenied("this answers its own user and root alone"))
+            return answer(call, .accessDenied("only the user of this program and root may call it"))
         }
         switch calls.judge(call) {
         case .handle: objects.handle(call, on: self)
         case .wait: break
-        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours wait; read their answers first"))
+        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours are waiting; read their answers"))
         }
     }
 

@@ -1,13 +1,13 @@
 import Glibc
 
-/// An open file that came with a message (type `h`): open as long as anybody holds this object, and closed with it.
+/// An open file received with a message (type `h`): closed when the last reference to this object is released.
 ///
-/// Two of them are equal only where they are the same object: the numbers of two may be of one file.
+/// Two of them are equal only if they are the same object, even if they refer to the same file.
 public final class FileDescriptor: Hashable, Sendable {
-    /// The number in this process. Valid for the life of the object; whoever needs it longer calls `dup`.
+    /// The descriptor in this process, valid while the object exists; use `dup` to keep it longer.
     public let number: Int32
 
-    /// Takes the open file over.
+    /// Takes ownership of the descriptor.
     init(owning number: Int32) { self.number = number }
 
     deinit { close(number) }

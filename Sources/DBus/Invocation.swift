@@ -1,11 +1,11 @@
 import CDBus
 
-/// One method call that awaits exactly one answer, now or later.
+/// One method call that needs exactly one answer, now or later.
 ///
-/// Dropping it unanswered answers `org.freedesktop.DBus.Error.NoReply`; a second answer is ignored. Nothing is sent to
-/// a caller that wants no answer.
+/// If it is released without an answer, `org.freedesktop.DBus.Error.NoReply` is sent; a second answer is ignored.
+/// Nothing is sent to a caller that wants no answer.
 public final class Invocation {
-    /// The caller's unique name, as the bus vouches for it; empty only without a bus between.
+    /// The caller's unique name from the bus; empty only without a bus.
     public let sender: String
     public let path: String
     /// Empty where a relayed call named none.

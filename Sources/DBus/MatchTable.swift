@@ -1,6 +1,6 @@
 import CDBus
 
-/// What a subscription wants to hear; nil is anything.
+/// The signals of a subscription; nil matches anything.
 struct MatchRule: Hashable {
     var path: String?
     var interface: String?
@@ -41,7 +41,7 @@ struct MatchRule: Hashable {
     }
 }
 
-/// A standing wish, such as a subscription or a name watch, until dropped.
+/// A lasting registration, such as a subscription or a name watch, until it is released.
 public final class Subscription {
     private let end: () -> Void
 
@@ -50,7 +50,7 @@ public final class Subscription {
     deinit { end() }
 }
 
-/// The signals that somebody here wants: rules at the bus, shared and counted, and who to call.
+/// The subscribed signals: match rules at the bus, shared and counted, and their handlers.
 final class MatchTable {
     final class Subscriber {
         let handler: (Message) -> Void

@@ -1,10 +1,10 @@
 import CDBus
 import Glibc
 
-/// One D-Bus message: one that came, or one of ours that is on its way.
+/// One D-Bus message: received, or to be sent.
 ///
-/// One that came is libdbus's (`DBusMessage`), of which this owns a reference. One of ours is kept as words and bytes
-/// until it is sent; libdbus makes its own of it only where it is asked for (``raw``).
+/// A received one is a `DBusMessage` of libdbus, of which this owns a reference. One to be sent is stored as values and
+/// bytes; libdbus creates its own message only if it is asked for (``raw``).
 public final class Message {
     /// `other`: a type that the specification may get.
     public enum Kind: Sendable { case methodCall, methodReturn, error, signal, other }
@@ -162,7 +162,8 @@ public final class Message {
     /// The serial of the call that this answers; 0 for calls and signals.
     public var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
 
-    /// Who it is for; nil is the other end of the connection, or everyone for a signal. A malformed name sets ``failure``.
+    /// Who it is for; nil is the other end of the connection, or everyone for a signal. A malformed name sets
+    /// ``failure``.
     public var destination: String? {
         get { draft.map(\.destination) ?? text(dbus_message_get_destination(raw)) }
         set {
@@ -206,8 +207,8 @@ public final class Message {
 
     // MARK: Body
 
-    /// Appends arguments to a message that is being made. Strings end at a NUL; any other invalid value sets ``failure``
-    /// and the message is not sent.
+    /// Appends arguments to a message that is being made. Strings end at a NUL; any other invalid value sets
+    /// ``failure`` and the message is not sent.
     public func append(_ values: [Value]) {
         guard failure == nil, !values.isEmpty else { return }
         precondition(draft != nil, "a message that was read already takes no more arguments")
@@ -218,8 +219,8 @@ public final class Message {
         }
     }
 
-    /// The arguments, each file descriptor a duplicate that its ``FileDescriptor`` closes. Throws LimitsExceeded for more
-    /// than a million values, and where the process has no descriptor left.
+    /// The arguments, each file descriptor a duplicate that its ``FileDescriptor`` closes. Throws LimitsExceeded for
+    /// more than a million values, and where the process has no descriptor left.
     public func arguments() throws(Failure) -> [Value] {
         // Half of a value may have been written.
         if let failure { throw failure }

@@ -1,8 +1,8 @@
 import EventLoop
 
-/// Who owns the bus names that somebody here cares about.
+/// The owners of bus names that are tracked here.
 final class NameTable {
-    /// A system bus allows 512 rules to a connection: names beyond this many share one rule for all names.
+    /// A system bus allows 512 rules per connection: above this number of names, all names share one rule.
     private static let ownRules = 128
 
     private final class Watcher {
@@ -12,7 +12,7 @@ final class NameTable {
 
     private final class Entry {
         let rule: MatchRule
-        /// nil until the bus has said; empty for nobody.
+        /// nil until the bus has answered; empty for no owner.
         var owner: String?
         var watchers: [Watcher] = []
         var trackers = 0
@@ -22,13 +22,13 @@ final class NameTable {
     weak var connection: Connection?
     private var entries: [String: Entry] = [:]
 
-    /// The unique name behind a name that is tracked.
+    /// The unique name of the owner of a tracked name.
     func owner(of name: String) -> String? {
         guard let owner = entries[name]?.owner, !owner.isEmpty else { return nil }
         return owner
     }
 
-    /// Keeps ``owner(of:)`` true for the name until dropped.
+    /// Tracks the owner of the name for ``owner(of:)`` until released.
     func track(_ name: String) -> Subscription {
         let entry = entry(for: name)
         entry.trackers += 1

@@ -1,11 +1,11 @@
 import PluginAPI
 
-/// What a program that never spoke to us counts as, by the settings, by what it plays, and by the call it is in.
+/// How a program without a session is adopted: by the settings, by its streams, and by the call it is in.
 struct Adoption {
     let settings: Settings
-    /// The call that the program of a stream is in, by what its streams do; nil: none is known.
+    /// The guessed call of a stream's program; nil: none.
     let call: (Program.Key) -> CallEvidence.Call?
-    /// What a call of a program counts as whose streams are labelled as one; nil: it has no such stream that plays.
+    /// How a program with streams labelled as a call is adopted; nil: it has no such stream that plays.
     let labelledCall: (Program.Key) -> Settings.Role?
 
     init(
@@ -17,7 +17,7 @@ struct Adoption {
         self.labelledCall = labelledCall
     }
 
-    /// Nil where it is left alone.
+    /// Nil if it is not adopted.
     func adopted(_ facts: StreamFacts) -> AdoptedProgram? {
         guard let program = facts.program else { return nil }
         if let call = call(program.key), isPart(facts.stream, of: call, program) {
@@ -30,20 +30,20 @@ struct Adoption {
         guard let program = facts.program, let ground = ground(for: program) else { return nil }
         let label = labelled(facts.stream)
         let callRole = labelledCall(program.key)
-        // Of the server's own, and of what records, only a call counts.
+        // Of the server's own streams, and of recordings, only calls are adopted.
         guard !program.isServer, facts.stream.direction == .playback else {
             return label?.sessionClass == .call ? callRole : nil
         }
         guard let role = label else {
-            // What is not labelled goes with the call of its program, where that is labelled.
+            // Unlabelled streams belong to the labelled call of their program.
             return facts.stream.role == nil && callRole != nil ? callRole : isolated(Adoption.unlabelled, ground)
         }
-        // Whoever may not take the class is an app all the same.
+        // A program that may not take the class is adopted as an app.
         guard may(program, role.sessionClass) else { return isolated(Adoption.unlabelled, ground) }
         return role.sessionClass == .app ? isolated(role, ground) : role
     }
 
-    /// The call that this stream declares by its label; nil: it declares none, or it may not.
+    /// The call that this stream declares by its label; nil: none, or its program may not.
     func declaredCall(_ facts: StreamFacts) -> Settings.Role? {
         guard let program = facts.program, ground(for: program) != nil, let role = labelled(facts.stream),
             role.sessionClass == .call, may(program, .call)
@@ -51,9 +51,9 @@ struct Adoption {
         return role
     }
 
-    /// Whether the stream may be part of a call that is guessed by what the program's streams do. A label that says
-    /// something else beats the guess, unless the settings name the program.
-    /// `labelled`: programs that label a stream as a call, which they may not do here; that makes them known to make calls.
+    /// Whether the stream may be part of a guessed call. Another label has priority over the guess, unless the settings
+    /// list the program. `labelled`: programs that label a stream as a call without permission; this makes them known
+    /// to make calls.
     func maySuggestCall(_ facts: StreamFacts, labelled: Set<Program.Key>) -> Bool {
         guard let program = facts.program, !program.isServer, ground(for: program) != nil else { return false }
         if isNamed(program) { return settings.adoption.calls == .known || settings.adoption.calls == .any }
@@ -65,28 +65,28 @@ struct Adoption {
         }
     }
 
-    /// Whether its label says that the stream is a call, whether or not its program may say so.
+    /// Whether the stream's label says that it is a call, permitted or not.
     func saysCall(_ facts: StreamFacts) -> Bool { labelled(facts.stream)?.sessionClass == .call }
 
     private func isNamed(_ program: Program) -> Bool { settings.adoption.namesCallProgram(program.names) }
 
-    /// What plays under another title than what records is another page of the same browser, where that can be told.
+    /// A playing stream with another title than the recording is another page of the same browser, if titles are known.
     private func isPart(_ stream: AudioStream, of call: CallEvidence.Call, _ program: Program) -> Bool {
         guard isNamed(program) || stream.role == nil || labelled(stream)?.sessionClass == .call else { return false }
         return stream.direction == .record || call.pages.isEmpty
             || call.pages.contains(stream.properties["media.name"] ?? "")
     }
 
-    /// Why a program counts as that, for people. `facts`: of a stream of its; nil where it has none now.
+    /// How the program was adopted and why, for display. `facts`: of one of its streams; nil if it has none now.
     func reason(for adopted: AdoptedProgram, evidence: String, of facts: StreamFacts?) -> String {
         guard !adopted.isGuess else {
             var text =
-                "its program never spoke to sessiond, and is in a call as far as its streams tell: it \(evidence)"
-            guard let program = facts?.program else { return text + "; by [adoption] calls" }
+                "its program does not use sessiond; guessed call: it \(evidence)"
+            guard let program = facts?.program else { return text + "; [adoption] calls" }
             let calls = settings.adoption.calls.rawValue
             let name = program.name.isEmpty ? "the program" : quoted(program.name)
             if isNamed(program) {
-                text += "; [adoption] call-programs names \(name)"
+                text += "; \(name) is listed in [adoption] call-programs"
             } else if Settings.Adoption.isKnown(program.names) {
                 text += "; [adoption] calls = \(calls), and \(name) is known to make calls"
             } else {
@@ -94,8 +94,8 @@ struct Adoption {
             }
             return text
         }
-        let why = facts.flatMap(label(of:)) ?? "by [adoption] and [roles]"
-        return "its program never spoke to sessiond, and counts as \(adopted.role.words): \(why)"
+        let why = facts.flatMap(label(of:)) ?? "see [adoption] and [roles]"
+        return "its program does not use sessiond; adopted as \(adopted.role.words): \(why)"
     }
 
     private func label(of facts: StreamFacts) -> String? {
@@ -105,10 +105,10 @@ struct Adoption {
             let isRefused = !may(program, role.sessionClass)
             if isRefused { label += ", but it may not take the class \(role.sessionClass.rawValue)" }
         } else if facts.stream.role != nil {
-            label += ", which [roles] does not name"
+            label += ", which is not in [roles]"
         }
         switch ground {
-        case .named: return "\(label); [adoption] always names it"
+        case .named: return "\(label); it is listed in [adoption] always"
         case .everybody(let streams): return "\(label); [adoption] streams = \(streams.rawValue)"
         }
     }
@@ -125,7 +125,7 @@ struct Adoption {
         }
     }
 
-    /// By which setting a program counts.
+    /// The setting by which a program is adopted.
     private enum Ground {
         /// In `always`.
         case named
@@ -145,20 +145,20 @@ struct Adoption {
         return settings.adoption.streams == .off ? nil : .everybody(settings.adoption.streams)
     }
 
-    /// Gently adopted apps mix: they give way to calls and alerts alone.
+    /// With `streams = calls`, adopted apps mix: only calls and alerts interrupt them.
     private func isolated(_ role: Settings.Role, _ ground: Ground) -> Settings.Role {
         let configuration = role.configuration
         guard ground.isGentle, !configuration.isMixable else { return role }
         let mixing = try? Configuration(
             category: configuration.category, mode: configuration.mode,
             options: configuration.requestedOptions.union(.mixWithOthers))
-        // A category that never mixes becomes the one that does what an unlabelled program does.
+        // A category that never mixes is replaced by that of an unlabelled program.
         return mixing.map { Settings.Role($0) } ?? Adoption.mixingPlayback
     }
 
-    /// A call that nobody declared: it changes no route, and makes no headset hands-free.
+    /// A guessed call: it changes no route, and does not switch a headset to hands-free.
     private static let guessedCall = Settings.Role(known(.playback, []), sessionClass: .call)
-    /// A program that plays and does not say what.
+    /// A program that plays without a label.
     private static let unlabelled = Settings.Role(known(.playback, []))
     private static let mixingPlayback = Settings.Role(known(.playback, .mixWithOthers))
 
@@ -171,7 +171,7 @@ struct Adoption {
 }
 
 extension Settings.Role {
-    /// For people: class, category, mode and options, as far as they are not what everybody has.
+    /// For display: class, category, mode and options, without defaults.
     fileprivate var words: String {
         let parts =
             [sessionClass == .app ? "" : sessionClass.rawValue, configuration.category.rawValue]

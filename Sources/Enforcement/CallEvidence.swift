@@ -1,18 +1,18 @@
 import PluginAPI
 
-/// Which programs are in a call that nobody declared, by what their streams do (docs/adr/0014).
+/// Which programs are in a guessed call, by their streams (docs/adr/0014).
 ///
-/// A program that is known to make calls is in one while it records from a real source and plays, both for
-/// ``beginning``. It takes ``pause`` without any stream, or ``mute`` without a recording, until the call is over: programs
-/// make their streams anew in the middle of a call, and some close the microphone where the user mutes it.
+/// A program that is known to make calls is in a call when it has recorded from a real source and played, both for
+/// ``beginning``. The call ends after ``pause`` without any stream, or after ``mute`` without a recording: programs
+/// create new streams in the middle of a call, and some close the microphone when the user mutes it.
 ///
-/// A value: it is shown all streams at each look, and says when it wants to look again.
+/// A value: it gets all streams at each check, and returns when it wants to check again.
 struct CallEvidence {
-    /// Microseconds for which both must be there.
+    /// Microseconds for which both must exist.
     static let beginning: UInt64 = 500_000
-    /// Microseconds without any stream, after which the call is over.
+    /// Microseconds without any stream, after which the call has ended.
     static let pause: UInt64 = 1_000_000
-    /// Microseconds without a recording, after which the call is over though it plays on.
+    /// Microseconds without a recording, after which the call has ended even if the program plays on.
     static let mute: UInt64 = 5_000_000
 
     private enum Phase {
@@ -22,11 +22,11 @@ struct CallEvidence {
         case on(Call, silent: UInt64?, deaf: UInt64?)
     }
 
-    /// A call that is on.
+    /// A current call.
     struct Call: Hashable {
-        /// What shows it, for people.
+        /// The evidence, for display.
         let words: String
-        /// The titles (`media.name`) under which the program both records and plays: what plays under another one is
+        /// The titles (`media.name`) under which the program both records and plays: a stream with another title is
         /// another page of the same browser. Empty: its pages cannot be told apart.
         var pages: Set<String>
     }
@@ -38,7 +38,7 @@ struct CallEvidence {
         if case .on(let call, _, _) = phases[program] { call } else { nil }
     }
 
-    /// Whether any program has just begun to do what a call is known by.
+    /// Whether any program has just begun to record and play.
     var isBeginning: Bool {
         phases.values.contains { if case .beginning = $0 { true } else { false } }
     }
@@ -46,7 +46,7 @@ struct CallEvidence {
     /// Whether any program may be in a call.
     var isEmpty: Bool { phases.isEmpty }
 
-    /// What one program does, as far as it may be a call.
+    /// The streams of one program that may be part of a call.
     private struct Doing {
         var recording: AudioStream?
         var recordingTitles: Set<String> = []
@@ -58,10 +58,10 @@ struct CallEvidence {
         }
     }
 
-    /// Takes over what the streams do now. `streams` are those that may be part of a call; `known`: whose calls were on
-    /// when an earlier daemon ended; `sustained`: whose calls go on whatever the streams do.
+    /// Applies the current streams. `streams`: those that may be part of a call; `known`: programs whose calls were
+    /// active when an earlier daemon ended; `sustained`: programs whose calls continue whatever the streams do.
     ///
-    /// - Returns: when to look again; nil: when the streams change.
+    /// - Returns: when to check again; nil: when the streams change.
     mutating func look(
         _ streams: some Sequence<StreamFacts>, known: [Program.Key: String], sustained: (Program.Key) -> Bool,
         at now: UInt64
@@ -75,7 +75,7 @@ struct CallEvidence {
             case .record where CallEvidence.isVoice(stream):
                 doings[key, default: Doing()].recording = stream
                 doings[key, default: Doing()].recordingTitles.insert(title)
-            // What is held plays as far as its program knows.
+            // A held stream plays from the view of its program.
             case .playback where stream.isProgram && !stream.isCorked:
                 doings[key, default: Doing()].playingTitles.insert(title)
             case .record, .playback: break
@@ -121,11 +121,11 @@ struct CallEvidence {
         }
     }
 
-    /// The program is gone, or no longer one that may be in a call.
+    /// The program is gone, or can no longer be in a call.
     mutating func forget(where isGone: (Program.Key) -> Bool) { phases = phases.filter { !isGone($0.key) } }
 
-    /// Whether it records what somebody says: no meter, no monitor of a sink, and not paused. One that is muted at the
-    /// server is still part of a call.
+    /// Whether it records speech: not a meter, not a monitor of a sink, and not paused. A recording that is muted at
+    /// the server is still part of a call.
     private static func isVoice(_ stream: AudioStream) -> Bool {
         stream.isProgram && !stream.isPeakMeter && !stream.isCorked && stream.portUID != nil
     }

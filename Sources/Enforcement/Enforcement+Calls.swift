@@ -1,9 +1,9 @@
 import PluginAPI
 
-/// Who is in a call that no client declared.
+/// Guessed calls.
 extension Enforcement {
-    /// Whether a call that was guessed is closed: its program has gone, or it has been over for a while, in which the
-    /// players that it paused are resumed.
+    /// Whether a guessed call is closed: its program has gone, or the call ended a while ago, in which time the players
+    /// that it paused are resumed.
     mutating func isOver(
         _ session: SessionFacts, _ program: Program.Key, _ isInCall: Bool, _ facts: Facts, _ told: [SessionFacts],
         at now: UInt64
@@ -18,9 +18,9 @@ extension Enforcement {
         return due <= now
     }
 
-    /// Takes note of who is in a call, declared or not.
+    /// Updates which programs are in a call, declared or guessed.
     mutating func lookForCalls(_ facts: Facts, _ told: [SessionFacts], at now: UInt64) {
-        // What has a session of somebody's own says itself what it is.
+        // A program with its own session declares what it does.
         let streams = facts.streams.filter { Evidence.owners(of: $0, among: told).isEmpty }
         let adoption = adoption(by: settings)
         var declared: [Program.Key: Settings.Role] = [:]
@@ -48,6 +48,6 @@ extension Enforcement {
         if let due { stepDeadline = min(stepDeadline ?? due, due) }
     }
 
-    /// How long a call that was guessed is kept after its end, in microseconds.
+    /// How long a guessed call is kept after its end, in microseconds.
     private static let afterCall: UInt64 = 10_000_000
 }

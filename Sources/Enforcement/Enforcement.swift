@@ -1,24 +1,24 @@
 public import PluginAPI
 
-/// Sees to it that streams are as the sessions they belong to: whose a stream is, what programs that never spoke to us
-/// count as, and what is done to each stream.
+/// Makes streams follow their sessions: decides to which session a stream belongs, which programs are adopted, and what
+/// is done to each stream.
 ///
-/// A value without a clock or a server, and level-triggered: it is given all facts, and says what is missing to make
-/// them as they must be. First ``steps(_:at:)`` until there are none, then ``commands(_:at:)``.
+/// A value without a clock or a server, and level-triggered: it gets all facts, and returns the missing changes.
+/// First call ``steps(_:at:)`` until there are none, then ``commands(_:at:)``.
 public struct Enforcement: Sendable {
-    /// Everything there is. Times are microseconds on the monotonic clock.
+    /// All facts. Times are microseconds on the monotonic clock.
     public struct Facts: Sendable {
         public var sessions: [SessionFacts]
         public var streams: [StreamFacts]
         /// ``AudioSnapshot/canHold``.
         public var canHold: Bool
-        /// Whether a stream may be held that is not yet: nobody else loses track of one that is moved.
+        /// Whether a further stream may be held: false while other software loses track of moved streams.
         public var mayHold: Bool
-        /// Where new streams go: a stream there goes back to where new ones go, wherever that is by then.
+        /// The default device: a stream from there is moved back to the default, whatever that is then.
         public var defaultDevice: String?
-        /// Processes that are no more.
+        /// Processes that have ended.
         public var gone: Set<UInt32>
-        /// Programs that say by other means that they are in a call: one that is on does not end.
+        /// Programs that report a call by other means: their current call does not end.
         public var sustainedCalls: Set<Program.Key>
 
         public init(
@@ -35,63 +35,63 @@ public struct Enforcement: Sendable {
         }
     }
 
-    /// What is to happen to adopted sessions.
+    /// A change of adopted sessions.
     public enum Step: Sendable, Hashable {
-        /// `evidence`: of a call that is guessed, what shows it; else empty.
+        /// `evidence`: that of a guessed call; else empty.
         case adopt(AdoptedProgram, Program, evidence: String)
-        /// It counts as something else of the same class, by other settings.
+        /// The program is adopted with another role of the same class, by changed settings.
         case change(SessionID, to: AdoptedProgram)
         case activate(SessionID)
-        /// The sound is over; whoever waits may go on.
+        /// The sound ended; sessions that wait may resume.
         case deactivate(SessionID)
         case close(SessionID)
     }
 
-    /// What follows from the facts for the server, and for what people are told.
+    /// The results for the server and for the log.
     public struct Outcome: Sendable {
         /// In order.
         public var commands: [StreamCommand] = []
-        /// Told sessions that played on past their time.
+        /// Clients' sessions that played on after their deadline.
         public var ignoring: Set<SessionID> = []
-        /// When to look again; nil: when something changes.
+        /// When to check again; nil: when something changes.
         public var deadline: UInt64?
-        /// Whether a call may begin soon, which will hold what plays.
+        /// Whether a call may begin soon, which will hold streams.
         public var expectsCall = false
     }
 
     public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
-    /// By what the sessions of the streams were adopted, until ``steps(_:at:)`` has seen to it that they are as the
-    /// settings say.
+    /// The settings by which the current sessions were adopted, until ``steps(_:at:)`` has changed them to the new
+    /// settings.
     private var former: Former? = .earlierDaemon
 
     private enum Former {
         case settings(Settings)
-        /// By settings that nobody knows any more.
+        /// By unknown settings of an earlier daemon.
         case earlierDaemon
     }
 
-    /// Who is in a call that nobody declared.
+    /// The guessed calls.
     var calls = CallEvidence()
-    /// Who is in a call that its streams declare, and what that counts as.
+    /// The calls that streams declare by their label, and how they are adopted.
     var declaredCalls: [Program.Key: Settings.Role] = [:]
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
-    /// Streams of told sessions that played on and were silenced, until their person or their program stops them.
+    /// Streams of clients that played on and were silenced, until the user or the program stops them.
     private var ignoring: Set<AudioStream.ID> = []
-    /// Microseconds after falling silent in which what the streams do may be the server's doing, and is nobody's hand.
-    /// How long a player's own word may be late is another matter (`PauseBook.echoTime`).
+    /// Microseconds after silencing in which changes of the stream may be caused by the server, not by the user.
+    /// A player's own late signals are handled separately (`PauseBook.echoTime`).
     private static let aftermath: UInt64 = 500_000
-    /// Streams that were there, and that were not paused, when last looked at.
+    /// Streams that existed and were not paused at the last check.
     private var known: Set<AudioStream.ID> = []
     private var playing: Set<AudioStream.ID> = []
-    /// Since when each stream plays, as far as we saw it, and since when it is paused after that.
+    /// Since when each stream plays, as observed, and since when it is paused after that.
     private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]
-    /// Since when an adopted session that is active makes no sound.
+    /// Since when an active adopted session is silent.
     private var quiet: [SessionID: UInt64] = [:]
-    /// Adopted sessions that asked for the sound since they last fell silent.
+    /// Adopted sessions that were activated since they last fell silent.
     private var asked: Set<SessionID> = []
     var stepDeadline: UInt64?
-    /// Until when streams that belonged to a session of somebody's own may be about to end like it; `.max`: it is there.
+    /// Until when the streams of a closed client session may still end; `.max`: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
     private static let farewell: UInt64 = 200_000
 
@@ -100,9 +100,9 @@ public struct Enforcement: Sendable {
 
     public init(_ settings: Settings) { self.settings = settings }
 
-    // MARK: Whose
+    // MARK: Sessions of streams
 
-    /// The sessions each stream belongs to. Told ones by the table of evidence, else the one adopted for it.
+    /// The sessions of each stream: clients' sessions by the table of evidence, else the adopted one.
     public func owners(_ facts: Facts) -> [AudioStream.ID: [SessionID]] {
         let told = facts.sessions.filter { $0.kind == .told }
         var adopted: [AdoptedProgram: SessionID] = [:]
@@ -127,7 +127,7 @@ public struct Enforcement: Sendable {
         Adoption(settings: settings, call: { calls.call(of: $0) }, labelledCall: { declaredCalls[$0] })
     }
 
-    /// Why the program has a session, and counts as what it does, for people. One that is paused may have no stream.
+    /// Why and how the program was adopted, for display. A paused program may have no stream.
     public func reason(for adopted: AdoptedProgram, _ facts: Facts) -> String {
         let streams = facts.streams.filter { program(of: $0, by: settings) == adopted }
         let session = facts.sessions.first { $0.kind == .adopted(adopted) }
@@ -137,12 +137,12 @@ public struct Enforcement: Sendable {
         guard let latest, let session,
             session.state == .inactive, isHushed(session, by: facts.sessions, since: latest)
         else { return reason }
-        return reason + "; it played before the call or alert that is on, and is silent until that ends"
+        return reason + "; it played before the current call or alert began, and is silent until that ends"
     }
 
     // MARK: Adopted sessions
 
-    /// What adopted sessions are to do now. Ask again with new facts once that is done, until it is nothing.
+    /// The next changes of adopted sessions. Call again with new facts afterwards, until there are none.
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
         stepDeadline = nil
         noteBeginnings(facts, at: now)
@@ -160,7 +160,7 @@ public struct Enforcement: Sendable {
         for stream in facts.streams where isNobodys(stream, told, at: now) {
             guard let program = program(of: stream, by: settings) else { continue }
             present.insert(program)
-            // What plays has the better name: Chromium calls its recordings "Chromium input".
+            // Playing streams have the better name: Chromium calls its recordings "Chromium input".
             if names[program] == nil || stream.stream.direction == .playback { names[program] = stream.program }
             guard program.isGuess || !stream.stream.isCorked else { continue }
             if !sounding.contains(program) { sounding.append(program) }
@@ -170,7 +170,7 @@ public struct Enforcement: Sendable {
         var steps: [Step] = []
         for session in facts.sessions {
             guard case .adopted(let program) = session.kind else { continue }
-            // A call goes on for a while without any stream.
+            // A call continues for a while without any stream.
             let isInCall = program.isGuess && calls.call(of: program.program) != nil
             let isSounding = sounding.contains(program) || isInCall
             sounding.removeAll { $0 == program }
@@ -180,7 +180,7 @@ public struct Enforcement: Sendable {
             {
                 steps.append(.close(session.id))
             } else if session.state == .inactive, isHushed(session, by: facts.sessions, since: latest[program] ?? now) {
-                // It sounded before that, and counts only now: settings were read anew, or who spoke for it went.
+                // It played before, and is adopted only now: settings were reloaded, or its own session ended.
                 continue
             } else if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
                 steps.append(step)
@@ -199,7 +199,7 @@ public struct Enforcement: Sendable {
         let streams = facts.streams.map(\.stream)
         let present = Set(streams.map(\.id))
         began = began.filter { present.contains($0.key) }
-        // What is held, or let go, may be shown as paused meanwhile.
+        // A stream that is being held or moved back may be shown as paused during that time.
         for stream in streams {
             if stream.isCorked, !stream.isHeld {
                 if began[stream.id]?.paused == nil { began[stream.id]?.paused = now }
@@ -211,8 +211,8 @@ public struct Enforcement: Sendable {
         }
     }
 
-    /// A session whose streams count as something else by the settings than by the former ones goes on as that: the
-    /// claims and waits are its program's. Where the class is another, or somebody is that already, it ends.
+    /// If changed settings adopt a program with another role, its session continues with that role and keeps claims and
+    /// waits. If the class differs, or another session has that role already, it is closed.
     private func changed(from former: Former, _ facts: Facts, _ told: [SessionFacts]) -> Step? {
         for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
             let new = program(of: stream, by: settings)
@@ -232,7 +232,7 @@ public struct Enforcement: Sendable {
         return nil
     }
 
-    /// What the program of a stream that has no session counted as, where nothing that it plays counts as that now.
+    /// The former role of a program whose playing streams no longer have a session.
     private func orphan(of stream: StreamFacts, as new: AdoptedProgram?, _ facts: Facts) -> AdoptedProgram? {
         guard stream.stream.direction == .playback, let program = stream.program else { return nil }
         if let new, facts.sessions.contains(where: { $0.kind == .adopted(new) }) { return nil }
@@ -244,8 +244,8 @@ public struct Enforcement: Sendable {
         return nil
     }
 
-    /// Whether it is to count as a session of our making; not for a while where it had one that went: who ends leaves the
-    /// bus first, and its sound some milliseconds later.
+    /// Whether it is to be adopted. After its own session closed, not for a while: a program that exits disconnects
+    /// from the bus first, and its sound ends some milliseconds later.
     private mutating func isNobodys(_ facts: StreamFacts, _ told: [SessionFacts], at now: UInt64) -> Bool {
         let id = facts.stream.id
         guard Evidence.owners(of: facts, among: told).isEmpty else {
@@ -259,15 +259,15 @@ public struct Enforcement: Sendable {
         return due <= now
     }
 
-    /// Of one that has no stream.
+    /// For a session without a stream.
     private func isGone(
         _ session: SessionFacts, _ program: Program.Key, _ facts: Facts, _ told: [SessionFacts]
     ) -> Bool {
         if settings.adoption.isOff { return true }
         switch program {
-        // It has come to speak to us itself.
+        // Its program has created its own session.
         case .process(let id): return facts.gone.contains(id) || told.contains { $0.process == id }
-        // Nobody says when it ends. Players close their stream while they are paused, and are to be resumed.
+        // The end is unknown. Players close their stream while they are paused, and must be resumed.
         case .sandbox, .name: return session.state != .interrupted && !session.mayResume
         }
     }
@@ -288,15 +288,15 @@ public struct Enforcement: Sendable {
             return nil
         case .inactive:
             guard isSounding else { return nil }
-            // It is asked to come back; or nobody would mind; or it is new, or a person has started it: then the rules
-            // say whether it may. A program that cannot be told must not stay silent for ever.
+            // It should resume; or it would interrupt nobody; or it is new, or the user started it: then the rules
+            // decide. A program that cannot be told must not stay silent for ever.
             let isFirst = asked.insert(session.id).inserted
             if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
             return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
         case .interrupted:
-            // Against a declared call nothing but its end helps; against an app, or a call that was guessed, the user may
-            // start it again (R9). Not at once:
-            // PipeWire shows a stream as paused while it is taken from a device that went, and as playing again.
+            // Only the end of a declared call ends this. During an interruption by an app or a guessed call, the user
+            // may start it again (R9). Not at once: PipeWire shows a stream as paused while it is moved from a removed
+            // device, and then as playing again.
             guard now >= session.since + Enforcement.aftermath else { return nil }
             return isSounding && isFresh && session.mayBeTakenBack ? .activate(session.id) : nil
         }
@@ -304,7 +304,7 @@ public struct Enforcement: Sendable {
 
     // MARK: Streams
 
-    /// What the server is to do now.
+    /// The commands for the server.
     public mutating func commands(_ facts: Facts, at now: UInt64) -> Outcome {
         var outcome = Outcome()
         outcome.deadline = stepDeadline
@@ -315,7 +315,8 @@ public struct Enforcement: Sendable {
         treatments = treatments.filter { present.contains($0.key) }
         ignoring.formIntersection(present)
         farewells = farewells.filter { present.contains($0.key) }
-        // What is paused comes last: its server can take back what it fetched ahead of it once nothing else is held.
+        // Paused streams come last: the server can take back data it prepared for them only when no other stream is
+        // held.
         let streams = facts.streams.map(\.stream)
         for stream in streams.filter({ !$0.isCorked }) + streams.filter(\.isCorked) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
@@ -358,7 +359,7 @@ public struct Enforcement: Sendable {
     ) -> Treatment {
         let isPlaying = stream.direction == .playback
         let category = session.configuration.category
-        // A recording of what plays takes nobody's microphone.
+        // A recording of a monitor does not use a microphone.
         if !isPlaying, stream.portUID == nil || session.kind != .told { return .free(lowered: 0) }
         switch (settings.enforcement.mode, session.kind) {
         case (.off, _), (.cooperative, .adopted): return .free(lowered: 0)
@@ -376,7 +377,7 @@ public struct Enforcement: Sendable {
                 if !stream.isCorked { outcome.deadline = min(outcome.deadline ?? due, due) }
                 return before
             }
-            // Who paused by itself in time is left alone.
+            // A stream that paused by itself in time is left alone.
             guard before == .held || before == .muted || !stream.isCorked else { return before }
             if !stream.isCorked {
                 outcome.ignoring.insert(session.id)
@@ -386,7 +387,7 @@ public struct Enforcement: Sendable {
         case (.interrupted, .adopted): return stream.isCorked && before != .held ? .free(lowered: 0) : .held
         case (.inactive, .told):
             if isPlaying && session.isMuted { return .muted }
-            // R2: who was silenced comes back by activating itself, or as its person starts it again.
+            // R2: a silenced client comes back by activating its session, or when the user starts it again.
             if ignoring.contains(stream.id), !stream.isCorked, !session.mayResume { return isPlaying ? .held : .muted }
             ignoring.remove(stream.id)
             return isPlaying && !stream.isCorked && isHushed(session, by: all) ? .held : .free(lowered: 0)
@@ -394,8 +395,8 @@ public struct Enforcement: Sendable {
         }
     }
 
-    /// Whether a call or an alert of somebody else's, begun at `since` or later, silences an app that did not ask then
-    /// whether it may sound.
+    /// Whether a call or alert of another session, begun at `since` or later, silences an app that has not asked since
+    /// then.
     private func isHushed(_ session: SessionFacts, by sessions: [SessionFacts], since: UInt64 = 0) -> Bool {
         session.sessionClass == .app
             && sessions.contains {
@@ -403,22 +404,23 @@ public struct Enforcement: Sendable {
             }
     }
 
-    // MARK: What became of it
+    // MARK: Results
 
-    /// The server has done it, or refused.
+    /// The server has carried it out, or refused.
     public mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
         controls[command.stream]?.answered(command, succeeded: succeeded, at: now)
     }
 
-    /// A stream that an earlier daemon, or connection, was not done with. `isNew`: one that started as it left another.
+    /// A stream that an earlier daemon or connection had changed. `isNew`: it started with the values of its
+    /// predecessor.
     public mutating func takeOver(_ stream: AudioStream, _ base: StreamBase, isNew: Bool) {
         controls[stream.id] = StreamControl(stream, found: base, isNew: isNew)
     }
 
-    /// Whether it is the first time that this stream is looked at.
+    /// Whether this stream is checked for the first time.
     public func isNew(_ id: AudioStream.ID) -> Bool { !known.contains(id) && controls[id] == nil }
 
-    /// The server is away: what was told to it is no longer known.
+    /// The server is gone: the state of pending commands is unknown.
     public mutating func forgetStreams() {
         controls = [:]
         treatments = [:]
@@ -429,10 +431,10 @@ public struct Enforcement: Sendable {
         began = [:]
     }
 
-    /// Every stream that is not, or not certainly, as its person left it.
+    /// Every stream that differs, or may differ, from what the user left.
     public var kept: [AudioStream.ID: StreamBase] { controls.mapValues(\.base) }
 
-    /// Everything at once as its person left it.
+    /// Restores all streams at once.
     public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] {
         streams.flatMap { controls[$0.id]?.restore($0) ?? [] }
     }

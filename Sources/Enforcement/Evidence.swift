@@ -1,12 +1,12 @@
 import PluginAPI
 
-/// What says whose stream it is: the one table, the strongest first. The first that names a session decides.
+/// How a stream is assigned to a session: the strongest evidence first. The first match decides.
 enum Evidence: CaseIterable {
     /// The process that owns the session's connection, or the `pid` it was created for, or a descendant; the nearest.
     case process
     /// The sandboxed application, which is the same for all its processes.
     case sandbox
-    /// What the stream says of itself, `application.id`: a desktop entry.
+    /// `application.id` as stated by the stream: a desktop entry.
     case application
 
     func owners(of facts: StreamFacts, among sessions: [SessionFacts]) -> [SessionID] {
@@ -26,9 +26,9 @@ enum Evidence: CaseIterable {
         }
     }
 
-    /// The told sessions that a stream belongs to; empty: its program never spoke to us.
+    /// The clients' sessions to which a stream belongs; empty: its program does not use sessiond.
     ///
-    /// Of the same user alone, whatever a stream or a session says of itself.
+    /// Only of the same user, whatever a stream or a session states.
     static func owners(of facts: StreamFacts, among told: [SessionFacts]) -> [SessionID] {
         let told = told.filter { $0.user == facts.user }
         for evidence in allCases {

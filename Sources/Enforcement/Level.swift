@@ -1,20 +1,20 @@
 import PluginAPI
 
-/// Volumes by steps of one decibel below what a person set: what we write is always one of these, so that whatever else
-/// is found was set by somebody else, also by the daemon after a crash.
+/// Volumes in steps of one decibel below the user's volume. The daemon writes only these values, so any other value was
+/// set by somebody else; this also works after a crash.
 enum Level {
-    /// As far down as the settings go.
+    /// The lowest level that the settings allow.
     static let lowest = 96
 
-    /// The person's volume, that many decibels lower (`pa_sw_volume_multiply`, `pa_sw_volume_from_dB`).
+    /// The user's volume, lowered by that many decibels (`pa_sw_volume_multiply`, `pa_sw_volume_from_dB`).
     static func volume(_ base: [UInt32], lowered level: Int) -> [UInt32] {
         guard level > 0 else { return base }
         let factor = factors[min(level, lowest)]
         return base.map { UInt32((UInt64($0) * factor + half) >> 16) }
     }
 
-    /// How many decibels `volume` is below `base`; nil where it is none of ours. `isRemembered`: it is what a session manager
-    /// wrote down.
+    /// How many decibels `volume` is below `base`; nil if it is not a value of the daemon. `isRemembered`: a session
+    /// manager stored it.
     static func of(_ volume: [UInt32], below base: [UInt32], isRemembered: Bool = false) -> Int? {
         guard volume.count == base.count else { return nil }
         return (0...lowest).first { level in
@@ -24,7 +24,7 @@ enum Level {
         }
     }
 
-    /// WirePlumber writes a volume as an amplitude with six decimal places, which is little for a very low one.
+    /// WirePlumber stores a volume as an amplitude with six decimal places, which is inexact for very low ones.
     private static func isSameToSixPlaces(_ one: UInt32, _ other: UInt32) -> Bool {
         func amplitude(_ volume: UInt32) -> Double {
             let part = Double(volume) / 65_536
@@ -33,7 +33,7 @@ enum Level {
         return abs(amplitude(one) - amplitude(other)) <= 0.000_000_6
     }
 
-    /// Servers that keep a volume as a real number give it back a little off.
+    /// Servers that store a volume as a floating-point number return it slightly changed.
     static func isSame(_ one: [UInt32], _ other: [UInt32]) -> Bool {
         one.count == other.count && zip(one, other).allSatisfy { isSame($0, $1) }
     }

@@ -1,18 +1,18 @@
 public import PluginAPI
 
-/// What the server remembers of streams that we changed, put right: the next stream of the program must start as its
-/// person left the last one, not as we lowered it.
+/// Corrects what the server remembers of changed streams: the next stream of the program must start as the user left
+/// the last one, not ducked.
 public struct MemoryRepair: Sendable, Hashable {
-    /// What is to be done about what the server remembers.
+    /// What to do with a remembered entry.
     public enum Verdict: Sendable, Hashable {
         case right
         case write(StreamMemory)
         case forget
     }
 
-    /// What was remembered before we touched anything; nil: nothing.
+    /// The entry before the daemon changed anything; nil: none.
     public let original: StreamMemory?
-    /// How the streams are, or were last, that are remembered under this name.
+    /// The current or last state of the streams that are remembered under this name.
     public let bases: [StreamBase]
 
     public init(original: StreamMemory?, bases: [StreamBase]) {
@@ -20,10 +20,9 @@ public struct MemoryRepair: Sendable, Hashable {
         self.bases = bases
     }
 
-    /// How the person left a stream that was just found and is remembered under this name, where it started as we left the
-    /// last one: the server remembered that, and nobody was in time to put it right. Nil: it started as it should.
-    /// `defaultDevice` is where new streams go; `remembersDevice` tells whether the server knows where the last one was, but
-    /// for us.
+    /// The user's values for a new stream that is remembered under this name and started with the daemon's values of
+    /// the last one, because nobody corrected the entry in time. Nil: it started correctly. `defaultDevice` is the
+    /// default device; `remembersDevice` tells whether the server, not only the daemon, knows the last stream's device.
     public func base(of stream: AudioStream, defaultDevice: String?, remembersDevice: Bool = true) -> StreamBase? {
         var base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: nil)
         if stream.volume != original?.volume,
@@ -47,7 +46,7 @@ public struct MemoryRepair: Sendable, Hashable {
         return base
     }
 
-    /// What has to be done about what is remembered now; nil: nothing is.
+    /// The correction that the current entry needs; nil: none.
     public func verdict(on current: StreamMemory?) -> Verdict {
         guard let current else { return original.map { .write($0) } ?? .right }
         var right = current
@@ -57,7 +56,7 @@ public struct MemoryRepair: Sendable, Hashable {
             right.volume = original?.volume ?? bases.first?.volume ?? []
             right.channels = original?.channels ?? current.channels
         }
-        // A mute of ours is not theirs; what they did meanwhile is in the base.
+        // The daemon's mute is not the user's; changes by the user are in the base.
         right.isMuted = bases.last?.isMuted ?? original?.isMuted ?? false
         if isOurs, original == nil, !right.isMuted { return .forget }
         return right == current ? .right : .write(right)

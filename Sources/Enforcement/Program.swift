@@ -1,29 +1,29 @@
 public import PluginAPI
 
-/// A program as a person understands it: all the processes of one application.
+/// A program from the user's view: all processes of one application.
 public struct Program: Sendable, Hashable {
-    /// By what the processes of one application are known to be that.
+    /// How the processes of one application are recognised.
     public enum Key: Sendable, Hashable {
         /// The first of the processes that run the same executable, each the child of the one before.
         case process(UInt32)
-        /// In a sandbox, where process numbers mean nothing.
+        /// In a sandbox, where process ids mean nothing.
         case sandbox(String)
         /// Nothing else is known.
         case name(String)
     }
 
     public let key: Key
-    /// For people.
+    /// For display.
     public let name: String
-    /// Everything the lists of programs in the settings may call it by.
+    /// All names by which the settings may list it.
     public let names: Set<String>
-    /// Whether the settings let it take the class `call`.
+    /// Whether the settings allow it the class `call`.
     public let mayCall: Bool
-    /// Whether they let it take the class `alert`.
+    /// Whether the settings allow it the class `alert`.
     public let mayAlert: Bool
 
-    /// The sound server itself, one end of a loopback: it takes part only where it carries a telephone call, as with a
-    /// telephone that is connected by Bluetooth.
+    /// The sound server itself, one end of a loopback: it takes part only with a telephone call, such as one over
+    /// Bluetooth.
     public static let server = Program(key: .name("Telephone"), name: "Telephone", names: ["Telephone"])
     /// Whether it is ``server``.
     public var isServer: Bool { self == .server }
@@ -37,16 +37,16 @@ public struct Program: Sendable, Hashable {
     }
 }
 
-/// A stream with what the kernel says of who plays it.
+/// A stream with the kernel's facts about its program.
 public struct StreamFacts: Sendable, Hashable {
     public let stream: AudioStream
-    /// The process, who started it, and so on up, as far as it is the same application; empty where it is not known.
+    /// The process and its ancestors, as far as they are the same application; empty if unknown.
     public let ancestry: [UInt32]
-    /// Whose processes play it; nil: unknown.
+    /// The user of the process; nil: unknown.
     public let user: UInt32?
-    /// The id of the sandboxed application; nil where it is in none.
+    /// The id of the sandboxed application; nil: none.
     public let sandbox: String?
-    /// Nil for a stream of the server's own, or of ours.
+    /// Nil for a stream of the server or of the daemon.
     public let program: Program?
 
     public init(stream: AudioStream, ancestry: [UInt32], user: UInt32? = nil, sandbox: String?, program: Program?) {

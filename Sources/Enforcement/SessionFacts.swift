@@ -1,41 +1,41 @@
 public import PluginAPI
 
-/// A session as far as it concerns streams. Times are microseconds on the monotonic clock.
+/// The facts about a session that matter for streams. Times are microseconds on the monotonic clock.
 public struct SessionFacts: Sendable, Hashable {
     /// How its program takes part.
     public enum Kind: Sendable, Hashable {
-        /// The program speaks to us, and is told.
+        /// The program is a client and gets signals.
         case told
-        /// We made the session for a program that does not.
+        /// The program was adopted.
         case adopted(AdoptedProgram)
     }
 
     public let id: SessionID
     public let kind: Kind
-    /// Whose streams are its own, with all descendants; 0: unknown.
+    /// The process whose streams, with those of its descendants, belong to the session; 0: unknown.
     public let process: UInt32
-    /// Whose session it is; nil: unknown.
+    /// Its user; nil: unknown.
     public let user: UInt32?
-    /// The application's id as its sandbox or its desktop entry has it; empty: none.
+    /// The id of the application from its sandbox, or its desktop entry; empty: none.
     public let application: String
     public let sessionClass: SessionClass
     public let configuration: Configuration
     public let state: SessionState
     /// When the state last changed.
     public let since: UInt64
-    /// By the silent switch or the screen lock.
+    /// Muted by the silent switch or the screen lock.
     public let isMuted: Bool
-    /// Decibels it is lowered by, 0 or more.
+    /// The decibels by which it is ducked, 0 or more.
     public let lowered: Double
-    /// Whether the program lowers itself when it is told to.
+    /// Whether the program ducks itself when it is told to.
     public let lowersItself: Bool
-    /// Of a call that was guessed: what shows it, for people; else empty.
+    /// The evidence of a guessed call, for display; else empty.
     public let evidence: String
-    /// Whether its last interruption ended with the advice to resume, and its claim still stands.
+    /// Whether its last interruption ended with the should-resume hint, and its claim is still valid.
     public let mayResume: Bool
-    /// Whether it still has a claim to come back after an interruption.
+    /// Whether it has a claim to come back after an interruption.
     public let holdsClaim: Bool
-    /// Whether it is heard again where the user starts its program: nobody that it waits for has declared a call or an
+    /// Whether it is heard again if the user starts its program: it waits for no declared call and no
     /// alert.
     public let mayBeTakenBack: Bool
     /// Whether activating it now would be allowed and would interrupt nobody.
@@ -68,11 +68,11 @@ public struct SessionFacts: Sendable, Hashable {
     }
 }
 
-/// The program an adopted session stands for, and what its streams count as: one session for each such pair.
+/// The program of an adopted session, and its role: one session for each such pair.
 public struct AdoptedProgram: Sendable, Hashable {
     public let program: Program.Key
     public let role: Settings.Role
-    /// Whether it is a call that nobody declared.
+    /// Whether it is a guessed call.
     public let isGuess: Bool
 
     public init(program: Program.Key, role: Settings.Role, isGuess: Bool = false) {

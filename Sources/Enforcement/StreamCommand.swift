@@ -1,11 +1,11 @@
 public import PluginAPI
 
-/// What the sound server is to do to a stream. Answered by ``Enforcement/answered(_:succeeded:at:)``.
+/// A command for a stream at the sound server. Answered by ``Enforcement/answered(_:succeeded:at:)``.
 public enum StreamCommand: Sendable, Hashable {
     case setVolume(AudioStream.ID, [UInt32])
     case setMuted(AudioStream.ID, Bool)
     case hold(AudioStream.ID)
-    /// Back to that device; nil: to where new streams go.
+    /// Moved back to that device; nil: to the default.
     case letGo(AudioStream.ID, to: String?)
 
     public var stream: AudioStream.ID {

@@ -1,9 +1,9 @@
 import PluginAPI
 
-/// One stream that is, or was a moment ago, other than its person left it: how it gets from what it is to what it must
-/// be, a step at a time.
+/// One stream that differs, or has just differed, from what the user left: how it gets from its current state to the
+/// required one, step by step.
 struct StreamControl {
-    /// How fast, in microseconds.
+    /// The ramp times, in microseconds.
     struct Pace {
         let attack: UInt64
         let release: UInt64
@@ -15,60 +15,60 @@ struct StreamControl {
             hold = UInt64(settings.hold * 1_000_000)
         }
 
-        /// For one decibel: never faster than two in 10 ms, nor than two in one of the server's cycles, which come a
-        /// little early or late themselves.
+        /// The time for one decibel: at most two in 10 ms, and at most two in one of the server's cycles, which vary
+        /// slightly.
         private static func step(_ seconds: Double, of gain: Double, _ cycle: Double) -> UInt64 {
             max(5_500, UInt64(max(seconds / max(1, -gain), cycle * 0.625) * 1_000_000))
         }
     }
 
     private(set) var base: StreamBase
-    /// Decibels below the person's volume that it was last set to.
+    /// Decibels below the user's volume that were last set.
     private var level = 0
     private var isHeld = false
     private var isMuted = false
-    /// Commands the server has not answered yet.
+    /// Commands that the server has not answered yet.
     private var unanswered = 0
-    /// Whether the server has shown what it was last told. Only then is something else somebody else's doing.
+    /// Whether the server has shown the last commanded state. Only then can another state come from somebody else.
     private var showsVolume = true
     private var showsMute = true
     private var showsHold = true
     private var canBeHeld = true
-    /// It starts where it should be: there is nothing yet to be lowered from in steps.
+    /// It starts with the required level: no ramp is needed.
     private var isNew: Bool
-    /// Where it has started, and still is, though its person wants it elsewhere; nil: it is not astray.
+    /// The wrong device on which it has started and still is; nil: it is not on a wrong device.
     private var astray: String?
-    /// How often it was sent from there.
+    /// How often it was moved from there.
     private var sendings = 0
-    /// When the server said that it moves the stream to where it is held, which it may still not do, or show in turns;
-    /// nil: that is long ago.
+    /// When the server confirmed the move to the hold sink; it may still show the old sink, or both in turn. Nil: long
+    /// ago.
     private var holdPromised: UInt64?
-    /// When the server is asked again to let it go, which it refused, or has not been seen to do; nil: at once.
+    /// When to request the move back again, after it was refused or not seen; nil: at once.
     private var nextLetGo: UInt64?
     private var escapes = 0
     private var nextStep: UInt64?
     private var raiseAt: UInt64?
-    /// When the fade under way goes on; nil: none is.
+    /// When the current fade continues; nil: there is none.
     private var nextFade: UInt64?
-    /// How long after the answer to this step of a ramp the next may come; nil: answered, or no ramp.
+    /// How long after the answer to this step of a ramp the next one may come; nil: answered, or no ramp.
     private var stepPace: UInt64?
 
-    /// Down to where a cut is not heard as a click, and for how long each step, in microseconds.
+    /// The level at which a cut causes no click, and the time for each step, in microseconds.
     private static let fade = [8, 18, 30]
     private static let fadeStep: UInt64 = 4_000
-    /// How long a stream may be on its way to where it is held, in microseconds: 40 ms were seen on PipeWire.
+    /// How long a move to the hold sink may take, in microseconds: 40 ms were seen on PipeWire.
     private static let holdPatience: UInt64 = 250_000
-    /// After the first time: whoever keeps it there wants it there.
+    /// After the first time: somebody wants it to stay there.
     private static let mostSendings = 2
 
-    /// A stream nobody has touched. `device` nil: it plays where new streams do. `isNew`: nobody has heard it yet.
+    /// An unchanged stream. `device` nil: it plays on the default. `isNew`: it has not been heard yet.
     init(_ stream: AudioStream, device: String?, isNew: Bool) {
         base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: device)
         isHeld = stream.isHeld
         self.isNew = isNew
     }
 
-    /// A stream that was under way when its last keeper ended; or a new one that starts as the last was left.
+    /// A stream that an earlier daemon had changed; or a new one that starts with the values of its predecessor.
     init(_ stream: AudioStream, found base: StreamBase, isNew: Bool) {
         self.base = base
         self.isNew = isNew
@@ -78,7 +78,7 @@ struct StreamControl {
         isMuted = stream.isMuted && !base.isMuted
         if let level = Level.of(stream.volume, below: base.volume, isRemembered: isNew) {
             self.level = level
-            // As good as that level, and not exactly it: set anew.
+            // Nearly that level, but not exactly: set it again.
             let exact = Level.volume(base.volume, lowered: level)
             if level > 0, !Level.isSame(stream.volume, exact) { showsVolume = false }
         } else {
@@ -109,14 +109,14 @@ struct StreamControl {
             isHeld = false
             canBeHeld = false
         case .letGo:
-            // Not at once again: what it lacks, a place to go to as a rule, will be there some time.
+            // Not again at once: what is missing, usually another sink, will appear later.
             showsHold = true
             isHeld = true
             nextLetGo = now + StreamControl.holdPatience
         }
     }
 
-    /// Takes over what the server shows: what is not ours is somebody's wish, and wins.
+    /// Applies what the server shows: a change that is not the daemon's was made by the user, and is kept.
     mutating func observe(_ stream: AudioStream) {
         guard unanswered == 0 else { return }
         guard !stream.isSettling else { return takeOver(stream) }
@@ -140,13 +140,13 @@ struct StreamControl {
         } else if showsHold, holdPromised == nil {
             isHeld = stream.isHeld
             escapes += 1
-            // Whoever takes it away again wants it elsewhere: it is silent there, too.
+            // Somebody moved it away again and wants it elsewhere: it must be silent there, too.
             if escapes > 1 { canBeHeld = false }
             if !isHeld { base.deviceName = stream.deviceName }
         }
     }
 
-    /// Takes over what the server has made of the stream as it placed it anew: it is to be changed again.
+    /// Applies how the server has placed the stream again: the daemon's changes must be repeated.
     private mutating func takeOver(_ stream: AudioStream) {
         (showsVolume, showsMute, showsHold) = (true, true, true)
         holdPromised = nil
@@ -155,9 +155,9 @@ struct StreamControl {
         isHeld = stream.isHeld
     }
 
-    /// The commands due now, in order; `deadline` is made earlier where there will be more. What is held stays so while
-    /// there is nowhere to let it go to (not `canHold`); what is not, is muted unless it `mayHold`. What somebody else
-    /// has muted stays where it is: module-role-cork forgets what is moved, and would never unmute it.
+    /// The commands that are due now, in order; `deadline` is set earlier if there will be more. A held stream stays
+    /// held while there is no device to move it to (not `canHold`); another one is muted unless it `mayHold`. A stream
+    /// that somebody else has muted is not moved: module-role-cork forgets moved streams and would never unmute it.
     mutating func advance(
         to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, mayHold: Bool,
         _ deadline: inout UInt64?
@@ -168,7 +168,7 @@ struct StreamControl {
             let due = holdPromised + StreamControl.holdPatience
             if due <= now {
                 self.holdPromised = nil
-                // Nobody moves it, or somebody at once moves it away: then it is muted.
+                // The move fails, or somebody moves it away at once: then it is muted.
                 if !stream.isHeld { canBeHeld = false }
             } else {
                 deadline = min(deadline ?? due, due)
@@ -191,7 +191,7 @@ struct StreamControl {
             // Not before it has stopped: it may still be heard.
             let isThere = isHeld && showsHold && (holdPromised == nil || stream.isHeld && !stream.isStopping)
             let isLow = isThere || fadeOut(stream, at: now, &deadline, &commands)
-            // PipeWire's session manager needs as long to move it as the fade takes.
+            // PipeWire's session manager needs as long for the move as the fade takes.
             if !isHeld, isLow || stream.rendering.isInCycles {
                 isHeld = true
                 (astray, nextLetGo) = (nil, nil)
@@ -220,7 +220,7 @@ struct StreamControl {
         return commands
     }
 
-    /// At once as its person left it.
+    /// Restores it at once.
     mutating func restore(_ stream: AudioStream) -> [StreamCommand] {
         var commands: [StreamCommand] = []
         setLevel(0, stream, &commands)
@@ -249,7 +249,7 @@ struct StreamControl {
     ) {
         let place = astray == stream.deviceName ? astray : nil
         astray = place
-        // What PipeWire's server says that it does may be lost: the stream stays where it is.
+        // PipeWire's server may confirm a move that is lost: the stream stays where it is.
         let isStuck = stream.rendering.isInCycles && stream.isHeld && !isHeld && !showsHold
         guard isHeld || isStuck || astray != nil else {
             nextLetGo = nil
@@ -289,12 +289,12 @@ struct StreamControl {
         add(.setMuted(stream.id, base.isMuted), &commands)
     }
 
-    /// Also where it is on its way to where it is held.
+    /// Also while it is being moved to the hold sink.
     private static func isHeard(_ stream: AudioStream) -> Bool {
         stream.isSounding || stream.isStopping && !stream.isMuted
     }
 
-    /// True once it is so low that it can be cut.
+    /// True when it is low enough for a cut.
     private mutating func fadeOut(
         _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
     ) -> Bool {
@@ -304,7 +304,7 @@ struct StreamControl {
         if due <= now {
             guard let lower = StreamControl.fade.first(where: { $0 > level }) else { return true }
             setLevel(lower, stream, &commands)
-            // From when it was due: who comes late to each step is not later with each.
+            // Counted from when it was due, so that delays do not add up.
             due += StreamControl.fadeStep
         }
         nextFade = due
@@ -321,10 +321,10 @@ struct StreamControl {
             raiseAt = nil
             return
         }
-        // A prompt may follow the last.
+        // Another prompt may follow.
         if goal < level, raiseAt == nil { raiseAt = now + pace.hold }
         if goal > level { raiseAt = nil }
-        // Steps that wait in a busy server are done at once there, and heard as one.
+        // Steps that queue up in a busy server are done at once there, and heard as one.
         guard stepPace == nil else { return }
         let due = max(nextStep ?? now, raiseAt ?? now)
         guard due <= now else {

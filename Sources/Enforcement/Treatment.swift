@@ -1,13 +1,13 @@
-/// What a stream must be now. Greater is stricter.
+/// The required state of a stream. Greater is stricter.
 enum Treatment: Sendable, Hashable {
-    /// As its person set it, lowered by that many decibels, 0 or more.
+    /// As the user set it, ducked by that many decibels, 0 or more.
     case free(lowered: Int)
-    /// Silent, and running on.
+    /// Muted, but running.
     case muted
-    /// Silent, and stopped where it is, so that nothing of it is lost; muted where the server cannot.
+    /// Held, so that nothing is lost; muted if the server cannot hold it.
     case held
 
-    /// The milder of two: a stream of two sessions is what either allows it to be.
+    /// The milder of two: a stream of two sessions may do what either session may do.
     static func milder(_ one: Treatment, _ other: Treatment) -> Treatment {
         switch (one, other) {
         case (.free(let a), .free(let b)): .free(lowered: min(a, b))

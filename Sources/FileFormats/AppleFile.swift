@@ -43,23 +43,23 @@ package struct AppleFile {
             case "desc":
                 format = SampleFormat(coreAudio: read(place, 32))
                 guard format != nil else {
-                    throw Refusal(reason: "of CAF only linear PCM, A-law, µ-law and IMA4 are read; convert it")
+                    throw Refusal(reason: "only linear PCM, A-law, µ-law and IMA4 are supported in CAF; convert it")
                 }
             case "pakt":
                 let table = read(place, 24)
                 if table.count == 24 { frames = Int(clamping: table[8..<16].number) }
             case "data":
-                guard format != nil else { throw Refusal(reason: "its samples come before their format") }
+                guard format != nil else { throw Refusal(reason: "the samples come before the format") }
                 // The edit count comes first; a size of −1 is the rest of the file.
                 data = (place + 4, size < 4 ? .max : Int(size - 4))
             default: break
             }
             if size < 0, data != nil { break }
-            guard size >= 0, size < 1 << 40 else { throw Refusal(reason: "a part of it has no size") }
+            guard size >= 0, size < 1 << 40 else { throw Refusal(reason: "one of its chunks has no size") }
             place += Int(size)
         }
         guard let format, let data else {
-            throw Refusal(reason: place > 8 ? "it has no samples" : "it is cut short")
+            throw Refusal(reason: place > 8 ? "it has no samples" : "it is truncated")
         }
         return AppleFile(format: format, place: data.place, size: data.size, frames: frames)
     }
@@ -81,7 +81,7 @@ package struct AppleFile {
                 else { return nil }
                 format = SampleFormat(compressedAIFF: common)
                 guard format != nil else {
-                    throw Refusal(reason: "of AIFF-C only linear PCM, A-law, µ-law and IMA4 are read")
+                    throw Refusal(reason: "only linear PCM, A-law, µ-law and IMA4 are supported in AIFF-C")
                 }
             case "SSND":
                 guard let format else { return nil }

@@ -1,9 +1,53 @@
-/// What the rules want of a player at this moment, by the session its sound belongs to.
+public import PluginAPI
+
+/// What the rules want from a player now, by the sessions of its sound.
 public enum Demand: Sendable, Hashable {
     /// Nothing.
     case free
     /// Its session is interrupted.
     case silent
-    /// Its session's interruption ended with should-resume, and its claim still stands.
+    /// Its session's interruption ended with the should-resume hint, and its claim is still valid.
     case resume
+}
+
+extension Demand {
+    /// A session to which the player's sound belongs.
+    public struct Owner: Sendable, Hashable {
+        public var state: SessionState
+        /// Whether the program was adopted.
+        public var isAdopted = false
+        /// Whether it played on although it was interrupted, so that its streams are silenced at the server.
+        public var isSilencedAtServer = false
+        /// Whether it may resume, and has not yet.
+        public var mayResume = false
+        /// Whether it is active because it came back after an interruption.
+        public var cameBack = false
+
+        public init(_ state: SessionState) { self.state = state }
+    }
+
+    /// Adopted programs are paused when they are interrupted; clients only if they play on.
+    ///
+    /// - Parameter isAdoptionOff: whether programs are no longer adopted: then players paused as adopted are resumed.
+    public init(of owners: [Owner], isAdoptionOff: Bool) {
+        guard !owners.isEmpty else {
+            self = isAdoptionOff ? .resume : .free
+            return
+        }
+        self = .free
+        for owner in owners {
+            switch owner.state {
+            case .interrupted: if owner.isAdopted || owner.isSilencedAtServer { self = .silent }
+            case .inactive: if owner.mayResume, self == .free { self = .resume }
+            case .active:
+                guard owner.cameBack else {
+                    // Another of its sessions may play: the player is not silenced.
+                    self = .free
+                    return
+                }
+                // It came back by its stream, which a player may keep open while it is paused.
+                if self == .free { self = .resume }
+            }
+        }
+    }
 }

@@ -1,12 +1,12 @@
-/// Whom the media keys reach (contract: `org.mpris.MediaPlayer2.sessiond`).
+/// The player for the media keys (contract: `org.mpris.MediaPlayer2.sessiond`).
 public struct FrontPlayer<Player: Hashable & Sendable>: Sendable {
-    /// One player that could be it.
+    /// A candidate.
     public struct Candidate: Sendable, Hashable {
         public let player: Player
         public let status: PlaybackStatus
         /// Whether its sound belongs to the now-playing session.
         public let isNowPlaying: Bool
-        /// When it last started or stopped playing, or appeared: the higher, the later; different for each.
+        /// When it last started or stopped playing, or appeared: higher is later; different for each player.
         public let order: UInt64
 
         public init(_ player: Player, _ status: PlaybackStatus, isNowPlaying: Bool, order: UInt64) {
@@ -21,7 +21,7 @@ public struct FrontPlayer<Player: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The player of the now-playing session; where it has none, who plays, else who did; of several the latest.
+    /// The player of the now-playing session; else the one that plays; else the one that played last.
     public static func choose(_ candidates: some Sequence<Candidate>) -> Player? {
         candidates.max { $0.rank < $1.rank }?.player
     }

@@ -1,34 +1,34 @@
-/// What we paused, and what of it may be resumed: only what we paused, still paused, on the same track, untouched
-/// since, and not older than allowed (behaviour §5).
+/// The players that the daemon paused, and which of them it may resume: only those that it paused, that are still
+/// paused on the same track, that nobody used since, and whose pause is not too old (behaviour §5).
 ///
-/// Functional: facts and demands in, commands out, in the order to be carried out. Level-triggered: a demand is what is
-/// wanted now, not what changed; the same one twice does nothing. Before a player is told anything it is asked how it
-/// is, because players toggle on `Pause`, and because not all of them tell of their changes. Whoever did not answer is
-/// left alone, and nobody waits for it. Times are microseconds of one clock that only goes forward.
+/// Functional: facts and demands in, commands out, in order. Level-triggered: a demand is what is wanted now, not a
+/// change; the same one twice does nothing. A player is asked for its state before each command, because some players
+/// toggle on `Pause`, and some do not signal their changes. A player that does not answer is left alone, and nobody
+/// waits for it. Times are microseconds of a monotonic clock.
 ///
-/// `Player` identifies one player's connection; a player that starts anew is another one.
+/// `Player` identifies the connection of a player; a restarted player is another one.
 public struct PauseBook<Player: Hashable & Sendable>: Sendable {
-    /// What is to be done to a player, or asked of it, in order.
+    /// A command for a player, in order.
     public enum Command: Sendable, Hashable {
-        /// Read the player's properties, and say what came of it by ``answered(_:_:at:)``.
+        /// Read the player's properties, and report the result with ``answered(_:_:at:)``.
         case ask(Player)
-        /// Call `Pause`, and say what came of it by ``pauseEnded(_:succeeded:at:)``.
+        /// Call `Pause`, and report the result with ``pauseEnded(_:succeeded:at:)``.
         case pause(Player)
-        /// Call `Play`, and say what came of it by ``playEnded(_:succeeded:at:)``.
+        /// Call `Play`, and report the result with ``playEnded(_:succeeded:at:)``.
         case play(Player)
-        /// A person started it by hand while it should be silent: its session takes the sound back (R9).
+        /// The user started it while it should be silent: its session takes the sound back (R9).
         case takeBack(Player)
     }
 
-    /// A player that is paused by our doing, or about to be, and may be resumed as it is: what the next book must know to
-    /// go on from this one.
+    /// A player that the daemon has paused or is about to pause, and may resume: what the next daemon must know to
+    /// continue.
     public struct Kept: Sendable, Hashable {
         public let player: Player
-        /// What it had loaded then: it is resumed on that alone.
+        /// The track at that time: it is resumed only on this track.
         public let track: Track
         /// When it was asked to pause.
         public let since: UInt64
-        /// Whether it was seen to be paused; not yet, where it has only been told, or is told next.
+        /// Whether it was seen paused; false if it was only asked to pause, or will be asked next.
         public let isSeen: Bool
 
         public init(player: Player, track: Track, since: UInt64, isSeen: Bool) {
@@ -39,31 +39,31 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// What we did to make a player silent.
+    /// A command that silences a player.
     private struct Pause: Sendable {
         let track: Track
-        /// When we asked for it.
+        /// When it was sent.
         let since: UInt64
-        /// When the player said that it had done so; nil: not yet.
+        /// When the player confirmed it; nil: not yet.
         var answered: UInt64?
     }
 
     private enum Step: Sendable {
-        /// Nothing here is of our doing.
+        /// The daemon has not changed this player.
         case idle
-        /// Asked how it is, to be paused if it plays.
+        /// Asked for its state, to be paused if it plays.
         case lookingToPause
-        /// Told to pause, and not seen paused. `answered`: when it said that it had done so.
+        /// Asked to pause, and not yet seen paused. `answered`: when it confirmed.
         case pausing(since: UInt64, answered: UInt64?)
-        /// Told to pause by an earlier book, or about to be, and nothing was seen of it.
+        /// Asked to pause by an earlier daemon, or about to be, with unknown result.
         case perhapsPaused(Pause)
-        /// Ours.
+        /// Paused by the daemon.
         case paused(Pause)
-        /// Asked how it is, to be resumed if it is as we left it.
+        /// Asked for its state, to be resumed if it is unchanged.
         case lookingToPlay(Pause)
-        /// Told to play, and not seen playing. `answered` as above.
+        /// Asked to play, and not yet seen playing. `answered` as above.
         case resuming(Pause, answered: UInt64?)
-        /// A person, or the player itself, had the last word; `after` what of ours may still have its echo.
+        /// The user, or the player itself, changed it last; `after`: a command of ours whose signal may still arrive.
         case left(after: Pause?)
     }
 
@@ -73,26 +73,26 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         var step = Step.idle
     }
 
-    /// How long after a player said that it had done something its telling so may still come, in microseconds. Later,
-    /// it was a person.
+    /// How long after the confirmation of a command its signal may still arrive, in microseconds. A later signal is
+    /// from the user.
     public static var echoTime: UInt64 { 1_000_000 }
 
-    /// Microseconds after which what we paused stays paused; 0: never too old.
+    /// Microseconds after which a paused player stays paused; 0: no limit.
     public var maxAge: UInt64 = 0
     private var entries: [Player: Entry] = [:]
 
     public init() {}
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// What the rules want of the player now. This, or what it tells, makes it known.
+    /// What the rules want from the player now. This, or a signal of the player, adds it to the book.
     public mutating func demand(_ demand: Demand, of player: Player, at now: UInt64) -> [Command] {
         var entry = entries[player] ?? Entry()
         guard entry.demand != demand || entries[player] == nil else { return [] }
         entry.demand = demand
         switch entry.step {
         case .left where demand != .silent: entry.step = .idle
-        // It did not do what it was asked to in the interruption before.
+        // It did not obey in the previous interruption.
         case .pausing(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
         case .resuming(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
         // Interrupted again before it played: it is to be resumed as before.
@@ -103,14 +103,14 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return settle(player, &entry, at: now)
     }
 
-    /// The player told of a change.
+    /// The player signalled a change.
     public mutating func told(_ facts: PlayerFacts, by player: Player, at now: UInt64) -> [Command] {
         var entry = entries[player] ?? Entry()
         defer { entries[player] = entry }
         return see(facts, player, &entry, at: now) + settle(player, &entry, at: now)
     }
 
-    /// The answer to ``Command/ask(_:)``; nil where there was none.
+    /// The answer to ``Command/ask(_:)``; nil if there was none.
     public mutating func answered(_ player: Player, _ facts: PlayerFacts?, at now: UInt64) -> [Command] {
         guard var entry = entries[player] else { return [] }
         defer { entries[player] = entry }
@@ -125,7 +125,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
                 entry.step = entry.demand == .silent ? .left(after: nil) : .idle
             }
         case .lookingToPlay(let pause):
-            // Still as we left it, or ``see`` would have noticed.
+            // Unchanged, or ``see`` would have noticed.
             if facts == nil {
                 entry.step = .left(after: nil)
             } else if entry.demand == .resume, !isOld(pause, now) {
@@ -139,7 +139,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return commands + settle(player, &entry, at: now)
     }
 
-    /// What became of ``Command/pause(_:)``. Who refuses, or does not answer, is left alone.
+    /// The result of ``Command/pause(_:)``. A player that refuses or does not answer is left alone.
     public mutating func pauseEnded(_ player: Player, succeeded: Bool, at now: UInt64) -> [Command] {
         guard var entry = entries[player] else { return [] }
         defer { entries[player] = entry }
@@ -149,7 +149,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
                 entry.step = .left(after: nil)
                 break
             }
-            // Some tell of nothing: then this shows what came of it.
+            // Some players send no signals: then this answer shows the result.
             entry.step = .pausing(since: since, answered: now)
             return [.ask(player)] + settle(player, &entry, at: now)
         case .paused(var pause) where pause.answered == nil:
@@ -166,12 +166,12 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return settle(player, &entry, at: now)
     }
 
-    /// What became of ``Command/play(_:)``.
+    /// The result of ``Command/play(_:)``.
     public mutating func playEnded(_ player: Player, succeeded: Bool, at now: UInt64) -> [Command] {
         guard var entry = entries[player] else { return [] }
         defer { entries[player] = entry }
         guard case .resuming(let pause, nil) = entry.step else { return [] }
-        // Refused: it is paused, and by us, but asking again would not help.
+        // Refused: it stays paused by the daemon, but asking again would not help.
         guard succeeded else {
             entry.step = .left(after: nil)
             return settle(player, &entry, at: now)
@@ -180,7 +180,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return [.ask(player)] + settle(player, &entry, at: now)
     }
 
-    /// A person asked for something by the media keys: what they do to what we paused is their wish.
+    /// The user used the media keys: this has priority over the daemon's pause.
     public mutating func touched(_ player: Player) {
         guard var entry = entries[player] else { return }
         switch entry.step {
@@ -193,14 +193,14 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     /// The player left the bus, or nobody is interested in it any more.
     public mutating func forget(_ player: Player) { entries[player] = nil }
 
-    // MARK: What outlives it
+    // MARK: State for the next daemon
 
-    /// In no order. To be noted before the commands that came with it are carried out: whoever comes after a pause that
-    /// was sent must know of it.
+    /// In no order. Must be stored before the commands that came with it are carried out: the next daemon must know of
+    /// a pause that was sent.
     public func kept(at now: UInt64) -> [Kept] {
         entries.compactMap { player, entry in
             switch entry.step {
-            // One that is about to be resumed is, or is resumed by the next book.
+            // One that is about to be resumed will be resumed now, or by the next daemon.
             case .paused(let pause), .lookingToPlay(let pause), .resuming(let pause, _):
                 Kept(player: player, track: pause.track, since: pause.since, isSeen: true)
             case .perhapsPaused(let pause): Kept(player: player, track: pause.track, since: pause.since, isSeen: false)
@@ -211,7 +211,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// When ``kept(at:)`` is less though nothing happened: a player said that it had paused, and plays on; nil: never.
+    /// When ``kept(at:)`` becomes smaller without an event: a player confirmed a pause but plays on; nil: never.
     public var keptExpires: UInt64? {
         entries.values.compactMap { entry in
             if case .pausing(_, let answered?) = entry.step { answered + Self.echoTime + 1 } else { nil }
@@ -219,8 +219,8 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         .min()
     }
 
-    /// Goes on from what an earlier book kept, before the player has told anything: where it is not as it was left, it
-    /// was touched. One that was not seen paused and still plays was not paused: it is looked at anew.
+    /// Continues from what an earlier daemon stored, before the player has sent anything. A player in another state was
+    /// used meanwhile. One that was not seen paused and still plays was not paused: it is asked again.
     public mutating func keep(_ kept: Kept) {
         var entry = Entry()
         entry.demand = .silent
@@ -229,14 +229,14 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         entries[kept.player] = entry
     }
 
-    // MARK: What follows
+    // MARK: Decisions
 
-    /// Takes over what the player says, and finds out whether that was our doing.
+    /// Applies the player's state, and finds out whether the daemon caused the change.
     private func see(_ facts: PlayerFacts, _ player: Player, _ entry: inout Entry, at now: UInt64) -> [Command] {
         let before = entry.facts?.status
         entry.facts = facts
         let isStarted = facts.status == .playing && before != nil && before != .playing
-        /// Whether it started while its session should be silent, and not by us.
+        /// Whether it started while its session should be silent, and not by the daemon.
         var isByHand = false
         switch entry.step {
         case .idle, .lookingToPause: break
@@ -254,7 +254,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
             switch facts.status {
             case .playing: entry.step = .idle
             case .stopped: entry.step = .left(after: nil)
-            // It played when it was told, or about to be.
+            // It played when the command was sent, or is about to be sent.
             case .paused: entry.step = facts.track.mayBe(pause.track) ? .paused(pause) : .left(after: nil)
             }
         case .paused(let pause), .lookingToPlay(let pause):
@@ -265,7 +265,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
             // Our Play is on its way, whatever happens meanwhile.
             guard facts.status != .paused else { break }
             let isOurs = facts.status == .playing && answered.map { isEcho(of: $0, now) } ?? true
-            // Our own Play that the next interruption overtook is to be undone; a person's is not.
+            // Our own Play, overtaken by the next interruption, must be undone; the user's must not.
             entry.step = isOurs ? .idle : .left(after: nil)
             isByHand = isStarted && !isOurs
         case .left(let pause): isByHand = isStarted && !(pause.map { mayEcho($0, now) } ?? false)
@@ -273,7 +273,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return isByHand && entry.demand == .silent ? [.takeBack(player)] : []
     }
 
-    /// What the demand asks for, as far as nothing is under way.
+    /// What the demand requires, unless a command is pending.
     private func settle(_ player: Player, _ entry: inout Entry, at now: UInt64) -> [Command] {
         switch (entry.step, entry.demand) {
         case (.idle, .silent):
@@ -297,7 +297,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     private func isOld(_ pause: Pause, _ now: UInt64) -> Bool { maxAge > 0 && now &- pause.since > maxAge }
 
-    /// A person's pause and ours at the same moment start a player that toggles: nobody wished that.
+    /// If the user and the daemon pause a toggling player at the same moment, it starts; nobody wanted that.
     private func mayEcho(_ pause: Pause, _ now: UInt64) -> Bool { pause.answered.map { isEcho(of: $0, now) } ?? true }
 
     private func isEcho(of answer: UInt64, _ now: UInt64) -> Bool { now &- answer <= Self.echoTime }

@@ -1,4 +1,4 @@
-/// What a player last said of itself (`org.mpris.MediaPlayer2.Player`).
+/// The state that a player last reported (`org.mpris.MediaPlayer2.Player`).
 public struct PlayerFacts: Sendable, Hashable {
     public var status: PlaybackStatus
     public var track: Track
@@ -6,10 +6,10 @@ public struct PlayerFacts: Sendable, Hashable {
     public var canPlay: Bool
     /// MPRIS's CanPause; a player that cannot is left alone.
     public var canPause: Bool
-    /// Whether it heeds requests at all.
+    /// Whether it accepts requests at all.
     public var canControl: Bool
 
-    /// A player that does not say what it can do can do everything.
+    /// A player that does not report what it can do is assumed to do everything.
     public init(
         _ status: PlaybackStatus = .stopped, track: Track = Track(), canPlay: Bool = true, canPause: Bool = true,
         canControl: Bool = true

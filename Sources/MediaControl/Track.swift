@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// What a player has loaded, as far as its metadata identify it; empty fields are unknown.
+/// The track of a player, as far as its metadata identify it; empty fields are unknown.
 public struct Track: Sendable, Hashable {
     /// `mpris:trackid`.
     public var id: String
@@ -9,7 +9,7 @@ public struct Track: Sendable, Hashable {
     /// `xesam:title`.
     public var title: String
 
-    /// Bytes of each text that are kept: anybody on the bus may call himself a player, and say anything.
+    /// The bytes of each text that are stored: any program on the bus may pretend to be a player and send any text.
     public static let longestText = 512
 
     public init(id: String = "", url: String = "", title: String = "") {
@@ -18,10 +18,10 @@ public struct Track: Sendable, Hashable {
         self.title = title.kept(bytes: Track.longestText)
     }
 
-    /// Whether nothing says that the two differ: players fill in what they learn of a track while it is loaded.
+    /// Whether the two can be the same track: players add metadata while a track is loaded.
     ///
-    /// A title is asked only where no URL tells: that of a radio changes with every song, and a browser's track has
-    /// one id for ever.
+    /// The title is compared only without a URL: a radio's title changes with every song, and a browser's track always
+    /// has the same id.
     public func mayBe(_ other: Track) -> Bool {
         func agree(_ one: String, _ two: String) -> Bool { one.isEmpty || two.isEmpty || one == two }
         guard agree(id, other.id), agree(url, other.url) else { return false }

@@ -1,27 +1,27 @@
 import DBus
 import EventLoop
 
-/// `org.mpris.MediaPlayer2.sessiond`: whoever is in front, under one name.
+/// `org.mpris.MediaPlayer2.sessiond`: one name for the player in front.
 ///
-/// Nothing of the player is kept here: calls go on to it and its answers and signals come back. The name has a
-/// connection of its own, so that who may talk to the daemon (a sandbox, say) may not thereby talk to every player;
-/// without a player there is neither.
+/// Nothing of the player is stored: calls are passed on to it, and its answers and signals are passed back. The name
+/// has a separate connection, so that a program that may talk to the daemon (a sandbox, for example) cannot thereby
+/// talk to every player. Without a player neither exists.
 final class FrontName {
-    /// Calls under way at once, whoever makes them.
+    /// Pending calls at a time, of all callers together.
     private static let limit = 64
-    /// What is passed on; the rest is not served here.
+    /// The interfaces that are passed on; others are not served here.
     private static let interfaces: Set<String> = [
         "", MPRIS.root, MPRIS.player, StandardName.properties, StandardName.introspectable,
         MPRIS.root + ".TrackList", MPRIS.root + ".Playlists",
     ]
-    /// What says nothing of whether a person wants it to play.
+    /// Methods that do not show whether the user wants it to play.
     private static let harmless: Set<String> = ["Seek", "SetPosition"]
 
     /// A call that was passed on and is not answered yet.
     private struct Passed {
         let call: Invocation
-        /// Whether whoever comes to the front next may answer it as well. Once, so that two players taking the front
-        /// from each other pile nothing up.
+        /// Whether the next player in front may answer it instead. Only once, so that calls do not pile up if two
+        /// players alternate in front.
         var mayBeAskedAgain: Bool
     }
 
@@ -33,9 +33,9 @@ final class FrontName {
     private var underWay: [UInt64: Passed] = [:]
     private var lastPassed: UInt64 = 0
 
-    /// Somebody asked that player, by this name, for something that changes what it plays.
+    /// A client asked that player, by this name, to change what it plays.
     var onTouch: ((String) -> Void)?
-    /// Somebody else owns the name.
+    /// Another connection owns the name.
     var onTaken: ((String) -> Void)?
 
     init(_ address: BusAddress, _ loop: EventLoop) {
@@ -43,7 +43,7 @@ final class FrontName {
         self.loop = loop
     }
 
-    /// Stands for that player from now on; nil for nobody.
+    /// Represents that player from now on; nil for none.
     func show(_ player: String?) {
         guard player != front else { return }
         front = player
@@ -51,7 +51,7 @@ final class FrontName {
         if connection == nil { open(player) } else { switchOver(to: player) }
     }
 
-    /// The name can be had again, perhaps.
+    /// The name may be free again.
     func retry() { if connection == nil, let front { open(front) } }
 
     private func open(_ player: String) {
@@ -69,7 +69,7 @@ final class FrontName {
         front = player
     }
 
-    /// Gives the name back.
+    /// Releases the name.
     func close() {
         front = nil
         subscription = nil
@@ -90,7 +90,7 @@ final class FrontName {
         }
     }
 
-    /// Another player: everything may read differently now.
+    /// Another player: all properties may have changed.
     private func switchOver(to player: String) {
         listen(to: player)
         if let connection { askAgain(player, connection) }
@@ -100,7 +100,7 @@ final class FrontName {
                 guard let self, self.front == player,
                     let entries = (try? answer.get())?.first?.dictionaryValue
                 else { return }
-                // MPRIS does not tell of positions.
+                // MPRIS does not signal positions.
                 let told = entries.filter { $0.key != .string("Position") }
                 self.connection?.objects.emit(
                     path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged",
@@ -113,10 +113,10 @@ final class FrontName {
 
     private func pass(_ call: Invocation) {
         guard let front, let connection, FrontName.interfaces.contains(call.interface) else {
-            return call.fail(.unknownInterface("No such interface here"))
+            return call.fail(.unknownInterface("No such interface"))
         }
         guard underWay.count < FrontName.limit else {
-            return call.fail(.limitsExceeded("\(FrontName.limit) calls wait for the player already"))
+            return call.fail(.limitsExceeded("\(FrontName.limit) calls are already waiting for the player"))
         }
         if call.interface == MPRIS.player, !FrontName.harmless.contains(call.member) { onTouch?(front) }
         lastPassed += 1
@@ -136,7 +136,7 @@ final class FrontName {
         }
     }
 
-    /// What was read is read of whoever is in front: nobody waits for a player that is there no longer and does not
+    /// Reads go to the player in front: no caller waits for a player that has gone or does not
     /// answer.
     private func askAgain(_ player: String, _ connection: Connection) {
         for (number, passed) in underWay where passed.mayBeAskedAgain {

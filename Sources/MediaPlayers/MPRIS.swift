@@ -4,28 +4,28 @@ import MediaControl
 
 /// The names of MPRIS 2.2.
 enum MPRIS {
-    /// What every player's bus name begins with, before a dot.
+    /// The prefix of every player's bus name, before a dot.
     static let namespace = "org.mpris.MediaPlayer2"
     static let path = "/org/mpris/MediaPlayer2"
     static let root = "org.mpris.MediaPlayer2"
     static let player = "org.mpris.MediaPlayer2.Player"
 
-    /// Ours: whoever is in front.
+    /// The name of the player in front.
     static let front = namespace + ".sessiond"
-    /// Names that stand for other players, and would make an echo of them.
+    /// Names that represent other players; treating them as players would create a loop.
     static let mirrors: Set<String> = [front, namespace + ".playerctld"]
 
-    /// How long a player has to answer, in seconds. Nobody waits for it meanwhile.
+    /// Seconds that a player has to answer. Nothing waits for it meanwhile.
     static let patience = 5.0
 }
 
 extension PlayerFacts {
-    /// The properties that a decision depends on.
+    /// The properties that decisions depend on.
     private static let names: Set<String> = ["PlaybackStatus", "Metadata", "CanPlay", "CanPause", "CanControl"]
 
     static func concern(_ names: some Sequence<String>) -> Bool { names.contains { PlayerFacts.names.contains($0) } }
 
-    /// Takes over what is there and of the right type.
+    /// Takes the properties that exist and have the right type.
     mutating func merge(_ properties: [String: Value]) {
         if let text = properties["PlaybackStatus"]?.stringValue, let value = PlaybackStatus(rawValue: text) {
             status = value

@@ -2,31 +2,31 @@ public import DBus
 import EventLoop
 public import MediaControl
 
-/// What the daemon knows of the sessions that players belong to.
+/// The rules for players, by the sessions that they belong to.
 public protocol PlayerPolicy: AnyObject {
-    /// What the rules want of it now.
+    /// What the rules want from it now.
     func demand(of player: Player) -> Demand
     /// Whether its sound belongs to the now-playing session.
     func isNowPlaying(_ player: Player) -> Bool
-    /// A person started it by hand while its session was interrupted: that takes the sound back, as far as it may.
+    /// The user started it while its session was interrupted: the session takes the sound back, if allowed.
     func takeBack(_ player: Player)
     /// It left the bus.
     func gone(_ player: Player)
-    /// Those who play and can be paused; told whenever anything about any player, or any session, has changed.
+    /// The players that play and can be paused; called whenever anything about a player or session has changed.
     func playing(_ players: [Player])
 }
 
 /// The MPRIS players of a bus: paused and resumed as the rules want, and the one in front under one name.
 ///
-/// On the loop of the connection; asks no player for anything that has to be waited for.
+/// Belongs to the loop of the connection; never waits for a player.
 public final class MediaPlayers {
-    /// What the settings say.
+    /// The settings for players.
     public struct Settings: Sendable, Hashable {
         /// Whether players are paused and resumed.
         public var pauses: Bool
-        /// Whether the one in front is `org.mpris.MediaPlayer2.sessiond`.
+        /// Whether the player in front is `org.mpris.MediaPlayer2.sessiond`.
         public var servesMediaKeys: Bool
-        /// Microseconds after which what was paused stays paused; 0: never too old.
+        /// Microseconds after which a paused player stays paused; 0: no limit.
         public var maxAge: UInt64
 
         public init(pauses: Bool, servesMediaKeys: Bool, maxAge: UInt64) {
@@ -39,26 +39,26 @@ public final class MediaPlayers {
     private let watch: PlayerWatch
     private let name: FrontName
     private let policy: any PlayerPolicy
-    /// Of the connection that players are told on.
+    /// The connection for players.
     private let uniqueName: String
     private var book = PauseBook<String>()
     private var settings: Settings
     private let loop: EventLoop
     private let address: BusAddress
-    /// Hears who else pauses a player, while any is paused by our doing.
+    /// Observes who else pauses a player, while the daemon has paused any.
     private var monitor: BusMonitor?
     private var isMonitorRefused = false
     private var isScheduled = false
-    /// Who is paused by our doing, or told to be, and may be resumed, by the players' ids.
+    /// The players that the daemon has paused, or asked to pause, and may resume, by their ids.
     public private(set) var kept: Set<PauseBook<String>.Kept> = []
-    /// While a player says that it paused, and is not seen to have.
+    /// While a player has confirmed a pause but is not yet seen paused.
     private var expiration: Timer?
-    /// ``kept`` is another.
+    /// ``kept`` changed.
     public var onKeptChanged: (() -> Void)?
-    /// Something worth a line in the log.
+    /// A message for the log.
     public var onNotice: ((String) -> Void)?
 
-    /// `address`: the connection's bus, on which the name of the one in front has a connection of its own.
+    /// `address`: the bus of the connection; the name of the player in front has a separate connection to it.
     public init(_ connection: Connection, _ address: BusAddress, _ settings: Settings, _ policy: any PlayerPolicy) {
         watch = PlayerWatch(connection)
         name = FrontName(address, connection.loop)
@@ -81,32 +81,32 @@ public final class MediaPlayers {
         }
         watch.onFrontNameFree = { [unowned self] in name.retry() }
         name.onTouch = { [unowned self] in touched($0) }
-        name.onTaken = { [unowned self] owner in onNotice?("the media keys' name is owned by \(owner)") }
+        name.onTaken = { [unowned self] owner in onNotice?("the bus name for media keys is owned by \(owner)") }
     }
 
-    /// Looks for players, and goes on hearing of them. `kept` is what an earlier process had paused, as far as those
-    /// players are still there.
+    /// Looks for players now and later. `kept` is what an earlier daemon had paused, as far as those players
+    /// still exist.
     public func start(_ kept: some Sequence<PauseBook<String>.Kept>) {
         for pause in kept { book.keep(pause) }
         self.kept = Set(kept)
         watch.start()
     }
 
-    /// Gives the name back.
+    /// Releases the name.
     public func stop() {
         name.close()
         monitor = nil
     }
 
-    /// Takes the settings over; players are looked at again by them.
+    /// Applies the settings to all players.
     public func reload(_ settings: Settings) {
         self.settings = settings
         book.maxAge = settings.maxAge
         reconsider()
     }
 
-    /// The sessions are not as they were: looked at once this turn of the loop is over, so that nobody's answer waits
-    /// for it. Costs nothing where there is no player.
+    /// The sessions changed: players are checked after this turn of the loop, so that no answer waits for it. Costs
+    /// nothing without players.
     public func sessionsChanged() {
         guard !watch.players.isEmpty, !isScheduled else { return }
         isScheduled = true
@@ -120,7 +120,7 @@ public final class MediaPlayers {
         let players = watch.players.values.filter { $0.facts != nil }
         let now = MonotonicClock.now()
         for player in players {
-            // Whoever no longer wants players paused wants none left paused.
+            // If pausing is turned off, no player may stay paused.
             carryOut(book.demand(settings.pauses ? policy.demand(of: player) : .resume, of: player.id, at: now))
         }
         let playing = players.filter { $0.facts.map { $0.status == .playing && $0.canPause && $0.canControl } == true }
@@ -128,13 +128,13 @@ public final class MediaPlayers {
         name.show(settings.servesMediaKeys ? front(of: players) : nil)
     }
 
-    /// Somebody asked the player behind that bus name for something: what becomes of it is the user's wish.
+    /// A client asked the player with that bus name for something: the result is the user's wish.
     private func touched(_ name: String) {
         for player in watch.players(behind: name) { book.touched(player) }
         compareKept()
     }
 
-    /// A player that is paused already tells nothing where it is paused again: only the call itself can be heard.
+    /// A paused player sends no signal when it is paused again: only the call itself can be observed.
     private func keepMonitor() {
         guard !kept.isEmpty else {
             monitor = nil
@@ -146,7 +146,7 @@ public final class MediaPlayers {
             refused: { [weak self] failure in
                 self?.isMonitorRefused = true
                 self?.loop.later { self?.monitor = nil }
-                self?.onNotice?("the bus does not let us hear who pauses players: \(failure.message)")
+                self?.onNotice?("the bus does not allow sessiond to see who pauses players: \(failure.message)")
             },
             { [weak self] call in
                 guard let self, let player = call.destination, call.sender != uniqueName else { return }
@@ -180,7 +180,7 @@ public final class MediaPlayers {
     }
 
     private func carryOut(_ commands: [PauseBook<String>.Command]) {
-        // Before they are told: who comes after us must know of a pause that was sent.
+        // Stored before the call: the next daemon must know of a pause that was sent.
         compareKept()
         for command in commands {
             switch command {

@@ -1,14 +1,14 @@
 public import MediaControl
 
-/// One player on the bus: a connection that owns names of MPRIS, however many.
+/// One player on the bus: a connection that owns one or more MPRIS names.
 public struct Player: Sendable, Identifiable {
-    /// The connection's unique name: a player that starts anew is another one.
+    /// The connection's unique name: a restarted player is another one.
     public let id: String
     /// Its names below `org.mpris.MediaPlayer2`, such as `vlc`.
     public internal(set) var names: Set<String> = []
-    /// As the bus has it from the kernel.
+    /// Its process, which the bus has from the kernel.
     public internal(set) var processID: UInt32
-    /// Nil until it has answered; it takes part from then on.
+    /// Nil until it has answered; from then on it takes part.
     public internal(set) var facts: PlayerFacts?
     /// When it last started or stopped playing, or appeared; higher is later.
     var order: UInt64 = 0

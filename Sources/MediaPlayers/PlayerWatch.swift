@@ -1,10 +1,10 @@
 import DBus
 import MediaControl
 
-/// The players on a bus and what they say of themselves. Hears of names and of changed properties, never asks twice
-/// what it was told, and holds nothing where there is no player.
+/// The players on a bus and their state. Watches names and property changes, never asks for what it already knows, and
+/// costs nothing without players.
 final class PlayerWatch {
-    /// Anybody on the bus may call himself a player.
+    /// A limit, because any program on the bus may pretend to be a player.
     private static let limit = 128
 
     private let connection: Connection
@@ -14,7 +14,7 @@ final class PlayerWatch {
     private var appearances: Subscription?
     private var order: UInt64 = 0
 
-    /// A player answered for the first time, or told of a change.
+    /// A player answered for the first time, or signalled a change.
     var onFacts: ((Player) -> Void)?
     /// It left the bus.
     var onGone: ((Player) -> Void)?
@@ -27,14 +27,14 @@ final class PlayerWatch {
         appearances = connection.watchOwners(below: MPRIS.namespace) { [weak self] name, owner in
             self?.owns(name, owner.isEmpty ? nil : owner)
         }
-        // Asked after the rule is added: whatever changes from here on is seen one way or the other.
+        // Asked after the match rule is added, so that no change is missed.
         connection.askBus("ListNames") { [weak self] answer in
             let names = (try? answer.get())?.first?.stringsValue ?? []
             for name in names where name.hasPrefix(MPRIS.namespace + ".") { self?.find(name) }
         }
     }
 
-    /// How it is now, from itself; nil where it does not say so in time. What it says is told of, too.
+    /// Asks the player for its state; nil if it does not answer in time. The answer is also reported.
     func ask(_ id: String, _ reply: @escaping (PlayerFacts?) -> Void) {
         connection.call(player: id, StandardName.properties, "GetAll", [.string(MPRIS.player)]) { [weak self] answer in
             guard let self, let values = (try? answer.get())?.first?.asProperties, self.players[id] != nil else {
@@ -47,7 +47,7 @@ final class PlayerWatch {
         }
     }
 
-    /// Calls a method without arguments; says whether the player did it.
+    /// Calls a method without arguments; reports whether the player did it.
     func tell(_ id: String, _ member: String, _ reply: @escaping (Bool) -> Void) {
         connection.call(player: id, MPRIS.player, member) { answer in
             if case .success = answer { reply(true) } else { reply(false) }
@@ -65,7 +65,7 @@ final class PlayerWatch {
 
     private func find(_ name: String) {
         connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            // Told by a signal meanwhile, or gone.
+            // Reported by a signal meanwhile, or gone.
             guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
             self.owns(name, owner)
         }
@@ -98,7 +98,7 @@ final class PlayerWatch {
             path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged", sender: id,
             arg0: MPRIS.player
         ) { [weak self] signal in self?.changed(id, signal) }
-        // Who it is comes before what it does: its facts are told of with its process known.
+        // The process must be known before its state is reported.
         connection.credentials(of: id) { [weak self] answer in
             guard let self, self.players[id] != nil else { return }
             self.players[id]?.processID = (try? answer.get())?.processID ?? 0
@@ -119,7 +119,7 @@ final class PlayerWatch {
         let changes = values[1].asProperties ?? [:]
         let invalid = values[2].stringsValue ?? []
         guard PlayerFacts.concern(changes.keys) || PlayerFacts.concern(invalid) else { return }
-        // One that did not answer when it appeared does so now, perhaps.
+        // A player that did not answer when it appeared may answer now.
         guard var facts = players[id]?.facts, !PlayerFacts.concern(invalid) else { return ask(id) { _ in } }
         facts.merge(changes)
         take(facts, id)

@@ -2,7 +2,7 @@ import Glibc
 
 /// Paths as `file:` URIs.
 public enum FileURI {
-    /// The absolute path of `path`, from the current folder; nil where that is gone.
+    /// The absolute path of `path`, relative to the current directory; nil if that no longer exists.
     public static func absolute(_ path: String) -> String? {
         if path.hasPrefix("/") { return path }
         guard let folder = getcwd(nil, 0) else { return nil }
@@ -10,7 +10,7 @@ public enum FileURI {
         return String(cString: folder) + "/" + path
     }
 
-    /// The URI of a file; what is a URI already is kept.
+    /// The URI of a file; a URI is returned unchanged.
     public static func uri(_ text: String) -> String {
         if let colon = text.firstIndex(of: ":"), colon != text.startIndex, text[..<colon].allSatisfy(isScheme) {
             return text
@@ -36,7 +36,7 @@ public enum FileURI {
         return result
     }
 
-    /// The last part of a URI's path for people, its escapes resolved; nil where there is none.
+    /// The last part of a URI's path for display, with escapes resolved; nil if there is none.
     package static func title(_ uri: String) -> String? {
         let path = uri.prefix { $0 != "?" && $0 != "#" }
         guard let last = path.split(separator: "/").last, path.contains("/") else { return nil }
@@ -55,7 +55,7 @@ public enum FileURI {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Without the user and the password before each host (RFC 3986, 3.2.1): of an address, or of a text with such in it.
+    /// Removes user and password before each host (RFC 3986, 3.2.1), in a URI or in a text that contains URIs.
     package static func withoutUser(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var shown: [UInt8] = []

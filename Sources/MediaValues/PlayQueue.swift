@@ -1,52 +1,52 @@
 public import PluginAPI
 
-/// What is to be played and in which order: a value, without a clock, a file or a bus.
+/// The items to play and their order: a value, without a clock, a file or a bus.
 ///
-/// One item is the current one as long as there is any. Items keep their ids for as long as they are in the queue, and
-/// no id is used again.
+/// If the queue is not empty, one item is the current one. Items keep their ids while they are in the queue, and ids
+/// are never reused.
 public struct PlayQueue: Sendable {
-    /// An entry with a number of its own: the same thing may be in the queue twice.
+    /// An entry with its own number: the same URI may be in the queue twice.
     public struct Item: Sendable, Hashable {
         /// From 1.
         public let id: UInt64
-        /// As it was put in, with what became known of it since (``PlayQueue/learn(_:title:duration:)``).
+        /// As added, with metadata that became known later (``PlayQueue/learn(_:title:duration:)``).
         public fileprivate(set) var entry: PlaylistEntry
-        /// How many lists it came out of, one inside the other.
+        /// The nesting depth of the playlists it came from.
         public let depth: Int
-        /// It could not be played; skipped until somebody goes to it.
+        /// It could not be played; skipped until it is selected explicitly.
         public fileprivate(set) var hasFailed = false
     }
 
-    /// More than anybody listens to, and little memory.
+    /// A limit that nobody reaches by listening; it needs little memory.
     public static let limit = 10_000
 
-    /// As they were put in.
+    /// In the order in which they were added.
     public private(set) var items: [Item] = [] {
         didSet { revision &+= 1 }
     }
-    /// Another one after every change of ``items``.
+    /// A new value after every change of ``items``.
     package private(set) var revision: UInt64 = 0
     package private(set) var currentID: UInt64?
-    /// After the last one comes the first one.
+    /// After the last item comes the first one.
     public var repeatsAll = false
     /// See ``setShuffled(_:)``.
     public private(set) var isShuffled = false
-    /// Ids as they are played.
+    /// The ids in the order of playing.
     private var order: [UInt64] = []
     private var lastID: UInt64 = 0
 
     public init() {}
 
-    /// What plays, or is next to; nil exactly while the queue is empty.
+    /// The item that plays, or plays next; nil only if the queue is empty.
     public var current: Item? { currentID.flatMap { self[$0] } }
-    /// Nil where it is not in the queue.
+    /// Nil if it is not in the queue.
     public subscript(id: UInt64) -> Item? { items.first { $0.id == id } }
-    /// How many more items it takes.
+    /// How many more items can be added.
     public var room: Int { PlayQueue.limit - items.count }
 
-    // MARK: What is in it
+    // MARK: Items
 
-    /// Everything anew; the item at `start` is the current one.
+    /// Replaces all items; the item at `start` becomes the current one.
     public mutating func replaceAll(with entries: [PlaylistEntry], startingAt start: Int = 0) {
         items = []
         order = []
@@ -56,12 +56,13 @@ public struct PlayQueue: Sendable {
         if isShuffled { shuffle() }
     }
 
-    /// The ids they got. Behind the item `after`; nil: before all others. What finds no room is left out.
+    /// Inserts items behind the item `after`; nil: before all others. Returns their ids. Items above the limit are
+    /// ignored.
     public mutating func insert(_ entries: [PlaylistEntry], after: UInt64?) -> [UInt64] {
         insert(entries, at: after.flatMap(place(of:)).map { $0 + 1 } ?? 0)
     }
 
-    /// Behind all others; the ids they got. What finds no room is left out.
+    /// Adds items at the end and returns their ids. Items above the limit are ignored.
     public mutating func append(_ entries: [PlaylistEntry]) -> [UInt64] { insert(entries, at: items.count) }
 
     private mutating func insert(_ entries: [PlaylistEntry], at place: Int, depth: Int = 0) -> [UInt64] {
@@ -85,7 +86,7 @@ public struct PlayQueue: Sendable {
         }
     }
 
-    /// Takes it out; the current one's place is taken by the one after it, else by the one before it.
+    /// Removes an item; if it is the current one, the next item becomes current, else the previous one.
     public mutating func remove(_ id: UInt64) {
         guard let place = place(of: id), let turn = order.firstIndex(of: id) else { return }
         items.remove(at: place)
@@ -93,8 +94,8 @@ public struct PlayQueue: Sendable {
         if currentID == id { currentID = order.isEmpty ? nil : order[min(turn, order.count - 1)] }
     }
 
-    /// Puts these where that one was: in the list, in the order, and as the current one.
-    /// - Parameter nested: they are what that one, a list, holds.
+    /// Replaces one item by several: in the list, in the order, and as the current one.
+    /// - Parameter nested: whether they are the entries of that item, a playlist.
     public mutating func replace(_ id: UInt64, with entries: [PlaylistEntry], nested: Bool = false) -> [UInt64] {
         guard let place = place(of: id), let turn = order.firstIndex(of: id), !entries.isEmpty else { return [] }
         let depth = nested ? items[place].depth + 1 : 0
@@ -107,9 +108,9 @@ public struct PlayQueue: Sendable {
         return ids
     }
 
-    // MARK: Where it is
+    // MARK: Position
 
-    /// What comes when the current one ends, where that is certain now; a new shuffle is not.
+    /// The item after the current one, if it is certain now; it is not before a new shuffle.
     public var following: Item? {
         guard let turn else { return nil }
         let isPlayable: (UInt64) -> Bool = { self[$0]?.hasFailed == false }
@@ -118,17 +119,17 @@ public struct PlayQueue: Sendable {
         return order[...turn].first(where: isPlayable).flatMap { self[$0] }
     }
 
-    /// Whether there is one to go to, by place alone: it may be one that failed.
+    /// Whether there is a next item by position; it may be one that failed.
     public var canGoNext: Bool { turn.map { $0 + 1 < order.count || repeatsAll } ?? false }
-    /// The same backwards.
+    /// Whether there is a previous item by position.
     public var canGoPrevious: Bool { turn.map { $0 > 0 || repeatsAll } ?? false }
 
-    /// Whether there is a next one; it is the current one then. Those that failed are passed over.
+    /// Goes to the next item; false if there is none. Failed items are skipped.
     public mutating func goNext() -> Bool { step(1) }
-    /// The same backwards.
+    /// Goes to the previous item, likewise.
     public mutating func goPrevious() -> Bool { step(-1) }
 
-    /// False where it is not in the queue.
+    /// False if it is not in the queue.
     public mutating func go(to id: UInt64) -> Bool {
         guard let place = place(of: id) else { return false }
         items[place].hasFailed = false
@@ -136,7 +137,7 @@ public struct PlayQueue: Sendable {
         return true
     }
 
-    /// To the first of the order that did not fail; where all did, they may try again.
+    /// Goes to the first item that did not fail; if all failed, they may try again.
     public mutating func rewind() {
         if items.allSatisfy(\.hasFailed) {
             for place in items.indices { items[place].hasFailed = false }
@@ -146,7 +147,7 @@ public struct PlayQueue: Sendable {
         if isShuffled { shuffle() }
     }
 
-    /// It could not be played: passed over until somebody goes to it, or all begins again.
+    /// Marks the item as failed: skipped until it is selected explicitly, or the queue starts again.
     public mutating func markFailed(_ id: UInt64) {
         if let place = place(of: id) { items[place].hasFailed = true }
     }
@@ -154,14 +155,14 @@ public struct PlayQueue: Sendable {
     private mutating func step(_ direction: Int) -> Bool {
         guard let turn, let currentID else { return false }
         var next = turn
-        // Once around at the most, the current one included where the list is repeated.
+        // At most one round, including the current item if the list is repeated.
         for _ in order.indices {
             next += direction
             if !order.indices.contains(next) {
                 guard repeatsAll else { return false }
                 if direction > 0, isShuffled, order.count > 1 {
                     order.shuffle()
-                    // Not the same one twice.
+                    // Do not play the same item twice in a row.
                     if order[0] == currentID { order.swapAt(0, order.count - 1) }
                 }
                 next = direction > 0 ? 0 : order.count - 1
@@ -174,9 +175,9 @@ public struct PlayQueue: Sendable {
         return false
     }
 
-    // MARK: The order
+    // MARK: Order
 
-    /// Off: as they are listed. On: any order, the current one first.
+    /// Off: the order of the list. On: random order, the current item first.
     public mutating func setShuffled(_ isOn: Bool) {
         guard isOn != isShuffled else { return }
         isShuffled = isOn
@@ -191,9 +192,9 @@ public struct PlayQueue: Sendable {
     private var turn: Int? { currentID.flatMap { order.firstIndex(of: $0) } }
     private func place(of id: UInt64) -> Int? { items.firstIndex { $0.id == id } }
 
-    // MARK: What became known
+    // MARK: Metadata
 
-    /// What an item said of itself is kept for those who ask for it later.
+    /// Stores metadata of an item for later queries.
     public mutating func learn(_ id: UInt64, title: String?, duration: Double?) {
         guard let place = place(of: id) else { return }
         if let title { items[place].entry.title = title }

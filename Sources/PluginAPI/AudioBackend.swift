@@ -1,147 +1,149 @@
-/// A sound server as sessions need it: what is connected, where sound goes, who plays and records.
+/// The port to a sound server: devices, routes and streams.
 ///
-/// An adapter lives on one event loop: every call, callback and completion happens there, and none blocks. Callbacks
-/// come after ``snapshot`` shows what they tell of. Until ``start()`` nothing is called.
+/// An adapter belongs to one event loop: every call, callback and completion happens there, and none blocks. When a
+/// callback comes, ``snapshot`` already shows the change. Before ``start()`` no callback is called.
 public protocol AudioBackend: AnyObject {
-    /// Everything as last read from the server.
+    /// The state as last read from the server.
     var snapshot: AudioSnapshot { get }
 
-    /// The server is away or does not answer. Once per outage, also where it was absent at ``start()``; the snapshot
-    /// is then ``AudioSnapshot/disconnected``.
+    /// The server is gone or does not answer. Once per outage, also if it was absent at ``start()``; the snapshot is
+    /// then ``AudioSnapshot/disconnected``.
     var onServicesLost: (() -> Void)? { get set }
-    /// The server is back: routes and streams are read anew, none kept its identity. Once per outage; no other callback
-    /// tells of what changed meanwhile.
+    /// The server is back: routes and streams were read again, and none keeps its identity. Once per outage; no other
+    /// callback reports what changed in the meantime.
     var onServicesReset: (() -> Void)? { get set }
-    /// The route changed, or could have: with `newDeviceAvailable` the two routes are the same where a port appeared
-    /// that the server did not choose. One call per cause.
+    /// The route changed, or a new device could have changed it: if the server did not choose a new port, the reason is
+    /// `newDeviceAvailable` and the two routes are equal. One call per cause.
     var onRouteChanged: ((_ reason: RouteChangeReason, _ previous: Route, _ current: Route) -> Void)? { get set }
-    /// Ports came or went. After ``onRouteChanged`` of the same cause. Also once the first connection is there.
+    /// Ports appeared or went. After ``onRouteChanged`` of the same cause. Also when the first connection is ready.
     var onPortsChanged: (() -> Void)? { get set }
-    /// A stream came, went, moved, was corked or muted. Also once the first connection is there.
+    /// A stream began, ended, moved, was corked or muted. Also when the first connection is ready.
     var onStreamsChanged: (() -> Void)? { get set }
     /// The route's input was muted or unmuted.
     var onInputMuteChanged: ((_ isMuted: Bool) -> Void)? { get set }
     /// The route's output volume, 0…1 (more where the server amplifies).
     var onOutputVolumeChanged: ((_ volume: Double) -> Void)? { get set }
-    /// The server runs the route's devices with other latencies.
+    /// The latencies of the route's devices changed.
     var onLatencyChanged: (() -> Void)? { get set }
-    /// The server began or ceased to arbitrate on its own account. With the first connection only where it does.
+    /// The server began or stopped to apply its own rules. On the first connection only if it has such rules.
     var onPoliciesChanged: (() -> Void)? { get set }
 
-    /// Connects, and goes on trying for as long as the adapter lives.
+    /// Connects, and keeps trying while the adapter exists.
     func start()
 
-    /// Makes that port the route's output. `reason` is what ``onRouteChanged`` will say of it.
-    /// Fails with `badParameter` for an unknown port, `mediaServicesFailed` where the server is away, refuses or does
-    /// not answer within the adapter's deadline; so do all requests below.
+    /// Makes that port the route's output. ``onRouteChanged`` will report `reason`. Fails with `badParameter` for an
+    /// unknown port; with `mediaServicesFailed` if the server is gone, refuses or does not answer within the adapter's
+    /// deadline. This applies to all requests below.
     func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Makes that port the route's input. The microphone of a headset that shows its music profile becomes it as soon
-    /// as ``setHandsFree(_:takesOver:reason:completion:)`` has brought it about.
+    /// Makes that port the route's input. The microphone of a headset in its music profile becomes the input when
+    /// ``setHandsFree(_:takesOver:reason:completion:)`` has changed the profile.
     func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Has the headset with that input show its hands-free profile, and every other one, nil: all, the profile that it
-    /// had before this was asked of it. Profiles that somebody else set stay, unless the request `takesOver`: then the
-    /// headset counts as made hands-free by it, for one that was asked before the adapter was there.
+    /// Switches the headset with that input to its hands-free profile, and every other headset (nil: all) back to the
+    /// profile it had before. Profiles that others set stay, unless `takesOver`: then the headset counts as switched by
+    /// this request, for a headset that was switched before the adapter existed.
     func setHandsFree(
         _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Moves one stream to that port's device.
+    /// Moves one stream to the device of that port.
     func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)
-    /// Mutes or unmutes one stream at the server. The caller undoes it: the server remembers a mute.
+    /// Mutes or unmutes one stream at the server. The caller must restore it, because the server remembers a mute.
     func setMuted(_ muted: Bool, stream id: AudioStream.ID, completion: @escaping Completion)
-    /// Sets one stream's volume, for each of its channels as ``AudioStream/volume`` has them. The caller undoes it: the
+    /// Sets the volume of one stream, per channel as in ``AudioStream/volume``. The caller must restore it, because the
     /// server remembers a volume.
     func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion)
-    /// Stops a stream that plays where it is: silent, and nothing of it lost. Only where ``AudioSnapshot/canHold``. The
-    /// place it is held at is made when it is first needed.
+    /// Holds a playing stream: it stops and loses nothing. Only if ``AudioSnapshot/canHold``. The hold sink is created
+    /// when it is first needed.
     func hold(_ id: AudioStream.ID, completion: @escaping Completion)
-    /// Streams will be held soon: makes the place now where that takes time. It goes when it is not needed for a while.
+    /// Announces that streams will be held soon: creates the hold sink now if that takes time. An unused one is
+    /// removed.
     func prepareHold()
-    /// Lets a held stream go on, on the device of that name; nil, or one that went: where new streams go.
+    /// Moves a held stream to the device of that name, where it continues; nil, or a missing device: the default.
     func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion)
-    /// Takes away the place where streams are held; whoever is still there is moved by the server.
+    /// Removes the hold sink; the server moves streams that are still on it.
     func removeHold(completion: @escaping Completion)
-    /// What the server remembers of streams for the next of the same ``AudioStream/memoryName``; nil where it
-    /// remembers nothing, or does not say.
+    /// What the server remembers for the next stream of the same ``AudioStream/memoryName``; nil if it remembers
+    /// nothing, or does not report it.
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
-    /// Puts these in place of what the server remembers under their names, and forgets the others named.
+    /// Replaces what the server remembers under these names, and deletes the entries of the other names.
     func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
-    /// Where the server ignores what is written (``AudioSnapshot/ignoresMemory``): what a paused stream of ours is there for
-    /// in a program's place, to be put right and so remembered, until it is taken out of the list.
+    /// The stand-ins that are wanted if the server ignores written values (``AudioSnapshot/ignoresMemory``): paused
+    /// streams in the place of ended ones, corrected so that the server remembers the right values. Each exists while
+    /// it is listed.
     var wantedStandIns: [StreamMemory] { get set }
     /// Whether ``onMemoryChanged`` is called.
     var watchesMemory: Bool { get set }
-    /// What the server remembers of streams changed.
+    /// The values that the server remembers for streams changed.
     var onMemoryChanged: (() -> Void)? { get set }
 
-    /// Whether what plays when the route's output goes is held rather than heard elsewhere, from the very first sample
-    /// where the server can be prepared for it (``AudioSnapshot/isOutputHeld``), until ``releaseOutput()``.
+    /// Whether sound is held, instead of played elsewhere, when the route's output is unplugged. It is held from the
+    /// first sample if the server can be prepared for that (``AudioSnapshot/isOutputHeld``), until ``releaseOutput()``.
     var guardsOutput: Bool { get set }
-    /// What the route's output is asked to run with, whichever it is; ``AudioSnapshot/outputLatency`` and the port's
-    /// rate say what really is.
+    /// The rate and buffer that are requested for the route's output; ``AudioSnapshot/outputLatency`` and the rate of
+    /// the port show the actual values.
     var outputWish: OutputWish { get set }
-    /// Takes away all that ``guardsOutput`` put into the server, and lets go what is held.
+    /// Removes everything that ``guardsOutput`` created in the server, and releases held sound.
     func removeGuard(completion: @escaping Completion)
-    /// Lets what is held go on where the route goes now; nothing where nothing is.
+    /// Lets held sound continue on the current route; does nothing if none is held.
     func releaseOutput()
 
-    /// Called once, from the loop, never before the request returned.
+    /// Called once, from the loop, never before the request has returned.
     typealias Completion = (Result<Void, SessionError>) -> Void
 }
 
-/// What a sound server shows at one moment.
+/// The state of a sound server at one moment.
 public struct AudioSnapshot: Sendable, Hashable {
     public var isConnected = false
-    /// For people: "pulseaudio 16.1", "PulseAudio (on PipeWire 0.3.65)"; empty while disconnected.
+    /// For display: "pulseaudio 16.1", "PulseAudio (on PipeWire 0.3.65)"; empty while disconnected.
     public var serverName = ""
-    /// In order of appearance, or of being chosen by a person since; oldest first: the last is the one that wins. Only
-    /// what is plugged in. A Bluetooth headset's input is there whichever profile it shows.
+    /// Connected ports, oldest first: in the order in which they appeared or were chosen by the user. The last one
+    /// wins. A Bluetooth headset's input is listed whichever profile is active.
     public var availableInputs: [Port] = []
     /// In the same order.
     public var availableOutputs: [Port] = []
-    /// The server, or its session manager, has just started and is finding devices: what the route is need not be what was
-    /// chosen, and what comes did not come by itself.
+    /// The server, or its session manager, has just started and is finding devices. The current route may not be the
+    /// chosen one, and devices that appear were not plugged in just now.
     public var isEnumerating = false
-    /// While ``isEnumerating``, the ports that must not be made the route only because they are the newest: those that came
-    /// together and of which none was chosen; while there is no session manager, all.
+    /// While ``isEnumerating``: ports that must not become the route only because they are the newest. These are the
+    /// ports found together of which none was chosen; without a session manager, all ports.
     public var enumerated: Set<String> = []
-    /// Where new streams go and come from; at most one port each way, none where the device has no port.
+    /// The default devices for new streams; at most one port each way, none if the device has no port.
     public var route = Route.none
-    /// In the server's order: oldest first, playing before recording.
+    /// In the server's order: oldest first, playing streams before recording ones.
     public var streams: [AudioStream] = []
-    /// The route's input is muted at the server; false where there is none.
+    /// The route's input is muted at the server; false if there is none.
     public var isInputMuted = false
-    /// The route's output went while ``AudioBackend/guardsOutput``: what played there is heard nowhere.
+    /// The route's output was unplugged while ``AudioBackend/guardsOutput``: what played there is not heard.
     public var isOutputHeld = false
-    /// For how many seconds a stream must be told of as paused to be believed so, after its device went: 0 where the
-    /// server says what the program asked for, more where it says what it is doing.
+    /// How many seconds a stream must read as paused, after its device went, before that is trusted: 0 if the server
+    /// reports what the program requested, more if it reports what it does itself.
     public var pauseDelay = 0.0
-    /// Of the route's output: 0…1, more where the server amplifies, 0 while it is muted.
+    /// Of the route's output: 0…1, more if the server amplifies, 0 while it is muted.
     public var outputVolume = 1.0
-    /// In seconds from a sample to its sound, as the server set the route's output; 0 where unknown.
+    /// Seconds from a sample to its sound on the route's output; 0 if unknown.
     public var outputLatency = 0.0
-    /// The same of the route's input, from a sound to its sample.
+    /// Seconds from a sound to its sample on the route's input.
     public var inputLatency = 0.0
-    /// The device where new streams go; nil where there is none.
+    /// The default device for new streams; nil if there is none.
     public var defaultDevice: String?
     /// Whether the server can hold streams (``AudioBackend/hold(_:completion:)``).
     public var canHold = false
-    /// Whether what is remembered of streams can be written and not read: ``AudioBackend/readMemory(_:)`` finds the channels
-    /// of who plays.
+    /// Whether remembered values can be written but not read: ``AudioBackend/readMemory(_:)`` then finds only the
+    /// channels of playing streams.
     public var hidesMemory = false
-    /// Whether what is written of it is ignored: a stream must be there to be remembered otherwise.
+    /// Whether written values are ignored: only a stream itself can change what is remembered.
     public var ignoresMemory = false
-    /// This run of the server: with a stream's number, that stream and no other.
+    /// Identifies this run of the server: together with a stream's number it identifies the stream.
     public var instance: UInt32 = 0
 
-    /// What the server silences or lowers by rules of its own.
+    /// The rules of its own by which the server mutes or ducks.
     public var policies: Set<ServerPolicy> = []
 
-    /// What shows while there is no server.
+    /// The snapshot while there is no server.
     public static let disconnected = AudioSnapshot()
 
     public init() {}
 }
 
-/// One program's sound as the server sees it (`pa_sink_input_info`, `pa_source_output_info`).
+/// One stream of a program at the server (`pa_sink_input_info`, `pa_source_output_info`).
 public struct AudioStream: Sendable, Hashable, Identifiable {
     public enum Direction: Sendable, Hashable {
         case playback
@@ -160,50 +162,50 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     }
 
     public let id: ID
-    /// The process that plays or records; nil for a stream of the server's own, and where nobody says.
+    /// The process that plays or records; nil for a stream of the server itself, and if unknown.
     public var processID: UInt32?
-    /// Whether the server has the process from the kernel. Otherwise it is what the client says of itself, and inside a
-    /// sandbox the number of another process, or of none.
+    /// Whether the server has the process from the kernel. Otherwise the client stated it; from inside a sandbox it is
+    /// then the number of another process, or of none.
     public var isProcessVouched: Bool
-    /// Whether a program made it: false for a stream of the server's own, such as one end of a loopback or of a filter.
+    /// Whether a program made it: false for a stream of the server itself, such as one end of a loopback or a filter.
     public var isProgram: Bool
-    /// Whether it only measures how loud something is.
+    /// Whether it only measures a level.
     public var isPeakMeter: Bool
-    /// For people: the program's name, else the stream's title; empty where neither is said.
+    /// For display: the program's name, else the stream's title; empty if neither is known.
     public var applicationName: String
-    /// `media.role`; nil where the program does not say.
+    /// `media.role`; nil if the program did not set it.
     public var role: String?
     /// Paused by its program: it makes no sound.
     public var isCorked: Bool
-    /// At the server, by whomever.
+    /// Muted at the server, by anyone.
     public var isMuted: Bool
     /// The server's name of the sink or source.
     public var deviceName: String
-    /// The port it goes through; nil where the device is none (a monitor, a dummy).
+    /// The port it uses; nil if the device is not a port (a monitor, a dummy).
     public var portUID: String?
-    /// For people: the port's name; empty where it goes through none.
+    /// For display: the port's name; empty if it uses none.
     public var portName: String
-    /// The server's properties of the names `application.*`, `media.*`, `pipewire.*`, `module-stream-restore.*`, those of
-    /// its client included: what identifies a program beyond its process.
+    /// The server's properties `application.*`, `media.*`, `pipewire.*` and `module-stream-restore.*` of the stream and
+    /// its client: they identify a program beyond its process.
     public var properties: [String: String]
-    /// Per channel, of the server's cubic scale (`pa_volume_t`): ``fullVolume`` is as the program made it, 0 silence. Empty
-    /// where it cannot be set.
+    /// Per channel, on the server's cubic scale (`pa_volume_t`): ``fullVolume`` is unchanged sound, 0 is silence. Empty
+    /// if it cannot be set.
     public var volume: [UInt32]
-    /// Stopped where it is (``AudioBackend/hold(_:completion:)``).
+    /// Held at its current place (``AudioBackend/hold(_:completion:)``).
     public var isHeld: Bool
-    /// Held, and perhaps heard still: PipeWire's server says so before its session manager has stopped it.
+    /// Held, but perhaps still heard: PipeWire's server reports it before its session manager has stopped the stream.
     public var isStopping: Bool
     public var rendering: Rendering
-    /// Whether the server is placing it anew, as where its session manager was started again: what changes of it meanwhile
-    /// is nobody's wish.
+    /// Whether the server is placing the stream again, for example after a restart of its session manager; changes
+    /// during that time do not come from the user.
     public var isSettling: Bool
 
-    /// How the server makes sound of a stream.
+    /// When the server applies a changed volume or a move.
     public enum Rendering: Sendable, Hashable {
-        /// A volume that was changed, and a move, is heard at once: what was not heard yet is computed again (PulseAudio).
+        /// At once: the server computes again what was not heard yet (PulseAudio).
         case atOnce
-        /// In cycles of so many seconds, each with one volume; streams are moved by somebody else, a while after he was
-        /// asked (PipeWire and its session manager).
+        /// At the next cycle, of that many seconds; a separate session manager moves streams, some time after the request
+        /// (PipeWire).
         case inCycles(seconds: Double)
 
         public var isInCycles: Bool {
@@ -212,7 +214,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
             case .inCycles: true
             }
         }
-        /// Seconds between the moments at which a change is heard; 0: it is heard at once.
+        /// Seconds between the moments at which a change is applied; 0: at once.
         public var cycle: Double {
             switch self {
             case .atOnce: 0
@@ -252,8 +254,8 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     }
 
     public var direction: Direction { id.direction }
-    /// Under what the server remembers it; nil where it does not.
+    /// The name under which the server remembers it; nil if it does not.
     public var memoryName: String? { properties["module-stream-restore.id"] }
-    /// Whether anything of it can be heard, or is recorded.
+    /// Whether it can be heard, or records.
     public var isSounding: Bool { !isCorked && !isMuted && !isHeld }
 }

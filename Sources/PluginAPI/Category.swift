@@ -2,19 +2,20 @@
 ///
 /// The raw value is the name on the wire, in files and on the command line.
 public enum Category: String, CaseIterable, Sendable, Hashable {
-    /// Sound that is not the point, always mixable; silent under the silent switch and the screen lock.
+    /// Background sound, always mixable; muted by the silent switch and the screen lock.
     case ambient
-    /// The same, but never mixable; what a new session has.
+    /// Like ambient, but never mixable; the default of a new session.
     case soloAmbient = "solo-ambient"
-    /// Sound that is the point: it goes on under the silent switch, with the screen locked and in the background.
+    /// Sound that is the purpose of the app: it plays on with the silent switch on, with the screen locked and in
+    /// background.
     case playback
-    /// Input alone, never mixable.
+    /// Input only, never mixable.
     case record
-    /// Input and output, as in a call; out of the receiver where there is one, unless told otherwise.
+    /// Input and output, as in a call; uses the receiver if there is one, unless an option or override changes that.
     case playAndRecord = "play-and-record"
-    /// Input and output; AVAudioSession's for several devices at once.
+    /// Input and output; in AVAudioSession, for several devices at once.
     case multiRoute = "multi-route"
-    /// Neither, never mixable: sound is worked on and not heard.
+    /// Neither input nor output, never mixable: sound is processed but not heard.
     case audioProcessing = "audio-processing"
 
     /// Whether the category may use input hardware.
@@ -41,7 +42,7 @@ public enum Category: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// What a player's prepare and play answer in this category: `(prepare, play)`.
+    /// Whether a player can prepare and play in this category: `(prepare, play)`.
     public var playerMay: (prepare: Bool, play: Bool) {
         switch self {
         case .ambient, .soloAmbient, .playback, .playAndRecord, .multiRoute: (true, true)

@@ -1,13 +1,13 @@
-/// A legal triple of category, mode and options: what `setCategory` sets as one.
+/// A valid combination of category, mode and options: what `setCategory` sets at once.
 ///
-/// Only legal triples exist, so nothing past the initializer checks them again.
+/// Only valid combinations exist, so only the initializer checks them.
 public struct Configuration: Sendable, Hashable {
     public let category: Category
     public let mode: Mode
-    /// As read back: with everything the category, the mode and other options imply.
+    /// The options including everything that the category, the mode and other options imply.
     public let options: Options
 
-    /// What a new session has: solo-ambient, default mode, no options.
+    /// The default of a new session: solo-ambient, default mode, no options.
     public static let initial = Configuration(legal: .soloAmbient, .default, [])
 
     private init(legal category: Category, _ mode: Mode, _ options: Options) {
@@ -16,7 +16,7 @@ public struct Configuration: Sendable, Hashable {
         self.options = options
     }
 
-    /// Throws `badParameter`, naming both halves of the pair, where mode or an option is illegal with the category.
+    /// Throws `badParameter`, naming both values, if the mode or an option is not allowed with the category.
     public init(category: Category, mode: Mode = .default, options: Options = []) throws(SessionError) {
         guard mode.legalCategories.contains(category) else {
             throw illegal("mode '\(mode.rawValue)'", with: category, mode.legalCategories)
@@ -32,7 +32,7 @@ public struct Configuration: Sendable, Hashable {
         self.init(legal: category, mode, effective)
     }
 
-    /// As above, from wire names. Throws `badParameter` naming the unknown value.
+    /// The same from wire names. Throws `badParameter` naming an unknown value.
     public init(category: String, mode: String, options: [String]) throws(SessionError) {
         guard let known = Category(rawValue: category) else {
             throw .badParameter(
@@ -55,21 +55,21 @@ public struct Configuration: Sendable, Hashable {
         try self.init(category: known, mode: knownMode, options: set)
     }
 
-    /// Options that make this configuration when asked for: as read back, without what the category itself implies.
+    /// The options to request for this configuration: all options without those that the category itself implies.
     public var requestedOptions: Options { category == .ambient ? options.subtracting(.mixWithOthers) : options }
 
     /// Neither interrupts nor is interrupted by other app sessions.
     public var isMixable: Bool { options.contains(.mixWithOthers) }
-    /// Lowers the others while active.
+    /// Ducks other sessions while active.
     public var ducksOthers: Bool { options.contains(.duckOthers) }
 }
 
 private func illegal(_ what: String, with category: Category, _ legal: Set<Category>) -> SessionError {
     let names = Category.allCases.filter(legal.contains).map(\.rawValue).joined(separator: ", ")
-    return .badParameter("\(what) is not legal with category '\(category.rawValue)'; use it with \(names)")
+    return .badParameter("\(what) is not allowed with category '\(category.rawValue)'; use it with \(names)")
 }
 
-/// A caller's text as it may stand in a message: quoted, control characters escaped, cut at 64 characters.
+/// Text of a caller for use in a message: quoted, control characters escaped, cut at 64 characters.
 public func quoted(_ text: String) -> String {
     var result = "'"
     for scalar in text.unicodeScalars.prefix(64) {

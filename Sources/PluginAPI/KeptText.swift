@@ -1,8 +1,8 @@
 extension String {
-    /// As much of a stranger's text as is kept: itself, or its first bytes where it has more than that many.
+    /// The text, or its first bytes if it is longer than that. Used to store text of other programs.
     ///
-    /// Bytes and not characters: one character may be megabytes. What is cut ends in a number made of the whole, so that
-    /// two long texts that differ late stay two.
+    /// Counts bytes, not characters: one character may have megabytes. A cut text ends with a hash of the whole text,
+    /// so that two long texts that differ only at the end stay different.
     public func kept(bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -11,7 +11,7 @@ extension String {
         return prefix(bytes: max(0, limit - tail.utf8.count)) + tail
     }
 
-    /// Its first bytes, at most that many, that are whole characters of UTF-8.
+    /// Its first bytes, at most that many, ending at a complete UTF-8 character.
     public func prefix(bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(utf8.startIndex, offsetBy: limit)

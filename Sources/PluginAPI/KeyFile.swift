@@ -1,9 +1,9 @@
 /// A parsed key file: `[section]` headers, `key = value` lines and `#` comments, as in desktop files.
 ///
-/// The one parser for settings, plugin manifests and desktop entries. Strict: what it does not understand it refuses,
-/// with file, line and column. Pure and linear in the size of the text; reading the file is the caller's.
+/// The only parser for settings, plugin manifests and desktop entries. It is strict: it refuses what it does not
+/// understand, with file, line and column. Pure, and linear in the size of the text; the caller reads the file.
 public struct KeyFile: Sendable, Hashable {
-    /// Where something stands: line and column, both counted from 1, the column in Unicode scalars.
+    /// A position: line and column, both counted from 1, the column in Unicode scalars.
     public struct Position: Sendable, Hashable {
         public let line: Int
         public let column: Int
@@ -17,7 +17,7 @@ public struct KeyFile: Sendable, Hashable {
     /// A `[name]` and the keys under it, in the order of the file.
     public struct Section: Sendable, Hashable {
         public let name: String
-        /// Of its `[`.
+        /// The position of its `[`.
         public let position: Position
         public internal(set) var entries: [Entry]
 
@@ -31,20 +31,20 @@ public struct KeyFile: Sendable, Hashable {
         public let file: String
         public let section: String
         public let key: String
-        /// Of the key's first character.
+        /// The position of the key's first character.
         public let position: Position
         /// The text after `=` without surrounding spaces, escapes not yet resolved.
         public let rawValue: String
-        /// Of the value's first character; behind the line's end where it is empty.
+        /// The position of the value's first character; after the end of the line if the value is empty.
         public let valuePosition: Position
     }
 
-    /// As given to the initializer: a path, for messages.
+    /// The path given to the initializer, for messages.
     public let file: String
     /// In the order of the file; names are unique.
     public let sections: [Section]
 
-    /// A larger text is refused at once: nothing that is a settings file comes near.
+    /// A larger text is refused at once; no settings file is that large.
     public static let maximumBytes = 1 << 20
     /// A longer line, in bytes, is refused.
     public static let maximumLineBytes = 8192
@@ -82,7 +82,7 @@ public struct KeyFile: Sendable, Hashable {
 public struct KeyFileError: Error, Sendable, Hashable, CustomStringConvertible {
     public let file: String
     public let position: KeyFile.Position
-    /// What is wrong and what to do; one line, foreign text in it quoted and cut.
+    /// What is wrong and how to correct it; one line, text of others in it is quoted and cut.
     public let message: String
 
     init(file: String, position: KeyFile.Position, _ message: String) {
@@ -91,7 +91,7 @@ public struct KeyFileError: Error, Sendable, Hashable, CustomStringConvertible {
         self.message = message
     }
 
-    /// `file:line:column: message`, as editors understand it.
+    /// `file:line:column: message`, the format that editors understand.
     public var description: String { "\(file):\(position.line):\(position.column): \(message)" }
 }
 
@@ -100,7 +100,7 @@ private struct Parser {
     let file: String
     var sections: [KeyFile.Section] = []
     private var line = 0
-    /// Names seen, so that a duplicate is found without looking through what went before.
+    /// The names so far, so that a duplicate is found without searching the list.
     private var sectionLines: [String: Int] = [:]
     private var keyLines: [String: Int] = [:]
 
@@ -125,16 +125,16 @@ private struct Parser {
             throw refusal(scalars.count + 1, "the section's name is not closed; write [name]")
         }
         if let extra = scalars[(close + 1)...].firstIndex(where: { !isBlank($0) }) {
-            throw refusal(extra + 1, "text after the section's name; put it on a line of its own")
+            throw refusal(extra + 1, "text after the section's name; put it on a separate line")
         }
         let characters = scalars[(start + 1)..<close]
         guard !characters.isEmpty else { throw refusal(start + 2, "the section has no name; write [name]") }
         if let illegal = characters.firstIndex(where: { !$0.isASCII || $0 == "[" }) {
-            throw refusal(illegal + 1, "a section's name is ASCII without brackets; take this character out")
+            throw refusal(illegal + 1, "a section's name is ASCII without brackets; remove this character")
         }
         let name = string(characters)
         if let first = sectionLines.updateValue(line, forKey: name) {
-            throw refusal(start + 1, "section [\(name)] is there already, at line \(first); join the two")
+            throw refusal(start + 1, "section [\(name)] already exists, at line \(first); merge the two")
         }
         keyLines.removeAll()
         let position = KeyFile.Position(line: line, column: start + 1)
@@ -143,17 +143,17 @@ private struct Parser {
 
     private mutating func takeEntry(_ scalars: [Unicode.Scalar], from start: Int) throws(KeyFileError) {
         guard let equals = scalars.firstIndex(of: "=") else {
-            throw refusal(start + 1, "neither [section], key = value nor # comment; add '=' or put # in front")
+            throw refusal(start + 1, "neither [section], key = value nor # comment; add '=', or start the line with #")
         }
         let keyEnd = scalars[start..<equals].lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start
         guard keyEnd > start else { throw refusal(start + 1, "no key before '='; write key = value") }
         try checkKey(scalars[start..<keyEnd])
         guard let section = sections.last?.name else {
-            throw refusal(start + 1, "a key before the first [section]; put it under one")
+            throw refusal(start + 1, "a key before the first [section]; put it in a section")
         }
         let key = string(scalars[start..<keyEnd])
         if let first = keyLines.updateValue(line, forKey: key) {
-            throw refusal(start + 1, "\(quoted(key)) is set already, at line \(first); keep one of the two")
+            throw refusal(start + 1, "\(quoted(key)) is already set, at line \(first); keep one of the two")
         }
         let valueStart = scalars[(equals + 1)...].firstIndex { !isBlank($0) } ?? scalars.endIndex
         let valueEnd = scalars[valueStart...].lastIndex { !isBlank($0) }.map { $0 + 1 } ?? valueStart
@@ -164,7 +164,7 @@ private struct Parser {
                 valuePosition: KeyFile.Position(line: line, column: valueStart + 1)))
     }
 
-    /// Letters, digits, `-`, `_` and `.`, then at most one `[locale]`, as desktop files have it.
+    /// Letters, digits, `-`, `_` and `.`, then at most one `[locale]`, as in desktop files.
     private func checkKey(_ key: ArraySlice<Unicode.Scalar>) throws(KeyFileError) {
         var name = key
         if key.last == "]", let open = key.firstIndex(of: "["), open > key.startIndex {
@@ -190,7 +190,7 @@ private struct Parser {
             case .scalarValue(let scalar):
                 guard scalar == "\t" || scalar.properties.generalCategory != .control else {
                     let code = String(scalar.value, radix: 16, uppercase: true)
-                    throw refusal(scalars.count + 1, "control character U+\(code); take it out")
+                    throw refusal(scalars.count + 1, "control character U+\(code); remove it")
                 }
                 scalars.append(scalar)
             case .emptyInput: return scalars

@@ -1,11 +1,11 @@
-/// Typed readers: each refuses what is not of its type, with the position of the value and what to write instead.
+/// Typed readers: each refuses a value of another type, with its position and what to write instead.
 extension KeyFile.Entry {
     /// The text with its escapes resolved: `\s` space, `\n` newline, `\t` tab, `\r` return, `\\` backslash.
     public func text() throws(KeyFileError) -> String {
         try items(splitting: false).first ?? ""
     }
 
-    /// The items between `;`; spaces around each are dropped, `\;` is a semicolon, one `;` may end the list.
+    /// The items between `;`; spaces around each item are removed, `\;` is a semicolon, and one `;` may end the list.
     ///
     /// An empty value is an empty list; an empty item is refused.
     public func list() throws(KeyFileError) -> [String] {
@@ -82,14 +82,14 @@ extension KeyFile.Entry {
     private func items(splitting: Bool) throws(KeyFileError) -> [String] {
         var items: [String] = []
         var item: [Unicode.Scalar] = []
-        // Behind the last character that may not be trimmed: an escaped space stays.
+        // After the last character that must not be trimmed: an escaped space stays.
         var kept = 0
         var start = 0
         var escaped = false
         func finished() throws(KeyFileError) -> String {
             let text = string(item[..<kept])
             guard !splitting || !text.isEmpty else {
-                throw refusal(at: start, "an empty item in the list; take one ';' out")
+                throw refusal(at: start, "an empty item in the list; remove one ';'")
             }
             return text
         }

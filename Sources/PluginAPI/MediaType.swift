@@ -1,6 +1,6 @@
-/// Media types by the endings of names: for choosing a plugin, for which nobody opens the file.
+/// Media types by file name extension: for choosing a plugin without opening the file.
 public enum MediaType {
-    /// The type of what a URI or a path names, in lower case; nil where its ending says nothing.
+    /// The type of what a URI or a path names, in lower case; nil if the extension is unknown.
     public static func of(_ uri: String) -> String? {
         let path = uri.prefix { $0 != "?" && $0 != "#" }
         guard let name = path.split(separator: "/").last, let dot = name.lastIndex(of: "."), dot != name.startIndex
@@ -8,7 +8,7 @@ public enum MediaType {
         return byEnding[name[name.index(after: dot)...].lowercased()]
     }
 
-    /// As freedesktop's shared-mime-info has them.
+    /// As in freedesktop's shared-mime-info.
     static let byEnding: [String: String] = [
         "aac": "audio/aac", "aif": "audio/x-aiff", "aifc": "audio/x-aiff", "aiff": "audio/x-aiff", "au": "audio/basic",
         "caf": "audio/x-caf", "flac": "audio/flac", "m3u": "audio/x-mpegurl", "m3u8": "audio/x-mpegurl",

@@ -1,25 +1,25 @@
-/// A specialisation of the category (AVAudioSession.Mode). The raw value is the name on the wire.
+/// A refinement of the category (AVAudioSession.Mode). The raw value is the name on the wire.
 public enum Mode: String, CaseIterable, Sendable, Hashable {
-    /// As the category alone has it.
+    /// No refinement.
     case `default`
-    /// Talking over a network; a headset's microphone may be used.
+    /// A voice call over a network; a headset's microphone may be used.
     case voiceChat = "voice-chat"
-    /// The same from within a game.
+    /// A voice chat in a game.
     case gameChat = "game-chat"
-    /// The same with a picture: out of the loudspeaker.
+    /// A video call; uses the loudspeaker.
     case videoChat = "video-chat"
-    /// Recording sound to a picture.
+    /// Recording sound for a video.
     case videoRecording = "video-recording"
-    /// Nothing between the sound and the samples.
+    /// No signal processing.
     case measurement
     /// The sound of a film.
     case moviePlayback = "movie-playback"
-    /// Speech, such as a podcast: rather paused than lowered by a spoken prompt.
+    /// Speech, such as a podcast: a spoken prompt interrupts it instead of ducking it.
     case spokenAudio = "spoken-audio"
     /// Short spoken prompts, such as directions.
     case voicePrompt = "voice-prompt"
 
-    /// The categories the mode is legal with (behaviour §2).
+    /// The categories with which the mode is allowed (behaviour §2).
     var legalCategories: Set<Category> {
         switch self {
         case .default: Set(Category.allCases)
@@ -32,7 +32,7 @@ public enum Mode: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// The options that come with the mode.
+    /// The options that the mode implies.
     var impliedOptions: Options {
         switch self {
         case .voiceChat, .gameChat: .allowBluetoothHFP

@@ -1,28 +1,29 @@
 /// How a session treats others and its route (AVAudioSession.CategoryOptions).
 ///
-/// The raw value is ours alone; on the wire options go by ``names``. ``Configuration`` knows which are legal together.
+/// The raw value is internal; on the wire options are written as ``names``. ``Configuration`` knows which are allowed
+/// together.
 public struct Options: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Neither interrupts nor is interrupted by other app sessions.
     public static let mixWithOthers = Options(rawValue: 1 << 0)
-    /// The others are lowered while this one is active; implies ``mixWithOthers``.
+    /// Ducks the others while this session is active; implies ``mixWithOthers``.
     public static let duckOthers = Options(rawValue: 1 << 1)
     /// Interrupts sessions of mode `spokenAudio` and nobody else; implies ``mixWithOthers``.
     public static let interruptSpokenAudioAndMixWithOthers = Options(rawValue: 1 << 2)
     /// A hands-free headset may become the input.
     public static let allowBluetoothHFP = Options(rawValue: 1 << 3)
-    /// A headset's music profile may become the output; where there is output alone it may without.
+    /// A headset's music profile may become the output; categories with output only do not need this option.
     public static let allowBluetoothA2DP = Options(rawValue: 1 << 4)
-    /// A network output (RAOP) may become the output; where there is output alone it may without.
+    /// A network output (RAOP) may become the output; categories with output only do not need this option.
     public static let allowAirPlay = Options(rawValue: 1 << 5)
-    /// The loudspeaker, not the receiver, where nothing else is connected.
+    /// Uses the loudspeaker instead of the receiver if nothing else is connected.
     public static let defaultToSpeaker = Options(rawValue: 1 << 6)
-    /// A muted microphone gives silence instead of an interruption.
+    /// A muted microphone records silence instead of interrupting the session.
     public static let overrideMutedMicrophoneInterruption = Options(rawValue: 1 << 7)
 
-    /// One option: its name on the wire, the categories it is legal with, what it implies.
+    /// One option: its name on the wire, the categories with which it is allowed, and what it implies.
     public struct Entry: Sendable {
         public let option: Options
         public let name: String
@@ -30,7 +31,7 @@ public struct Options: OptionSet, Sendable, Hashable {
         let implies: Options
     }
 
-    /// Every option there is, in the order of behaviour §2. The one place to add one.
+    /// All options, in the order of behaviour §2. New options are added here.
     public static let table: [Entry] = [
         Entry(
             option: .mixWithOthers, name: "mix-with-others",
@@ -60,11 +61,11 @@ public struct Options: OptionSet, Sendable, Hashable {
         self = entry.option
     }
 
-    /// The wire names, in the table's order.
+    /// The wire names, in the order of the table.
     public var names: [String] { Options.table.filter { contains($0.option) }.map(\.name) }
 }
 
 extension Options: CustomStringConvertible {
-    /// By the wire names, such as `[mix-with-others, duck-others]`.
+    /// From wire names, such as `[mix-with-others, duck-others]`.
     public var description: String { "[" + names.joined(separator: ", ") + "]" }
 }

@@ -1,12 +1,12 @@
-/// What a player is doing. The raw value is the name on the wire.
+/// The state of a player. The raw value is the name on the wire.
 public enum PlayerState: String, CaseIterable, Sendable, Hashable {
-    /// Nothing loaded, or at the beginning.
+    /// Nothing is loaded, or the item is at its beginning.
     case stopped
     case playing
     case paused
-    /// Silenced by the session; no engine reports it, the layer above does.
+    /// Silenced because the session is interrupted. Engines never report it; the layer above does.
     case interrupted
-    /// The item cannot be played; loading another one leaves this state.
+    /// The item cannot be played; loading another one ends this state.
     case failed
 }
 
@@ -17,17 +17,17 @@ public struct ChannelLevel: Sendable, Hashable {
     /// AVAudioPlayer's averagePower(forChannel:).
     public var average: Double
 
-    /// What a channel is while nothing sounds.
+    /// The level of a silent channel.
     public static let silence = ChannelLevel(peak: -160, average: -160)
 
-    /// Values are brought into −160…0; what is not a number counts as silence.
+    /// Values are limited to −160…0; NaN is read as silence.
     public init(peak: Double, average: Double) {
         self.peak = peak >= -160 ? min(peak, 0) : -160
         self.average = average >= -160 ? min(average, 0) : -160
     }
 }
 
-/// What an item says about itself, for people; nil where it does not say.
+/// Metadata of an item, for display; nil if unknown.
 public struct MediaTags: Sendable, Hashable {
     public var title: String?
     public var artist: String?
@@ -36,9 +36,9 @@ public struct MediaTags: Sendable, Hashable {
     public var genre: String?
     public var composer: String?
     public var comment: String?
-    /// ISO 8601, as much of it as is known: a year at the least.
+    /// ISO 8601, as much as is known: at least a year.
     public var date: String?
-    /// Who broadcasts it: an internet radio's name.
+    /// The name of an internet radio.
     public var organization: String?
     /// From 1.
     public var trackNumber: Int?
@@ -50,11 +50,11 @@ public struct MediaTags: Sendable, Hashable {
     public init() {}
 }
 
-/// A picture as it lay in the item, not decoded.
+/// A picture as stored in the item, not decoded.
 public struct Artwork: Sendable, Hashable {
-    /// The whole picture file.
+    /// The complete picture file.
     public var bytes: [UInt8]
-    /// Such as `image/jpeg`, as the item says.
+    /// Such as `image/jpeg`, as stated in the item.
     public var mimeType: String
 
     public init(bytes: [UInt8], mimeType: String) {
@@ -63,13 +63,13 @@ public struct Artwork: Sendable, Hashable {
     }
 }
 
-/// What a playlist says of one of its entries.
+/// One entry of a playlist.
 public struct PlaylistEntry: Sendable, Hashable {
-    /// Absolute.
+    /// An absolute URI.
     public var uri: String
-    /// For people; nil where the list does not say.
+    /// For display; nil if the list does not state it.
     public var title: String?
-    /// Seconds, more than 0; nil where the list does not say.
+    /// Seconds, more than 0; nil if the list does not state it.
     public var duration: Double?
 
     public init(uri: String, title: String? = nil, duration: Double? = nil) {
@@ -79,95 +79,95 @@ public struct PlaylistEntry: Sendable, Hashable {
     }
 }
 
-/// One item at a time, decoded and played to the sound server (the port behind `org.sessiond1.Player`).
+/// Decodes one item at a time and plays it to the sound server (the port behind `org.sessiond1.Player`).
 ///
-/// Lives on the loop: methods are called and callbacks come on its thread only. A callback may call any method. Calls
+/// Belongs to the loop: methods are called and callbacks come only on its thread. A callback may call any method. Calls
 /// do not wait for the disk, the network or the server longer than a state change takes.
 public protocol PlayerEngine: AnyObject {
-    /// Never ``PlayerState/interrupted``. `playing` from the call to ``play()`` on, also before the first sample.
+    /// Never ``PlayerState/interrupted``. It is `playing` from the call of ``play()`` on, even before the first sample.
     var state: PlayerState { get }
-    /// What was last given to ``load(uri:)``; nil after ``unload()``.
+    /// The URI last given to ``load(uri:)``; nil after ``unload()``.
     var uri: String? { get }
-    /// Seconds heard since the item's beginning; the target while a seek is under way.
+    /// Seconds heard since the beginning of the item; during a seek, its target.
     var position: Double { get }
     /// Seconds; nil while unknown, and for endless streams.
     var duration: Double? { get }
-    /// The item's channels; 0 while unknown.
+    /// The channels of the item; 0 while unknown.
     var channels: Int { get }
-    /// The stretches of the item that are here and can be played without waiting, in seconds, ascending; for streams an
-    /// estimate (AVPlayerItem's loadedTimeRanges).
+    /// The parts of the item that can be played without waiting, in seconds, ascending; for streams an estimate
+    /// (AVPlayerItem's loadedTimeRanges).
     var loadedRanges: [ClosedRange<Double>] { get }
-    /// It plays and waits for the network.
+    /// It should play, but waits for the network.
     var isStalled: Bool { get }
 
-    /// 0…1, linear amplitude, kept over items. Never written to the server, which would remember it.
+    /// 0…1, linear amplitude, kept over items. Never written to the server, because the server would remember it.
     var volume: Double { get set }
-    /// Silences without touching ``volume``.
+    /// Mutes without changing ``volume``.
     var isMuted: Bool { get set }
     /// −1 left, 0 centre, 1 right.
     var pan: Double { get set }
-    /// 0.5…2, the pitch stays.
+    /// 0.5…2, without a change of pitch.
     var rate: Double { get set }
     /// 0 once, n > 0 n + 1 times, negative endless. Counts from the next ``play()`` at the beginning, or from now.
     var loops: Int { get set }
     /// Off, metering costs nothing.
     var meteringEnabled: Bool { get set }
-    /// A sink's name at the server; nil follows the server's choice. A change while playing costs a short gap.
+    /// The name of a sink at the server; nil: the default. A change during playback causes a short gap.
     var device: String? { get set }
-    /// The gain ``duck(to:over:)`` was last given, in dB; 0 when not ducked.
+    /// The last gain given to ``duck(to:over:)``, in dB; 0 when not ducked.
     var duckGain: Double { get }
 
     /// After every change of ``state``, with the new one.
     var onStateChanged: ((PlayerState) -> Void)? { get set }
     /// The item ended after all its loops (true). Not sent for ``stop()``, ``pause()`` or a failure.
     var onFinished: ((Bool) -> Void)? { get set }
-    /// The item cannot be played or cannot be played on; the message says why and what to do.
+    /// The item cannot be played, or cannot continue; the message says why and what to do.
     var onFailed: ((String) -> Void)? { get set }
-    /// The sound server went or cannot be reached; the message says what happened. The item is no failed one: it is
-    /// paused (stopped at its beginning), keeps its place, and the next ``play()`` asks the server again.
+    /// The sound server is gone or cannot be reached; the message says what happened. The item has not failed: it is
+    /// paused (or stopped at its beginning), keeps its position, and the next ``play()`` tries the server again.
     var onServicesLost: ((String) -> Void)? { get set }
-    /// ``duration``, ``channels`` or ``isStalled`` became known, or changed.
+    /// ``duration``, ``channels`` or ``isStalled`` changed or became known.
     var onItemChanged: (() -> Void)? { get set }
-    /// A ``seek(to:)`` is done; the position it reached, in seconds.
+    /// A ``seek(to:)`` is done; the new position in seconds.
     var onSeeked: ((Double) -> Void)? { get set }
-    /// The tags known so far, each time there are more.
+    /// All tags known so far, each time more are found.
     var onTags: ((MediaTags) -> Void)? { get set }
 
-    /// Replaces the item and makes it ready at its beginning; failures come to ``onFailed``, never from inside the call.
+    /// Replaces the item and prepares its beginning; failures are reported with ``onFailed``, never during the call.
     func load(uri: String)
-    /// Plays from where it is; a second call changes nothing.
-    /// - Throws: `CannotStartPlaying` where nothing is loaded, or what is loaded failed.
+    /// Plays from the current position; a second call changes nothing.
+    /// - Throws: `CannotStartPlaying` if nothing is loaded, or the item has failed.
     func play() throws(SessionError)
-    /// Silent within the server's next period; ``play()`` goes on with the sample after the last one heard.
+    /// Silent within the server's next period; ``play()`` continues with the sample after the last one heard.
     func pause()
-    /// Silent, and back at the beginning, ready.
+    /// Falls silent and returns to the beginning, ready to play.
     func stop()
-    /// Goes to that many seconds, at most the duration; the newest of several calls wins.
+    /// Seeks to that position in seconds, at most the duration; of several calls the latest wins.
     func seek(to seconds: Double)
-    /// Lowers to `gainDB` (−80…0, relative to ``volume``) by a ramp of `seconds`, never steeper than 2 dB in 10 ms.
+    /// Ducks to `gainDB` (−80…0, relative to ``volume``) in a ramp of `seconds`, never steeper than 2 dB in 10 ms.
     func duck(to gainDB: Double, over seconds: Double)
-    /// The levels being heard now, one for each channel; empty while ``meteringEnabled`` is off or nothing is loaded.
+    /// The levels heard now, one for each channel; empty while ``meteringEnabled`` is off or nothing is loaded.
     func meters() -> [ChannelLevel]
-    /// Gives up the item and everything held for it.
+    /// Releases the item and its resources.
     func unload()
 }
 
 extension PlayerEngine {
-    /// For engines that play what is wholly here.
+    /// For engines whose items are completely local.
     public var loadedRanges: [ClosedRange<Double>] { duration.map { [0...$0] } ?? [] }
-    /// For engines that read no network.
+    /// For engines that do not use the network.
     public var isStalled: Bool { false }
 }
 
-/// An engine that knows what follows: plays on without a gap, and takes lists apart.
+/// An engine that knows the next item: it plays on without a gap, and expands playlists.
 ///
-/// ``PlayerEngine``'s rules of thread and calls hold.
+/// The rules of ``PlayerEngine`` about threads and calls apply.
 public protocol QueueingEngine: PlayerEngine {
-    /// What is to follow the item without a gap, where the engine can; nil for nothing. Gone with ``load(uri:)`` and
-    /// when it follows. Never told of as failed: what does not follow is loaded by whoever keeps the queue.
+    /// The item to play next without a gap, if the engine can; nil: none. Cleared by ``load(uri:)`` and when it starts.
+    /// Its failure is not reported: an item that does not follow is loaded by the owner of the queue.
     var following: String? { get set }
-    /// The following item is heard now and is the engine's item; ``onFinished`` is not called for the one before it.
+    /// The next item is heard now and is the engine's item; ``onFinished`` is not called for the one before it.
     var onAdvanced: (() -> Void)? { get set }
-    /// What was loaded is no sound but a list: these, in order, at least one. The engine holds nothing any more.
+    /// The loaded item is a playlist: its entries in order, at least one. The engine has released the item.
     var onPlaylist: (([PlaylistEntry]) -> Void)? { get set }
 }

@@ -1,27 +1,26 @@
-/// What a plugin is for, and all that follows from it: one row of ``all`` for each kind that is shipped.
+/// A kind of plugin: its names, and whether it needs a session. ``all`` is the table of the kinds in this package.
 ///
-/// Bus names, object paths, programs, usage texts and what `sessionctl` starts come from here; the manifests, the bus
-/// policy, the interface descriptions and the Makefile are held against it by tests. A third party's kind is a value of
-/// its own, outside of ``all``.
+/// Bus names, object paths, programs, usage texts and the programs that `sessionctl` starts come from this table. Tests
+/// compare the manifests, the bus policy, the interface descriptions and the Makefile with it. A third party may define
+/// another kind; it is not in the table.
 public struct PluginKind: Sendable, Hashable {
-    /// `Kind` in the manifest, and what `Open` asks for.
+    /// `Kind` in the manifest, and the first argument of `Open`.
     public let word: String
-    /// The id of the plugin that is shipped.
+    /// The id of the plugin in this package.
     public let id: String
     /// Its program.
     public let program: String
-    /// The D-Bus interface it serves; `data/dbus` has the description by that name.
+    /// Its D-Bus interface; the description in `data/dbus` has the same name.
     public let interface: String
-    /// Where it serves it.
+    /// The path of the object with that interface.
     public let objectPath: String
-    /// What its programs take as a name on the bus, before `.instance` and the process's number.
+    /// The bus name of its programs, without `.instance` and the process id.
     public let busName: String
-    /// The category of the program's session, unless it is told another; nil: it needs no session, because nothing that
-    /// it does is heard.
+    /// The default category of the program's session; nil: it has no session, because it neither plays nor records.
     public let category: Category?
-    /// Whether it records: then it can be told from which input and for how long.
+    /// Whether it records; then it has the options `--input` and `--duration`.
     public let records: Bool
-    /// What the program takes on its command line, and what it does with it, for the usage text.
+    /// The argument of the program, and what the program does with it, for the usage text.
     public let item: String
     public let action: String
 
@@ -44,10 +43,10 @@ public struct PluginKind: Sendable, Hashable {
     /// Whether its programs have a session.
     public var needsSession: Bool { category != nil }
 
-    /// Every kind that is shipped.
+    /// Every kind in this package.
     public static let all = [player, recorder, soundEffects]
 
-    /// Serves MPRIS, too.
+    /// It also implements MPRIS.
     public static let player = PluginKind(
         word: "player", id: "org.sessiond1.player", program: "sessiond-player",
         interface: "org.sessiond1.Player", objectPath: "/org/sessiond1/player",

@@ -1,33 +1,33 @@
-/// What a `*.plugin` file says about a plugin: who it is, what it can open and how to start it (contract §4).
+/// The contents of a `*.plugin` file: the identity of a plugin, what it opens and how to start it (contract §4).
 public struct PluginManifest: Sendable, Hashable {
     /// Lower-case letters, digits, `-`, `_` and `.`, starting with a letter; at most 128 characters.
     public let id: String
-    /// For people; by locale, the untranslated one under the empty string.
+    /// For display, by locale; the untranslated name has the empty string.
     public let names: [String: String]
-    /// What it is for (``PluginKind/word``); open, because a third party may bring a kind of its own.
+    /// The kind (``PluginKind/word``); open, because third parties may define their own kinds.
     public let kind: String
-    /// The program and its arguments. A program without `/` is looked for beside the daemon's, then in `PATH`. Empty for
-    /// one that is not installed, but runs and registered.
+    /// The program and its arguments. A program without `/` is searched next to the daemon's own, then in `PATH`. Empty
+    /// for a plugin that is not installed but has registered itself.
     public let exec: [String]
-    /// The plugin's own, for people; nothing is decided by it.
+    /// The plugin's own version, for display only.
     public let version: String
     /// URI schemes it opens, in lower case.
     public let schemes: [String]
     /// Media types it opens, `type/subtype` or `type/*`, in lower case.
     public let mimeTypes: [String]
 
-    /// The version of the plugin interface it speaks; 1 where the manifest says nothing.
+    /// The version of the plugin interface that it implements; 1 if the manifest does not state it.
     public let interface: Int
-    /// Seconds the daemon lets it run while nobody uses it; 0: for ever.
+    /// Seconds after which the daemon stops it when nobody uses it; 0: never.
     public let idleTimeout: Int
 
-    /// What this daemon speaks.
+    /// The version that this daemon supports.
     public static let supportedInterface = 1
 
     /// The untranslated name.
     public var name: String { names[""] ?? id }
 
-    /// Whether it can open something of that scheme and, where known, that media type.
+    /// Whether it opens that scheme and, if known, that media type.
     public func opens(scheme: String, mimeType: String?) -> Bool {
         guard schemes.contains(scheme.lowercased()) else { return false }
         guard let mimeType = mimeType?.lowercased() else { return true }
@@ -35,9 +35,10 @@ public struct PluginManifest: Sendable, Hashable {
         return mimeTypes.isEmpty || mimeTypes.contains(mimeType) || mimeTypes.contains { $0 == family ?? "" }
     }
 
-    /// How well it fits something of that media type, more being better; nil: it does not open it.
+    /// How well it matches that media type, more is better; nil: it does not open it.
     ///
-    /// One that names the type comes before one that names its family, and that before one that takes everything.
+    /// A plugin that lists the type is better than one that lists its family, and that is better than one for
+    /// everything.
     func fitness(scheme: String, mimeType: String?) -> Int? {
         guard opens(scheme: scheme, mimeType: mimeType) else { return nil }
         guard let mimeType else { return mimeTypes.isEmpty ? 1 : 0 }
@@ -45,10 +46,10 @@ public struct PluginManifest: Sendable, Hashable {
         return mimeTypes.contains(mimeType) ? 2 : 1
     }
 
-    /// The plugin for a URI: of those of that kind the one that fits best, of several the first. Nil: none opens it.
+    /// The plugin for a URI: the best match of that kind; of several, the first. Nil: none opens it.
     ///
-    /// What somebody installed comes before what only registered. One whose interface this daemon does not speak is chosen
-    /// only where there is no other, so that it can be named.
+    /// Installed plugins are preferred to those that only registered. A plugin with an unsupported interface version is
+    /// chosen only if there is no other, so that the error can name it.
     public static func choose(from manifests: [PluginManifest], kind: String, uri: String) -> PluginManifest? {
         let scheme = uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"
         let mimeType = MediaType.of(uri)
@@ -62,7 +63,7 @@ public struct PluginManifest: Sendable, Hashable {
         return best?.manifest
     }
 
-    /// What one says of itself that is not installed.
+    /// The description that a plugin without a manifest gives when it registers.
     public init(
         registered id: String, name: String?, kind: String?, version: String?, schemes: [String], mimeTypes: [String]
     ) {
@@ -83,7 +84,7 @@ public struct PluginManifest: Sendable, Hashable {
         if let other = parsed.sections.first(where: { $0.name != Self.section }) {
             throw KeyFileError(
                 file: file, position: other.position,
-                "unknown section [\(other.name.prefix(64))]; a manifest has [\(Self.section)] alone")
+                "unknown section [\(other.name.prefix(64))]; a manifest has only [\(Self.section)]")
         }
         guard let section = parsed[Self.section] else {
             throw KeyFileError(
@@ -93,9 +94,9 @@ public struct PluginManifest: Sendable, Hashable {
         try self.init(section, file: file)
     }
 
-    /// The one section of a manifest.
+    /// The only section of a manifest.
     public static let section = "sessiond Plugin"
-    /// Every key there is; `Name` also with a locale, as in `Name[de]`.
+    /// All keys; `Name` also with a locale, as in `Name[de]`.
     public static let keys = [
         "Id", "Name", "Kind", "Exec", "Version", "Schemes", "MimeTypes", "Interface", "IdleTimeout",
     ]
@@ -152,15 +153,16 @@ extension KeyFile.Entry {
     fileprivate func lowercasedList(_ isLegal: (String) -> Bool) throws(KeyFileError) -> [String] {
         var items: [String] = []
         for item in try list().map({ $0.lowercased() }) {
-            guard isLegal(item) else { throw refusal("\(quoted(item)) cannot be one of \(key); take it out") }
-            guard !items.contains(item) else { throw refusal("\(quoted(item)) is there twice; take one out") }
+            guard isLegal(item) else { throw refusal("\(quoted(item)) cannot be one of \(key); remove it") }
+            guard !items.contains(item) else { throw refusal("\(quoted(item)) is given twice; remove one") }
             guard items.count < 256 else { throw refusal("\(key) has more than 256 items; shorten it") }
             items.append(item)
         }
         return items
     }
 
-    /// Words with spaces between; `"…"` keeps spaces, a backslash in it the character after (desktop entry `Exec`).
+    /// Words separated by spaces; `"…"` keeps spaces, and a backslash in it keeps the next character (desktop entry
+    /// `Exec`).
     fileprivate func command() throws(KeyFileError) -> [String] {
         var words: [String] = []
         var word: String?
@@ -179,7 +181,7 @@ extension KeyFile.Entry {
                 if let finished = word { words.append(finished) }
                 word = nil
             } else if !isQuoted, "'`$\\<>~|&;*?#()%\n\r".unicodeScalars.contains(scalar) {
-                throw refusal("\(quoted(String(scalar))) outside quotes; no shell reads \(key), write \"…\" around it")
+                throw refusal("\(quoted(String(scalar))) outside quotes; no shell reads \(key), put it in \"…\"")
             } else {
                 word = (word ?? "") + String(scalar)
             }

@@ -1,28 +1,28 @@
-/// What a session would like (`setPreferences`): wishes, not facts; what really is stands in its properties.
+/// The preferences of a session (`setPreferences`); its properties show the actual values.
 public struct Preferences: Sendable, Hashable {
-    /// Hertz, 1,000…768,000; nil: no wish (AVAudioSession.setPreferredSampleRate).
+    /// Hertz, 1,000…768,000; nil: no preference (AVAudioSession.setPreferredSampleRate).
     public var sampleRate: Double?
-    /// Seconds, above 0 and up to 10; nil: no wish (AVAudioSession.setPreferredIOBufferDuration).
+    /// Seconds, above 0 and up to 10; nil: no preference (AVAudioSession.setPreferredIOBufferDuration).
     public var ioBufferDuration: Double?
     /// Whether losing the output in use pauses it (AVAudioSession.setPrefersInterruptionOnRouteDisconnect).
     public var interruptsOnRouteDisconnect = true
     /// Whether alerts leave it playing (AVAudioSession.setPrefersNoInterruptionsFromSystemAlerts).
     public var noInterruptionsFromAlerts = false
 
-    /// What may be wished for, in hertz.
+    /// The allowed range, in hertz.
     public static let sampleRates = 1_000.0...768_000.0
-    /// The longest buffer that may be, in seconds; the shortest is above 0.
+    /// The longest allowed buffer, in seconds; the shortest is above 0.
     public static let longestBuffer = 10.0
 
-    /// What a new session has: no wishes, interrupted when its output goes, and by alerts.
+    /// The default of a new session: no preferences; interrupted by alerts, and when its output is unplugged.
     public init() {}
 }
 
-/// What sessions together would like of the device that plays.
+/// The combined preferences of all sessions for the output device.
 public struct OutputWish: Sendable, Hashable {
-    /// Hertz; nil: no wish.
+    /// Hertz; nil: no preference.
     public var sampleRate: Double?
-    /// Seconds of sound that the device is given at a time; nil: no wish.
+    /// Seconds of sound that the device gets at a time; nil: no preference.
     public var bufferDuration: Double?
 
     public init(sampleRate: Double? = nil, bufferDuration: Double? = nil) {
@@ -35,8 +35,8 @@ public struct OutputWish: Sendable, Hashable {
 
 /// `OverrideOutput`'s argument (AVAudioSession.PortOverride). The raw value is the name on the wire.
 public enum OutputOverride: String, CaseIterable, Sendable, Hashable {
-    /// As the category has it.
+    /// No override: the output of the category.
     case none
-    /// The loudspeaker, until the route changes; in play-and-record alone.
+    /// The loudspeaker, until the route changes; only in play-and-record.
     case speaker
 }

@@ -1,4 +1,4 @@
-/// What kind of socket or radio a port is (AVAudioSession.Port). The raw value is the name on the wire.
+/// The type of a port (AVAudioSession.Port). The raw value is the name on the wire.
 public enum PortType: String, CaseIterable, Sendable, Hashable {
     case lineIn = "LineIn"
     case microphoneBuiltIn = "MicrophoneBuiltIn"
@@ -18,19 +18,19 @@ public enum PortType: String, CaseIterable, Sendable, Hashable {
     case pci = "PCI"
 }
 
-/// One input or output a route can go through (AVAudioSessionPortDescription).
+/// One input or output that a route can use (AVAudioSessionPortDescription).
 public struct Port: Sendable, Hashable {
     public let type: PortType
-    /// For people, as the server describes it.
+    /// For display, as the server describes it.
     public let name: String
-    /// Stable while the device is there: the server's device name, with the port's behind a stroke where it has any; for
+    /// Stable while the device exists: the server's device name, then a slash and the port's name if it has ports; for
     /// a Bluetooth headset its address and `/a2dp`, `/hfp` or `/hfp-input`.
     public let uid: String
     /// At least 1.
     public let channels: UInt32
-    /// Frames per second the device runs at now, in hertz; 0 where unknown.
+    /// The current sample rate of the device, in hertz; 0 if unknown.
     public let sampleRate: UInt32
-    /// False where the server knows that nothing is plugged in (`PA_PORT_AVAILABLE_NO`).
+    /// False if the server knows that nothing is plugged in (`PA_PORT_AVAILABLE_NO`).
     public let isAvailable: Bool
 
     public init(
@@ -44,11 +44,11 @@ public struct Port: Sendable, Hashable {
         self.isAvailable = isAvailable
     }
 
-    /// What the ports of one device have in common: the uid up to its last stroke, whole where it has none.
+    /// The common part of the ports of one device: the uid up to its last slash, or all of it.
     public var device: Substring { uid.lastIndex(of: "/").map { uid[..<$0] } ?? uid[...] }
 }
 
-/// Where sound comes from and goes to (AVAudioSessionRouteDescription); empty where there is nothing.
+/// The inputs and outputs in use (AVAudioSessionRouteDescription); empty if there are none.
 public struct Route: Sendable, Hashable {
     public var inputs: [Port]
     public var outputs: [Port]
@@ -61,7 +61,7 @@ public struct Route: Sendable, Hashable {
         self.outputs = outputs
     }
 
-    /// The part of the route a session of that category uses.
+    /// The part of the route that a session of that category uses.
     public func limited(to category: Category) -> Route {
         Route(inputs: category.hasInput ? inputs : [], outputs: category.hasOutput ? outputs : [])
     }
@@ -72,20 +72,20 @@ public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable {
     case unknown = 0
     /// A device or port appeared and became the route, or could.
     case newDeviceAvailable = 1
-    /// One that was in the route went.
+    /// A device or port of the route was removed.
     case oldDeviceUnavailable = 2
-    /// The session's category, mode or options changed what it may use.
+    /// A change of the session's category, mode or options changed what it may use.
     case categoryChange = 3
-    /// An override of the output was set or taken back.
+    /// An override of the output was set or removed.
     case override = 4
-    /// The machine slept, and what was connected is read anew.
+    /// The machine slept, and the devices were read again.
     case wakeFromSleep = 6
     /// The category needs an input, or an output, and there is none.
     case noSuitableRouteForCategory = 7
     /// The same ports with other settings: profile, channels, rate.
     case routeConfigurationChange = 8
 
-    /// For people and logs: the name as behaviour §7 spells it.
+    /// For display and logs: the name as in behaviour §7.
     public var name: String {
         switch self {
         case .unknown: "unknown"

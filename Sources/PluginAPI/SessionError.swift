@@ -1,35 +1,35 @@
-/// Why a request was refused: a code a program can act on, and a message that tells a person what to do.
+/// Why a request was refused: a code for programs, and a message that tells the user what to do.
 public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The refusals of behaviour §9. The raw value is the last part of the bus error's name.
     public enum Code: String, CaseIterable, Sendable, Hashable {
-        /// The sound server or the daemon is away.
+        /// The sound server or the daemon is not available.
         case mediaServicesFailed = "MediaServicesFailed"
-        /// What is asked for needs the sound in use stopped first.
+        /// The request is possible only after the sound in use has stopped.
         case isBusy = "IsBusy"
-        /// Not in this category: an override outside play-and-record, an item to play in audio-processing.
+        /// Not allowed in this category: an override outside play-and-record, loading an item in audio-processing.
         case incompatibleCategory = "IncompatibleCategory"
-        /// A non-mixable session from the background.
+        /// A non-mixable session was activated in the background.
         case cannotInterruptOthers = "CannotInterruptOthers"
-        /// A privileged class, or a call, by someone the settings do not allow it.
+        /// A privileged class that the settings do not allow to this program.
         case missingEntitlement = "MissingEntitlement"
-        /// Ambient or solo-ambient from the background; a player with nothing to play, or in a category that plays nothing.
+        /// Ambient or solo-ambient in the background; a player with nothing to play, or in a category without playback.
         case cannotStartPlaying = "CannotStartPlaying"
-        /// A mixable play-and-record from the background; a recorder without a file, or in a category that records nothing.
+        /// A mixable play-and-record in the background; a recorder without a file, or in a category without recording.
         case cannotStartRecording = "CannotStartRecording"
-        /// An unknown or illegal value; the message names it.
+        /// An unknown or invalid value; the message names it.
         case badParameter = "BadParameter"
-        /// A call or an alert is on.
+        /// A call or an alert is active.
         case insufficientPriority = "InsufficientPriority"
-        /// A limit is reached, or what is needed is not there.
+        /// A limit is reached, or a resource does not exist.
         case resourceNotAvailable = "ResourceNotAvailable"
-        /// In the contract; this service gives it to nobody.
+        /// Part of the contract; this service never uses it.
         case sessionNotActive = "SessionNotActive"
         /// The session was closed.
         case expiredSession = "ExpiredSession"
-        /// The session is somebody else's.
+        /// The session belongs to another client.
         case notOwner = "NotOwner"
 
-        /// The platform's number as it is written there, a four-character code or a decimal; empty where it has none.
+        /// The platform's number in its usual form, a four-character code or a decimal number; empty if it has none.
         public var platformCode: String {
             switch self {
             case .mediaServicesFailed: "msrv"
@@ -52,27 +52,27 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     public let code: Code
-    /// Ends with the platform's number in parentheses where there is one.
+    /// Ends with the platform's number in parentheses if there is one.
     public let message: String
 
-    /// What is wrong, then what to do; the platform's number is put behind it.
+    /// What is wrong, then what to do; the platform's number is appended.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         message = reason + code.suffix
     }
 
-    /// A refusal of before, whose message is whole already.
+    /// An earlier refusal whose message is already complete.
     public init(_ code: Code, asWritten message: String) {
         self.code = code
         self.message = message
     }
 
-    /// The message without the platform's number, which is news only to who called.
+    /// The message without the platform's number.
     public var reason: String {
         message.hasSuffix(code.suffix) ? String(message.dropLast(code.suffix.count)) : message
     }
 
-    /// The commonest one; the message names the value.
+    /// The most common error; the message names the value.
     public static func badParameter(_ message: String) -> SessionError { SessionError(.badParameter, message) }
 
     public var description: String { "\(code.rawValue): \(message)" }

@@ -1,4 +1,4 @@
-/// A session's number: its place in the bus path, ascending with creation, never used again while the daemon lives.
+/// A session's number: part of its bus path, ascending, and never reused while the daemon runs.
 public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let number: UInt64
     public init(_ number: UInt64) { self.number = number }

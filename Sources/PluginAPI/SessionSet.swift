@@ -1,7 +1,7 @@
-/// Numbers of sessions, as runs of consecutive ones.
+/// A set of session numbers, stored as ranges of consecutive numbers.
 ///
-/// In a crowd in which everybody waits for all who came after, a thousand sets of up to a thousand would be half a
-/// million numbers, in the core, in every copy that the history keeps of it, and in the state file.
+/// If each session waits for all later ones, a thousand sets with up to a thousand members would be half a million
+/// numbers, in the rules, in every copy in the history, and in the state file.
 public struct SessionSet: Sendable, Hashable {
     /// All numbers from the first to the last.
     public struct Run: Sendable, Hashable {
@@ -14,12 +14,12 @@ public struct SessionSet: Sendable, Hashable {
         }
     }
 
-    /// Ascending; none touches the next.
+    /// Ascending; no two ranges touch.
     public private(set) var runs: [Run] = []
     public private(set) var count = 0
 
-    /// No number above that can be in a set of runs, whose count must fit an `Int`; nothing that is counted is
-    /// believed above it.
+    /// The highest number that a set can contain, because its count must fit an `Int`; higher numbers in a file are
+    /// rejected.
     public static let highest: UInt64 = 1 << 62
 
     public init() {}
@@ -28,7 +28,7 @@ public struct SessionSet: Sendable, Hashable {
         for id in ids { insert(id) }
     }
 
-    /// Nil where those are not the runs of a set: out of order, touching, or too high to be counted.
+    /// Nil if these are not valid ranges: not in order, touching, or too high.
     public init?(runs: [Run]) {
         var end: UInt64?
         for run in runs {
@@ -55,7 +55,7 @@ public struct SessionSet: Sendable, Hashable {
         }
     }
 
-    /// False where it is there already.
+    /// False if it was already a member.
     @discardableResult
     public mutating func insert(_ id: SessionID) -> Bool {
         let number = id.number
@@ -75,7 +75,7 @@ public struct SessionSet: Sendable, Hashable {
         return true
     }
 
-    /// False where it was not there.
+    /// False if it was not a member.
     @discardableResult
     public mutating func remove(_ id: SessionID) -> Bool {
         let number = id.number
@@ -102,13 +102,13 @@ public struct SessionSet: Sendable, Hashable {
         }
     }
 
-    /// Keeps the memory it has.
+    /// Keeps the allocated memory.
     public mutating func empty() {
         runs.removeAll(keepingCapacity: true)
         count = 0
     }
 
-    /// Of the first run that does not end before that number.
+    /// The index of the first range that does not end before that number.
     private func place(of number: UInt64) -> Int {
         var low = 0
         var high = runs.count
@@ -125,7 +125,7 @@ extension SessionSet: Sequence {
     public struct Iterator: IteratorProtocol {
         private var runs: IndexingIterator<[Run]>
         private var run: Run?
-        /// How far it is within the run.
+        /// The position within the range.
         private var offset: UInt64 = 0
 
         fileprivate init(_ runs: [Run]) {

@@ -1,21 +1,21 @@
-/// Whether a session has the sound. The raw value is the name on the wire.
+/// Whether a session may play or record. The raw value is the name on the wire.
 public enum SessionState: String, CaseIterable, Sendable, Hashable {
-    /// It has not asked for the sound, gave it back, or got `ended` and may still hold its claim for a while.
+    /// It has not been activated, was deactivated, or its interruption ended and it may still hold a claim for a while.
     case inactive
-    /// It may sound, as far as nothing mutes or lowers it.
+    /// It may play or record, unless it is muted or ducked.
     case active
-    /// Silent, inactive to everyone else, and holding a claim to come back.
+    /// Silent and inactive for all others, but it holds a claim to come back.
     case interrupted
 }
 
 /// Why a session was interrupted (AVAudioSession.InterruptionReason). The raw value is the name on the wire.
 public enum InterruptionReason: String, CaseIterable, Sendable, Hashable {
-    /// Another session.
+    /// Another session interrupted it.
     case `default`
-    /// AVAudioSession's, in the contract; this service gives it to nobody.
+    /// From AVAudioSession and in the contract; this service never uses it.
     case appWasSuspended = "app-was-suspended"
     /// The microphone it records from was muted, and it has no ``Options/overrideMutedMicrophoneInterruption``.
     case builtInMicMuted = "built-in-mic-muted"
-    /// The output it played on went; no `ended` follows by itself.
+    /// Its output was unplugged; the interruption does not end by itself.
     case routeDisconnected = "route-disconnected"
 }

@@ -1,6 +1,6 @@
 /// One key of the settings file: its name, type, range, meaning, and how it is read and written.
 ///
-/// The one list of keys: the parser, the manual page and the default file are held to it.
+/// The table here is the only list of keys. Tests compare the manual page and the default file with it.
 public struct SettingKey: Sendable {
     /// What a value may be.
     public enum Kind: Sendable, Hashable {
@@ -20,12 +20,12 @@ public struct SettingKey: Sendable {
     /// `*` in a section whose keys are free (`roles`).
     public let key: String
     public let kind: Kind
-    /// What it means, a sentence or two without the unit and range.
+    /// A sentence or two for the user, without the unit and range.
     public let meaning: String
     let set: @Sendable (inout Settings, KeyFile.Entry) throws(KeyFileError) -> Void
     private let get: @Sendable (Settings) -> [(key: String, value: String)]
 
-    /// What the settings hold, as lines of a file would have it; several for a free key.
+    /// The values in these settings, as lines of a file; several for a free key.
     public func values(in settings: Settings) -> [(key: String, value: String)] { get(settings) }
 
     /// The row of that key, or nil.
@@ -33,60 +33,59 @@ public struct SettingKey: Sendable {
         table.first { $0.section == section && ($0.key == key || $0.key == "*") }
     }
 
-    /// In the order of the table, each once.
+    /// The sections in the order of the table, without duplicates.
     public static let sections: [String] = table.map(\.section).reduce(into: []) { names, name in
         if names.last != name { names.append(name) }
     }
 
-    /// Every key there is, in the order of contract §6. The one place to add one.
+    /// Every key, in the order of the default file. New keys are added here.
     public static let table: [SettingKey] = [
         real(
             "interruption", "grace", \.interruption.grace, 0...3600, "s",
-            "How long a session that was told its interruption ended keeps its claim without coming back."),
+            "The grace period: how long a session keeps its claim after its interruption ended."),
         real(
             "interruption", "max-age", \.interruption.maxAge, 0...604_800, "s",
-            "How long an interruption may last and still end with should-resume. 0: for ever."),
+            "The longest interruption that still ends with the should-resume hint. 0: no limit."),
 
-        real("ducking", "gain", \.ducking.gain, -96...0, "dB", "By how much other sessions are lowered."),
-        real("ducking", "attack", \.ducking.attack, 0...10, "s", "How long going down takes."),
-        real("ducking", "release", \.ducking.release, 0...10, "s", "How long coming back up takes."),
+        real("ducking", "gain", \.ducking.gain, -96...0, "dB", "The gain of ducked sessions."),
+        real("ducking", "attack", \.ducking.attack, 0...10, "s", "How long ducking takes."),
+        real("ducking", "release", \.ducking.release, 0...10, "s", "How long it takes to restore the volume."),
         real(
             "ducking", "hold", \.ducking.hold, 0...10, "s",
-            "How long others stay lowered after a prompt, in case another follows."),
+            "How long others stay ducked after a prompt ends, in case another prompt follows."),
 
         word(
             "enforcement", "mode", \.enforcement.mode,
-            "What is done at the sound server. off: nothing; cooperative: a session that plays on after it was told to "
-                + "fall silent is silenced; full: programs that never spoke to the daemon are silenced and lowered, "
-                + "too."),
+            "What the daemon does at the sound server. off: nothing; cooperative: it silences sessions that play on after "
+                + "they were told to fall silent; full: it also silences and ducks programs that do not use sessiond."),
         real(
             "enforcement", "deadline", \.enforcement.deadline, 0...10, "s",
-            "How long a session that was told has to fall silent before it is silenced."),
+            "How long a session may take to fall silent after it was interrupted; then its streams are silenced."),
 
         word(
             "adoption", "streams", \.adoption.streams,
-            "Whether streams of programs that never spoke to the daemon count as sessions. off: no; calls: they are "
-                + "silent during calls and alerts and lowered by prompts, but never interrupt each other; all: as if "
-                + "they had asked for it themselves, so that the newest interrupts the others."),
+            "Whether programs that do not use sessiond are adopted. off: no; calls: yes, they are silent during calls and "
+                + "alerts and ducked by prompts, but they interrupt nobody; all: as full sessions, the newest interrupts "
+                + "the others."),
         names(
             "adoption", "never", \.adoption.never,
-            "Programs that are never taken for sessions, as with off: by application id or name, or by the path or "
-                + "file name of the executable, with ; between."),
+            "Programs that are never adopted, as with off: application ids or names, or paths or file names of "
+                + "executables, separated by ;."),
         word(
             "adoption", "calls", \.adoption.calls,
-            "What counts as a call that no client declared. off: nothing; labelled: streams with a media.role that [roles] "
-                + "gives the class call; known: besides, a program that is known to make calls, while it records from a "
-                + "microphone and plays; any: any program that does so."),
+            "Which activity counts as a call although no client declared one. off: none; labelled: streams with a "
+                + "media.role to which [roles] gives the class call; known: in addition, a program that is known to make "
+                + "calls, while it records from a microphone and plays; any: in addition, any program that does so."),
         names(
             "adoption", "call-programs", \.adoption.callPrograms,
-            "Programs that are known to make calls beside those that sessiond knows, named as in never; * at the end "
-                + "stands for anything. They count whatever media.role their streams have."),
-        names("adoption", "always", \.adoption.always, "Programs that are taken for full sessions, as with all."),
+            "More programs that make calls, in addition to those that sessiond knows, named as in never; * at the end of a "
+                + "name matches anything. They count whatever media.role their streams have."),
+        names("adoption", "always", \.adoption.always, "Programs that are adopted as full sessions, as with all."),
 
         SettingKey(
             section: "roles", key: "*", kind: .role,
-            meaning: "What a stream of that media.role counts as: a category and, in any order, a mode, a class "
-                + "and options, with ; between. Empty: the role means nothing.",
+            meaning: "How a program with that media.role is adopted: a category and, in any order, a mode, a class "
+                + "and options, separated by ;. Empty: the role is ignored.",
             set: { settings, entry throws(KeyFileError) in
                 settings.roles[entry.key.lowercased()] = try Settings.Role(entry)
             },
@@ -94,32 +93,31 @@ public struct SettingKey: Sendable {
 
         switched(
             "routes", "unplug", \.routes.unplug,
-            "Whether the now-playing session is paused when its output goes, and its sound kept from every other output; "
-                + "so are MPRIS players of programs that never spoke to the daemon."
+            "Whether the now-playing session is paused when its output is unplugged, and kept from playing on another "
+                + "output; this includes adopted MPRIS players."
         ),
         real(
             "routes", "replug", \.routes.replug, 0...86_400, "s",
-            "How long after its output went a session that was paused by it is offered to resume when that output "
-                + "comes back. 0: never."),
+            "How long after the unplug a replug still ends the pause with the should-resume hint. 0: never."),
 
         switched(
             "mpris", "pause", \.mpris.pause,
             "Whether players that are interrupted are paused and resumed through MPRIS."),
         switched(
             "mpris", "media-keys", \.mpris.mediaKeys,
-            "Whether the player in front by the rules is also org.mpris.MediaPlayer2.sessiond on the bus, so that "
-                + "media keys, headset buttons and playerctl reach it."),
+            "Whether the player in front is also org.mpris.MediaPlayer2.sessiond on the bus, so that media keys, headset "
+                + "buttons and playerctl reach it."),
 
-        holders("privileges", "call", \.privileges.call, "Who may take the class call."),
-        holders("privileges", "alert", \.privileges.alert, "Who may take the class alert."),
+        holders("privileges", "call", \.privileges.call, "Which programs may use the class call."),
+        holders("privileges", "alert", \.privileges.alert, "Which programs may use the class alert."),
 
-        integer("limits", "sessions", \.limits.sessions, 1...65_536, "Sessions there may be altogether."),
+        integer("limits", "sessions", \.limits.sessions, 1...65_536, "Most sessions at the same time."),
         integer(
-            "limits", "sessions-per-client", \.limits.sessionsPerClient, 1...65_536, "Sessions one client may own."),
-        integer("limits", "history", \.limits.history, 0...65_536, "Decisions that are remembered."),
+            "limits", "sessions-per-client", \.limits.sessionsPerClient, 1...65_536, "Most sessions of one client."),
+        integer("limits", "history", \.limits.history, 0...65_536, "Decisions that the history keeps."),
         integer(
             "limits", "string-length", \.limits.stringLength, 16...65_536,
-            "Bytes a name or another text from a client may have."),
+            "Most bytes in a name or another text from a client."),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable
@@ -177,8 +175,8 @@ public struct SettingKey: Sendable {
     ) -> SettingKey {
         SettingKey(
             section: section, key: key, kind: .holders,
-            meaning: meaning + " any: every unsandboxed process of the user; else desktop entries and absolute paths "
-                + "of executables, with ; between; empty: nobody.",
+            meaning: meaning + " any: every process of the user outside of sandboxes; or a list of desktop entry ids "
+                + "and absolute paths of executables, separated by ;. Empty: none.",
             set: { settings, entry throws(KeyFileError) in
                 settings[keyPath: path] = try Settings.Privileges.Holder(entry)
             },
@@ -192,9 +190,9 @@ extension Settings.Privileges.Holder {
         if names == ["any"] {
             self = .anyone
         } else if names.contains("any") {
-            throw entry.refusal("'any' together with names; write any alone, or the names alone")
+            throw entry.refusal("'any' cannot be combined with names; write only any, or only names")
         } else if let relative = names.first(where: { $0.contains("/") && !$0.hasPrefix("/") }) {
-            throw entry.refusal("\(quoted(relative)) is not an absolute path; write it from / on")
+            throw entry.refusal("\(quoted(relative)) is not an absolute path; start it with /")
         } else {
             self = .only(names)
         }
@@ -209,7 +207,7 @@ extension Settings.Privileges.Holder {
 }
 
 extension Settings.Role {
-    /// What the daemon assumes of the roles PulseAudio and PipeWire know.
+    /// The defaults for the roles that PulseAudio and PipeWire define.
     static let defaults: [String: Settings.Role] = {
         let call = Settings.Role(known(.playAndRecord, .voiceChat), sessionClass: .call)
         let video = Settings.Role(known(.playback, .moviePlayback))
@@ -231,7 +229,7 @@ extension Settings.Role {
         return configuration
     }
 
-    /// Nil for an empty value: the role means nothing.
+    /// Nil for an empty value: the role is ignored.
     fileprivate init?(_ entry: KeyFile.Entry) throws(KeyFileError) {
         let words = try entry.list()
         guard !words.isEmpty else { return nil }
@@ -250,7 +248,7 @@ extension Settings.Role {
                 options.insert(value)
             } else {
                 throw entry.refusal(
-                    "\(quoted(word)) is unknown or one too many; write a category, at most one mode, "
+                    "\(quoted(word)) is unknown or given twice; write a category, at most one mode, "
                         + "at most one class, and options")
             }
         }
@@ -266,7 +264,7 @@ extension Settings.Role {
         }
     }
 
-    /// The words that give this role again, without what others of them imply.
+    /// The words that describe this role, without words that others imply.
     fileprivate var words: String {
         var words = [configuration.category.rawValue]
         if configuration.mode != .default { words.append(configuration.mode.rawValue) }

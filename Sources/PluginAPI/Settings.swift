@@ -1,13 +1,13 @@
-/// The daemon's settings, typed and in range (contract §6).
+/// The daemon's settings, typed and validated (contract §6).
 ///
-/// Starts at the defaults; each file that is merged overrides what it names. Pure: the caller reads the files. The
-/// table of keys in ``SettingKey`` says what each one means.
+/// Starts with the defaults; each merged file overrides the keys it contains. Pure: the caller reads the files. The
+/// table in ``SettingKey`` describes each key.
 public struct Settings: Sendable, Hashable {
     public var interruption = Interruption()
     public var ducking = Ducking()
     public var enforcement = Enforcement()
     public var adoption = Adoption()
-    /// What a stream's `media.role` makes of it, by the role in lower case; compare roles without regard to case.
+    /// How a stream with a `media.role` is adopted, by the role in lower case; compare roles without case.
     public var roles: [String: Role] = Role.defaults
     public var routes = Routes()
     public var mpris = MPRIS()
@@ -16,77 +16,77 @@ public struct Settings: Sendable, Hashable {
 
     /// How long claims last.
     public struct Interruption: Sendable, Hashable {
-        /// Seconds an `ended` session that does not come back keeps its claim.
+        /// The grace period in seconds.
         public var grace = 5.0
-        /// Seconds after which a resume is no longer recommended; 0: none.
+        /// Seconds after which an interruption ends without the should-resume hint; 0: no limit.
         public var maxAge = 0.0
     }
 
-    /// How others are lowered.
+    /// How other sessions are ducked.
     public struct Ducking: Sendable, Hashable {
         /// Decibels, at most 0.
         public var gain = -12.0
-        /// Seconds to go down.
+        /// Seconds of the ramp down.
         public var attack = 0.08
-        /// Seconds to come back up.
+        /// Seconds of the ramp up.
         public var release = 0.4
-        /// Seconds to stay down between prompts.
+        /// Seconds to stay ducked between prompts.
         public var hold = 0.25
     }
 
-    /// What happens to a session that is told to fall silent and does not.
+    /// What the daemon does at the sound server.
     public struct Enforcement: Sendable, Hashable {
-        /// Whom it reaches.
+        /// Which sessions it silences.
         public enum Mode: String, CaseIterable, Sendable, Hashable {
-            /// Nothing is done at the sound server.
+            /// None.
             case off
             /// Sessions that play on after they were told to fall silent.
             case cooperative
-            /// Programs that never spoke to the daemon, too.
+            /// Also adopted programs.
             case full
         }
         public var mode = Mode.full
-        /// Seconds a session that was told has to fall silent.
+        /// Seconds in which an interrupted session must fall silent.
         public var deadline = 0.25
     }
 
-    /// Whether streams of programs that never spoke to the daemon count as sessions.
+    /// Whether programs that do not use sessiond are adopted.
     public struct Adoption: Sendable, Hashable {
-        /// Which of them, and as what.
+        /// How they are adopted.
         public enum Streams: String, CaseIterable, Sendable, Hashable {
-            /// None.
+            /// Not at all.
             case off
-            /// Silent during calls and alerts and lowered by prompts; they never interrupt each other.
+            /// Silent during calls and alerts and ducked by prompts; they never interrupt each other.
             case calls
-            /// As if they had asked for it themselves: the newest interrupts the others.
+            /// As full sessions: the newest interrupts the others.
             case all
         }
         public var streams = Streams.calls
-        /// What counts as a call that no client declared.
+        /// Which activity counts as a call although no client declared one.
         public enum Calls: String, CaseIterable, Sendable, Hashable {
-            /// Nothing: a stream's label counts as nothing, too.
+            /// None, not even a stream with a label.
             case off
-            /// Streams whose `media.role` says so.
+            /// Streams whose `media.role` is that of a call.
             case labelled
-            /// Besides, programs that are known to make calls, while they record from a real source and play.
+            /// In addition, programs that are known to make calls, while they record from a real source and play.
             case known
-            /// Any program that does so.
+            /// In addition, any program that does so.
             case any
         }
         public var calls = Calls.known
-        /// Programs that count as known to make calls beside ``knownCallPrograms``, named as in ``never``; `*` at the end
-        /// stands for anything.
+        /// More programs that make calls, in addition to ``knownCallPrograms``, named as in ``never``; `*` at the end
+        /// matches anything.
         public var callPrograms: [String] = []
-        /// Programs that are left alone whatever `streams` says: by application id, application name, or the executable's
-        /// path or file name.
+        /// Programs that are never adopted: by application id, application name, or the path or file name of the
+        /// executable.
         public var never: [String] = []
-        /// Programs, named alike, that are full sessions whatever `streams` says; ``never`` goes before.
+        /// Programs that are always adopted as full sessions, named likewise; ``never`` has priority.
         public var always: [String] = []
         /// Whether no program is adopted at all.
         public var isOff: Bool { streams == .off && always.isEmpty }
     }
 
-    /// The session an adopted stream of a role stands for.
+    /// The session that a role stands for.
     public struct Role: Sendable, Hashable {
         public let configuration: Configuration
         public let sessionClass: SessionClass
@@ -97,15 +97,15 @@ public struct Settings: Sendable, Hashable {
         }
     }
 
-    /// What happens when a device goes and comes.
+    /// What happens when an output is unplugged and plugged in again.
     public struct Routes: Sendable, Hashable {
-        /// Pause the now-playing session when its output goes, and keep its sound from every other one.
+        /// Pause the now-playing session when its output is unplugged, and keep it from playing on other outputs.
         public var unplug = true
-        /// Seconds within which an output that comes back offers to resume what its going paused; 0: never.
+        /// Seconds within which a replug ends that pause with the should-resume hint; 0: never.
         public var replug = 30.0
     }
 
-    /// What is done to the players of programs that speak MPRIS.
+    /// What is done to MPRIS players.
     public struct MPRIS: Sendable, Hashable {
         /// Pause and resume players that are interrupted through MPRIS.
         public var pause = true
@@ -113,33 +113,33 @@ public struct Settings: Sendable, Hashable {
         public var mediaKeys = true
     }
 
-    /// Who may take a privileged class.
+    /// Which programs may use a privileged class.
     public struct Privileges: Sendable, Hashable {
-        /// Whom a class is given to.
+        /// The programs that may use a class.
         public enum Holder: Sendable, Hashable {
-            /// Any unsandboxed process of the user.
+            /// Every process of the user outside of sandboxes.
             case anyone
-            /// Desktop entries by their id, executables by their absolute path; none of them where empty.
+            /// Desktop entry ids, and absolute paths of executables; empty: none.
             case only([String])
         }
         public var call = Holder.anyone
         public var alert = Holder.anyone
     }
 
-    /// How much there may be, so that no client uses up the daemon.
+    /// Limits, so that no client exhausts the daemon.
     public struct Limits: Sendable, Hashable {
-        /// Sessions altogether.
+        /// Most sessions at the same time.
         public var sessions = 1024
         public var sessionsPerClient = 32
-        /// Decisions remembered for `History`.
+        /// Decisions that the history keeps.
         public var history = 512
-        /// Bytes of UTF-8 in a name or uid that a client gives.
+        /// Most bytes of UTF-8 in a name or uid from a client.
         public var stringLength = 255
     }
 
     public init() {}
 
-    /// Takes over what the file names. Throws at the first mistake and then leaves the settings as they were.
+    /// Applies the keys of the file. Throws at the first error and then leaves the settings unchanged.
     public mutating func merge(_ file: KeyFile) throws(KeyFileError) {
         var result = self
         for section in file.sections {
@@ -162,7 +162,7 @@ public struct Settings: Sendable, Hashable {
         self = result
     }
 
-    /// Parses and takes over the bytes of a file. Throws as ``merge(_:)`` does.
+    /// Parses the bytes of a file and applies it. Throws like ``merge(_:)``.
     public mutating func merge(bytes: [UInt8], file: String) throws(KeyFileError) {
         try merge(KeyFile(bytes: bytes, file: file))
     }

@@ -1,9 +1,9 @@
-/// A short sound in memory: signed 16-bit little-endian samples, the channels' one after the other.
+/// A short sound in memory: signed 16-bit little-endian samples, interleaved.
 public struct SoundSample: Sendable, Hashable {
     /// Hertz.
     public let sampleRate: Int
     public let channels: Int
-    /// Whole frames.
+    /// Complete frames.
     public let bytes: [UInt8]
 
     public init(sampleRate: Int, channels: Int, bytes: [UInt8]) {
@@ -16,30 +16,30 @@ public struct SoundSample: Sendable, Hashable {
     public var duration: Double { Double(bytes.count / (2 * channels)) / Double(sampleRate) }
 }
 
-/// Makes a ``SoundSample`` of a file (a port behind `org.sessiond1.SoundEffects`). Lives on the loop.
+/// Decodes a file into a ``SoundSample`` (a port behind `org.sessiond1.SoundEffects`). Belongs to the loop.
 public protocol SoundDecoder: AnyObject {
-    /// Decodes the whole file; answers once, from the loop, never from inside the call.
+    /// Decodes the complete file; answers once, from the loop, never during the call.
     ///
-    /// Fails with `BadParameter` for what is no sound, cannot be read, or is longer than `limit` seconds; memory is
-    /// bounded by that limit, whatever the file says.
+    /// Fails with `BadParameter` if the file is not audio, cannot be read, or is longer than `limit` seconds. Memory is
+    /// bounded by that limit, whatever the file states.
     func decode(path: String, limit: Double, _ reply: @escaping (Result<SoundSample, SessionError>) -> Void)
 }
 
-/// Keeps samples at the sound server and plays them from there: nothing is sent when one is played, and nothing is
-/// nearer to the loudspeaker (a port behind `org.sessiond1.SoundEffects`). Lives on the loop; connects when needed.
+/// Stores samples at the sound server and plays them from there, so playing one sends no data and has the shortest
+/// latency (a port behind `org.sessiond1.SoundEffects`). Belongs to the loop; connects when needed.
 public protocol SampleCache: AnyObject {
-    /// One that was playing is over: its stream, and whether it was heard to its end.
+    /// A sound has ended: its stream, and whether it was played to its end.
     var onEnded: ((_ stream: UInt32, _ wasWhole: Bool) -> Void)? { get set }
-    /// The server has gone, and every sample with it; comes before ``onEnded`` of what was playing.
+    /// The server is gone, and every sample with it; called before ``onEnded`` of the sounds that played.
     var onLost: (() -> Void)? { get set }
 
-    /// Sends a sample to the server under that name, replacing one that is there.
+    /// Stores a sample at the server under that name, replacing an existing one.
     func upload(_ sample: SoundSample, as name: String, _ reply: @escaping (Result<Void, SessionError>) -> Void)
-    /// Plays a copy of it; answers with the stream's number, which is not 0.
+    /// Plays the sample; answers with the number of the stream, which is not 0.
     /// - Parameter gain: dB, at most 0.
     func play(_ name: String, gain: Double, _ reply: @escaping (Result<UInt32, SessionError>) -> Void)
-    /// Silences one that is playing; ``onEnded`` tells.
+    /// Stops a sound; then ``onEnded`` is called.
     func stop(_ stream: UInt32)
-    /// Forgets the sample of that name, where there is one.
+    /// Removes the sample of that name, if there is one.
     func remove(_ name: String)
 }

@@ -1,13 +1,13 @@
-/// A stream as its person left it: what it is given back as.
+/// The state of a stream as the user left it; the daemon restores it.
 public struct StreamBase: Sendable, Hashable {
     /// As ``AudioStream/volume``.
     public var volume: [UInt32]
     public var isMuted: Bool
-    /// Where it played; nil: where new streams go, wherever that is by then.
+    /// The device it played on; nil: the default at that time.
     public var deviceName: String?
-    /// Somebody set the volume while it was other than they had left it: it is theirs until we are done.
+    /// Somebody else changed the volume while the daemon had changed it; the new volume is kept until the change ends.
     public var isVolumeTheirs: Bool
-    /// The same of the mute.
+    /// The same for the mute switch.
     public var isMuteTheirs: Bool
 
     public init(

@@ -1,13 +1,13 @@
-/// What a sound server remembers of a stream for the next one of its kind (`pa_ext_stream_restore_info`).
+/// What a sound server remembers of a stream for the next stream of its kind (`pa_ext_stream_restore_info`).
 public struct StreamMemory: Sendable, Hashable {
     /// As ``AudioStream/memoryName``.
     public let name: String
-    /// The server's numbers of the channels' positions (`pa_channel_position_t`); empty where it remembers no volume.
+    /// The server's numbers of the channel positions (`pa_channel_position_t`); empty if it remembers no volume.
     public var channels: [Int32]
-    /// For each of the ``channels``, as ``AudioStream/volume``.
+    /// The volume of each of the ``channels``, as in ``AudioStream/volume``.
     public var volume: [UInt32]
     public var isMuted: Bool
-    /// The device's name; nil where it remembers none.
+    /// The name of the device; nil if none is remembered.
     public var deviceName: String?
 
     public init(

@@ -1,6 +1,6 @@
 import DBus
 
-/// The properties of one exported interface, and what was last told of them: only what changed is told.
+/// The properties of one exported interface and their last sent values: only changed values are sent.
 final class Announcement<Object: AnyObject> {
     struct Property: Sendable {
         let name: String
@@ -39,7 +39,7 @@ final class Announcement<Object: AnyObject> {
         for property in self.properties { told[property.name] = property.get(object) }
     }
 
-    /// Tells what is not as last told.
+    /// Sends the values that differ from the last sent ones.
     func update(_ object: Object) {
         var changes: [(String, Value)] = []
         for property in properties {

@@ -2,15 +2,15 @@ import Glibc
 import MediaValues
 import PluginAPI
 
-/// Covers as files, for those who are only told where one lies (`mpris:artUrl`): `$XDG_CACHE_HOME/sessiond/covers`.
+/// Cover images as files, for programs that get only a path (`mpris:artUrl`): `$XDG_CACHE_HOME/sessiond/covers`.
 ///
-/// A cover's name is made of its bytes: the same one is written once. The oldest are deleted, so that there are never many.
+/// The name of a file is a hash of its contents, so each cover is written once. The oldest ones are deleted.
 struct CoverCache {
     private static let limit = 64
-    /// Nil where there is no place of our own.
+    /// Nil if there is no writable directory.
     private let folder: String?
 
-    /// The folder is made at the first cover.
+    /// The directory is created for the first cover.
     init() {
         let cache = CoverCache.variable("XDG_CACHE_HOME") ?? CoverCache.variable("HOME").map { $0 + "/.cache" }
         folder = cache.map { $0 + "/sessiond/covers" }
@@ -21,18 +21,18 @@ struct CoverCache {
         getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 
-    /// The cover's URI; nil where it is no picture that desktops show, or cannot be written.
+    /// The URI of the cover; nil if it is not an image format that desktops show, or cannot be written.
     func uri(of cover: Artwork) -> String? {
         guard let folder, let ending = CoverCache.ending(cover) else { return nil }
         let name = CoverCache.name(cover.bytes) + ending
         let path = folder + "/" + name
         guard access(path, R_OK) == 0 || write(cover.bytes, to: path, in: folder) else { return nil }
-        // Looked at again: not among the oldest.
+        // Used again: it is no longer one of the oldest.
         utimensat(AT_FDCWD, path, nil, 0)
         return FileURI.uri(path)
     }
 
-    /// By what the bytes are, not by what the item calls them.
+    /// By the contents, not by the type that the item states.
     private static func ending(_ cover: Artwork) -> String? {
         if cover.bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return ".jpg" }
         if cover.bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return ".png" }
@@ -41,7 +41,7 @@ struct CoverCache {
         return nil
     }
 
-    /// 128 bits of FNV-1a: no secret, only a name.
+    /// 128 bits of FNV-1a: only a name, not a secret.
     private static func name(_ bytes: [UInt8]) -> String {
         var halves: [UInt64] = [0xCBF2_9CE4_8422_2325, 0x9AE1_6A3B_2F90_404F]
         for byte in bytes {
@@ -54,7 +54,7 @@ struct CoverCache {
         }.joined()
     }
 
-    /// Whole or not at all.
+    /// Writes the complete file or nothing.
     private func write(_ bytes: [UInt8], to path: String, in folder: String) -> Bool {
         guard make(folder) else { return false }
         clean(folder)
@@ -83,7 +83,7 @@ struct CoverCache {
         return true
     }
 
-    /// Makes room for one more.
+    /// Makes room for one more file.
     private func clean(_ folder: String) {
         guard let listing = opendir(folder) else { return }
         defer { closedir(listing) }

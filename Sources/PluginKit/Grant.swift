@@ -1,126 +1,126 @@
 public import PluginAPI
 
-/// A plugin's claim to the sound: what it asked for, what it was given, and what follows from what it is told.
+/// Decides when a plugin may play or record, from what it requests and what the daemon and the engine report.
 ///
-/// A value without a bus, a clock or an engine. The plugin hands in what happened (``Input``) and carries out, in order,
-/// what it gets back (``Effect``). It holds for every sequence of inputs:
+/// A value without a bus, a clock or an engine. The plugin passes every event (``Input``) to ``handle(_:)`` and carries
+/// out the returned effects (``Effect``) in order. Rules for every sequence of inputs:
 ///
-/// - The sound starts only once the daemon has granted the last order; an answer to an older one starts nothing.
-/// - What falls silent gives the claim back: at once, or after a moment where the next item follows as a rule.
-/// - After an interruption the sound goes on only where the daemon recommends it, it was to be heard before, and nobody
-///   touched it since.
+/// - The sound starts only when the daemon has granted the last request; the answer to an older request starts nothing.
+/// - When the plugin falls silent, it gives its claim back: at once, or after a moment if another item usually follows.
+/// - After an interruption the sound resumes only with the should-resume hint, if it was playing before, and if the user
+///   did not pause, stop or replace it since.
 public struct Grant: Sendable, Hashable {
     /// Between `began` and `ended`.
     public struct Interruption: Sendable, Hashable {
-        /// It was to be heard, or was told to play since, and nobody paused it.
+        /// It was playing, or was requested to play since, and was not paused.
         public var resumes: Bool
-        /// When it was to start, where it had not yet (`MonotonicClock`).
+        /// When it was to start, if it had not started yet (`MonotonicClock`).
         public var start: UInt64?
-        /// Its output went before: the return of that is waited for, too.
+        /// Its output was unplugged before; it also waits for a replug.
         public var isUnplugged = false
     }
 
-    /// An order that the daemon has not answered.
+    /// A request that the daemon has not answered.
     public struct Ask: Sendable, Hashable {
         /// When the sound is to start; nil: at once.
         public var start: UInt64?
-        /// What stood in its way when it was asked for.
+        /// The interruption at the time of the request.
         public var interruption: Interruption?
-        /// It is the end of an interruption, not a hand, that asked: refused, it is forgotten.
+        /// The end of an interruption made the request, not the user: after a refusal it stays paused.
         public var isResumption = false
-        /// It is heard meanwhile, by an order that was granted before.
+        /// It plays meanwhile, because an earlier request was granted.
         public var sounds = false
     }
 
     public enum State: Sendable, Hashable {
-        /// Silent; nothing is asked for.
+        /// Silent, without a claim.
         case idle
-        /// Silent; the claim is kept for a moment.
+        /// Silent, but it keeps its claim for a moment.
         case lingering
         case asking(Ask)
-        /// Granted; it starts at that time.
+        /// Granted; the sound starts at that time.
         case due(UInt64)
         case sounding
-        /// Told to end; the claim is kept until it has ended.
+        /// The engine is ending; it keeps its claim until then.
         case ending
         case interrupted(Interruption)
-        /// Silent because its output went, and untouched since: where that comes back, so does the sound.
+        /// Silent because its output was unplugged; it resumes after a replug.
         case unplugged
     }
 
     public enum Input: Sendable, Hashable {
-        /// Somebody wants the sound; from that time on, or at once.
+        /// A request to play or record; from that time on, or at once.
         case wants(at: UInt64?)
-        /// The daemon's answers to that order. `now` is `MonotonicClock`'s.
+        /// The daemon's answer to that request. `now` is the time of `MonotonicClock`.
         case granted(order: UInt64, now: UInt64)
         case refused(order: UInt64)
         /// The engine did not start.
         case startFailed
-        /// Another item follows the one that sounds, under the same claim.
+        /// Another item follows the one that plays, with the same claim.
         case goesOn
-        /// The time has come that ``Effect/wait(until:)`` named.
+        /// The time of ``Effect/wait(until:)`` has come.
         case due
         case began(InterruptionReason)
-        /// - Parameter canResume: whether there is anything to resume with.
+        /// - Parameter canResume: whether the engine has something to resume.
         case ended(shouldResume: Bool, canResume: Bool)
-        /// The device went that only its wearer heard, or that it recorded from. The daemon interrupts some sessions for
-        /// that, which keep their claim; others give it back.
+        /// The headphones or the input were unplugged. The daemon interrupts some sessions for that; those keep their claim,
+        /// the others give it back.
         case deviceGone(givesBack: Bool)
-        /// The daemon says that the sound server went, or came back.
+        /// The daemon reports that the sound server stopped, or is back.
         case servicesLost
         case servicesReset
-        /// The engine says that the sound server went.
+        /// The engine reports that the sound server stopped.
         case engineLost
-        /// The sound server is found to be away.
+        /// The daemon has no sound server either.
         case serverIsAway
-        /// The daemon has been away for too long: nobody arbitrates, and nobody would end the interruption.
+        /// The daemon has been away for too long; nobody would end the interruption.
         case daemonLost
-        /// A new daemon does not want the session, or does not let it go on.
+        /// A new daemon refuses the session, or refuses to activate it again.
         case expelled
-        /// By hand.
+        /// Requests of the user.
         case paused
         case stopped
-        /// Told to end, which takes the engine a moment that it needs the claim for.
+        /// A request to end, which the engine needs time and the claim for.
         case ending
-        /// What sounded is replaced, silent; the next one plays at once as a rule.
+        /// The item was replaced; usually the next one is played at once.
         case replaced
-        /// What sounded is over, and more of it comes at any moment.
+        /// The sounds have ended; others may follow at any moment.
         case burstOver
-        /// The moment is over that ``Effect/linger`` began.
+        /// The time of ``Effect/linger`` is over.
         case lingered
-        /// What sounded is over, or failed.
+        /// The sound ended, or failed.
         case finished
-        /// The engine was given another item and stays silent.
+        /// The engine loaded another item and does not play it.
         case fellSilent
     }
 
-    /// What to do, in this order.
+    /// What the plugin must do, in this order.
     public enum Effect: Sendable, Hashable {
-        /// Ask the daemon for the sound; the answer comes in with the order's number.
+        /// Activate the session, and pass the answer with this number.
         case activate(order: UInt64)
-        /// Give the claim back; `notifyOthers` recommends to those who waited that they resume.
+        /// Deactivate the session; with `notifyOthers`, the others get the should-resume hint.
         case deactivate(notifyOthers: Bool)
-        /// Let the engine sound, from where it is.
+        /// Start the engine at its current position.
         case start
         /// Pause the engine.
         case silence
-        /// Hand ``Input/due`` in at that time, unless the state is another one by then.
+        /// Pass ``Input/due`` at that time, unless the state has changed by then.
         case wait(until: UInt64)
-        /// Hand ``Input/lingered`` in after a moment, unless the state is another one by then.
+        /// Pass ``Input/lingered`` after a moment, unless the state has changed by then.
         case linger
     }
 
     public private(set) var state = State.idle
-    /// Counts the orders to play, pause or stop.
+    /// The number of the last request to play, pause or stop.
     public private(set) var order: UInt64 = 0
-    /// What asks for the sound now would get nothing but silence.
+    /// Whether there is no sound server.
     public private(set) var isServerAway = false
-    /// Whether it goes on by itself where the output comes back that it played on.
+    /// Whether it resumes after a replug of its output.
     public let resumesOnReplug: Bool
 
     public init(resumesOnReplug: Bool = false) { self.resumesOnReplug = resumesOnReplug }
 
-    /// The interruption that stands in the way of the sound; nil: none.
+    /// The current interruption; nil: none.
     public var interruption: Interruption? {
         switch state {
         case .interrupted(let interruption): interruption
@@ -129,10 +129,10 @@ public struct Grant: Sendable, Hashable {
         }
     }
 
-    /// Whether what sounded was interrupted and may go on by itself.
+    /// Whether it is interrupted and may resume by itself.
     public var isInterrupted: Bool { interruption?.resumes == true }
 
-    /// Whether it is heard now.
+    /// Whether it plays or records now.
     public var sounds: Bool {
         switch state {
         case .sounding: true
@@ -141,7 +141,7 @@ public struct Grant: Sendable, Hashable {
         }
     }
 
-    /// Whether it is heard, or will be without being asked again.
+    /// Whether it plays, or will start without another request.
     private var isHeard: Bool {
         if case .due = state { true } else { sounds }
     }
@@ -173,7 +173,7 @@ public struct Grant: Sendable, Hashable {
         }
     }
 
-    // MARK: Orders
+    // MARK: Requests
 
     private mutating func wants(_ start: UInt64?) -> [Effect] {
         var ask = Ask(start: start)
@@ -183,7 +183,7 @@ public struct Grant: Sendable, Hashable {
         case .asking(let other): (ask.interruption, ask.sounds) = (other.interruption, other.sounds)
         case .interrupted(let interruption): ask.interruption = interruption
         }
-        // Touched by hand, it does not wait for the output any more.
+        // After a request of the user it does not wait for a replug any more.
         ask.interruption?.isUnplugged = false
         return asked(ask)
     }
@@ -196,7 +196,7 @@ public struct Grant: Sendable, Hashable {
 
     private mutating func paused() -> [Effect] {
         order &+= 1
-        // What is interrupted keeps its claim: played by hand, refused, it still hears of the end.
+        // An interrupted session keeps its claim: if a later request is refused, it still learns of the end.
         if letGo() || state == .ending { return [.silence] }
         state = .idle
         return [.silence, .deactivate(notifyOthers: true)]
@@ -241,14 +241,14 @@ public struct Grant: Sendable, Hashable {
         return []
     }
 
-    /// Interrupted, it does not go on by itself any more; false where it is not.
+    /// An interrupted plugin will not resume by itself any more; false if it is not interrupted.
     private mutating func letGo() -> Bool {
         guard let interruption else { return false }
         state = .interrupted(Interruption(resumes: false, start: interruption.start))
         return true
     }
 
-    // MARK: The daemon's answers
+    // MARK: Answers of the daemon
 
     private mutating func granted(_ order: UInt64, _ now: UInt64) -> [Effect] {
         guard order == self.order, case .asking(let ask) = state else { return grantedTooLate() }
@@ -260,7 +260,7 @@ public struct Grant: Sendable, Hashable {
         return [.start]
     }
 
-    /// Paused, stopped or failed before the daemon had answered.
+    /// Paused, stopped or failed before the daemon answered.
     private mutating func grantedTooLate() -> [Effect] {
         switch state {
         case .asking, .due, .sounding, .ending: return []
@@ -275,11 +275,11 @@ public struct Grant: Sendable, Hashable {
         if ask.sounds {
             state = .sounding
         } else if let interruption = ask.interruption, !ask.isResumption {
-            // The wish outlives the refusal where an interruption stands in its way.
+            // The request stays valid after the refusal if an interruption is the reason.
             state = .interrupted(
                 Interruption(resumes: true, start: ask.start, isUnplugged: interruption.isUnplugged))
         } else {
-            // Taken away again before it could come back: that is no interruption of what sounded, but a pause.
+            // Interrupted again before it could resume: it stays paused.
             state = .idle
         }
         return []
@@ -308,14 +308,14 @@ public struct Grant: Sendable, Hashable {
         return [.start]
     }
 
-    // MARK: What the session is told
+    // MARK: Events of the session
 
     private mutating func began(_ reason: InterruptionReason) -> [Effect] {
-        // Nothing ends by itself what a device that was taken away began: that is a pause, until it is back.
+        // An interruption by an unplugged device does not end by itself: it is a pause, until the device is back.
         let isPause = reason == .routeDisconnected
         switch state {
         case .asking(var ask):
-            // What is asked for already is answered after this.
+            // The answer to the request comes after this.
             ask.interruption = isPause ? nil : Interruption(resumes: ask.sounds)
             ask.sounds = false
             state = .asking(ask)
@@ -342,13 +342,13 @@ public struct Grant: Sendable, Hashable {
                 return asked(Ask(start: interruption.start, interruption: interruption, isResumption: true))
             }
             state = interruption.isUnplugged ? .unplugged : .idle
-            // Those who wait behind it need not wait for the claim to run out.
+            // Sessions that wait for this one need not wait until its claim expires.
             return [.deactivate(notifyOthers: true)]
         case .unplugged:
             if resumes { return asked(Ask(isResumption: true)) }
             return [.deactivate(notifyOthers: true)]
         case .asking(var ask):
-            // The answer is on its way, and decides; nothing else is waited for any more.
+            // The answer to the request decides; no other end follows.
             guard let interruption = ask.interruption else { return [] }
             ask.isResumption = true
             if !resumes || !interruption.resumes { ask.interruption = nil }
@@ -380,7 +380,7 @@ public struct Grant: Sendable, Hashable {
         }
     }
 
-    // MARK: Servers and daemons that come and go
+    // MARK: Sound server and daemon
 
     private mutating func servicesLost() -> [Effect] {
         isServerAway = true

@@ -5,10 +5,10 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// `org.sessiond1.Player` and what both interfaces of a player share.
+// `org.sessiond1.Player`, and what both interfaces of a player share.
 
 extension PlayerPlugin {
-    /// Where it is served.
+    /// The object path.
     public static let objectPath = ObjectPath.player
 
     func export() -> [Announcement<PlayerPlugin>] {
@@ -103,7 +103,7 @@ extension PlayerPlugin {
                 "PositionInterval", "d", { .double($0.positionClock.interval) },
                 set: { player, value throws(Failure) in
                     let interval = value.doubleValue ?? .nan
-                    // Faster than a screen shows it is a mistake.
+                    // Shorter intervals than a screen can show are a mistake.
                     guard interval == 0 || (0.01...3_600).contains(interval) else {
                         throw Failure(.badParameter("PositionInterval must be 0, or 0.01 to 3600 s, not \(interval)"))
                     }
@@ -213,7 +213,7 @@ extension PlayerPlugin {
                     // 1e9 s is thirty years after boot.
                     guard time >= 0, time < 1e9 else {
                         return call.fail(
-                            Failure(.badParameter("time \(time) s: give one of CLOCK_MONOTONIC, 0 or more")))
+                            Failure(.badParameter("time \(time) s: it must be a time of CLOCK_MONOTONIC, 0 or more")))
                     }
                     player.play(at: MonotonicClock.microseconds(time)) { call.answer($0) }
                 },

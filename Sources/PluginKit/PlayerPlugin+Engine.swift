@@ -3,7 +3,7 @@ import MediaValues
 import PluginAPI
 import SessionKit
 
-// What the engine says, and what comes next then.
+// Events of the engine, and what happens next.
 
 extension PlayerPlugin {
     func finished(_ success: Bool) {
@@ -17,7 +17,7 @@ extension PlayerPlugin {
         if goesOn { return }
         let effects = changing { () -> [Grant.Effect] in
             let effects = decide(.finished)
-            // Told to play again, it plays all of it again.
+            // The next Play starts the whole queue again.
             guard queue.items.count > 1 else { return effects }
             queue.rewind()
             open(sounding: false)
@@ -28,7 +28,7 @@ extension PlayerPlugin {
         onFinished?(success)
     }
 
-    /// The engine went on with what follows, without a gap.
+    /// The engine continued with the next item, without a gap.
     func advanced() {
         changing {
             emitItemFinished()
@@ -55,19 +55,19 @@ extension PlayerPlugin {
         onFailed?(message)
     }
 
-    /// The current item is a list: what it holds takes its place.
+    /// The current item is a playlist: its entries replace it.
     func opened(_ entries: [PlaylistEntry]) {
         changing {
             guard let list = queue.current else { return }
             guard list.depth < PlayerPlugin.depthLimit else {
                 isListFailed = true
-                return failed("'\(list.entry.uri)' cannot be played: lists within lists, too deep")
+                return failed("'\(list.entry.uri)' cannot be played: playlists are nested too deeply")
             }
             _ = queue.replace(list.id, with: entries, nested: true)
             open(sounding: sounds)
         }
     }
 
-    /// Lists that hold lists: nobody writes more than two of them.
+    /// The limit for nested playlists; real ones have at most two levels.
     private static let depthLimit = 4
 }

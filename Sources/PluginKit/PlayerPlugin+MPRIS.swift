@@ -52,7 +52,7 @@ extension PlayerPlugin {
     private var isPlayable: Bool { engine.uri != nil && !hasFailed }
     private var canSeek: Bool { isPlayable && engine.duration != nil }
 
-    /// Of the current item: what is known of every item, and what it says of itself.
+    /// Metadata of the current item: the common fields and its own tags.
     var metadata: Value {
         guard let item = queue.current else { return .properties([]) }
         var fields = basics(of: item, duration: engine.duration)
@@ -89,7 +89,7 @@ extension PlayerPlugin {
     private var loopStatus: String {
         switch repeatMode {
         case .one: "Track"
-        // So many times are not once.
+        // A number of loops is not "once".
         case .none: engine.loops == 0 ? "None" : "Track"
         case .all: "Playlist"
         }
@@ -117,11 +117,11 @@ extension PlayerPlugin {
     private func move(by microseconds: Int64) throws(Failure) {
         guard canSeek else { return }
         let place = engine.position + Double(microseconds) / 1e6
-        // Beyond its end the next one begins, as the specification has it.
+        // Beyond the end, the next item begins, as the specification says.
         if place > engine.duration ?? .infinity, canGoNext { next() } else { try seek(to: max(0, place)) }
     }
 
-    /// Another item's, or a place outside, is a request that came too late.
+    /// A request for another item, or a position outside of the item, came too late and is ignored.
     private func setPosition(_ path: String, _ microseconds: Int64) throws(Failure) {
         guard canSeek, path == currentTrack, microseconds >= 0, Double(microseconds) / 1e6 <= engine.duration ?? 0
         else {
@@ -148,7 +148,7 @@ extension PlayerPlugin {
             .init(
                 "Rate", "d", { .double($0.engine.rate) },
                 set: { player, value throws(Failure) in
-                    // MPRIS's way to say pause.
+                    // MPRIS pauses with a rate of 0.
                     if value.doubleValue == 0 { return player.pause() }
                     try player.setRate(value.doubleValue ?? .nan)
                 }),
@@ -156,7 +156,7 @@ extension PlayerPlugin {
             .init(
                 "Volume", "d", { .double($0.engine.volume) },
                 set: { player, value throws(Failure) in
-                    // MPRIS asks for 0 at negative values, and leaves the upper end to the player.
+                    // MPRIS requires 0 for negative values, and leaves the upper limit to the player.
                     let volume = value.doubleValue ?? .nan
                     try player.setVolume(volume.isNaN ? volume : min(max(volume, 0), 1))
                 }),
@@ -179,7 +179,7 @@ extension PlayerPlugin {
         Interface(
             name: playerName, introspection: InterfaceXML.fragment(PackageResources.org_mpris_MediaPlayer2_Player_xml),
             methods: [
-                // Without one, they do nothing.
+                // Without a track list, these do nothing.
                 .init("Next", "") { player, call in
                     player.next()
                     call.reply()
@@ -220,7 +220,8 @@ extension PlayerPlugin {
             .init("CanRaise", "b", { _ in .bool(false) }),
             .init("HasTrackList", "b", { _ in .bool(true) }),
             .init("Identity", "s", { .string($0.identity) }),
-            // The desktop finds name and icon there; an own one is the program's that this one plays for.
+            // Desktops find name and icon there; a desktop entry of its own is that of the program for which this one
+            // plays.
             .init(
                 "DesktopEntry", "s",
                 { .string($0.desktopEntry) }),

@@ -5,29 +5,29 @@ public import PluginAPI
 import SessionBus
 import SessionKit
 
-// What is played after what, and what is known of it.
+// The order of playing, and metadata of the items.
 
 /// Whether an item can be played (AVPlayerItem.Status).
 public enum ItemStatus: String, CaseIterable, Sendable, Hashable {
-    /// Nothing loaded, or nothing known of it yet.
+    /// Nothing is loaded, or nothing is known of it yet.
     case unknown
     case ready
     case failed
 }
 
 extension PlayerPlugin {
-    /// Of the current item, as the bus has it.
+    /// Of the current item, with the name on the bus.
     public var itemStatus: ItemStatus {
         if hasFailed { return .failed }
         return engine.channels > 0 || engine.duration != nil ? .ready : .unknown
     }
 
-    /// MPRIS's CanGoNext: by place alone, the item may be one that failed.
+    /// MPRIS's CanGoNext: by position only; the next item may be one that failed.
     public var canGoNext: Bool { queue.canGoNext }
     /// MPRIS's CanGoPrevious, likewise.
     public var canGoPrevious: Bool { queue.canGoPrevious }
 
-    /// Whether the item can be played, once that is known; false in a category that prepares nothing
+    /// Answers when it is known whether the item can be played; false in a category that cannot prepare
     /// (AVAudioPlayer's prepareToPlay).
     public func prepare(_ reply: @escaping (Bool) -> Void) {
         guard session.description.category.playerMay.prepare, engine.uri != nil else {
@@ -39,18 +39,18 @@ extension PlayerPlugin {
 
     func answerPreparations() {
         let status = itemStatus
-        // Unloaded meanwhile, nothing will ever be known of it.
+        // It was unloaded in the meantime; there will be no answer.
         guard !preparing.isEmpty, status != .unknown || engine.uri == nil else { return }
         let replies = preparing
         preparing = []
         for reply in replies { reply(status == .ready) }
     }
 
-    /// Plays what these bytes are, a whole file's; kept in memory for as long as it is in the queue.
+    /// Plays the contents of a sound file; they stay in memory while the item is in the queue.
     public func load(data: [UInt8]) throws(Failure) {
         guard !data.isEmpty, let file = MemoryFile(holding: data) else {
             throw data.isEmpty
-                ? Failure(.badParameter("no bytes: give a sound file's"))
+                ? Failure(.badParameter("no data: pass the contents of a sound file"))
                 : Failure(SessionError(.resourceNotAvailable, "no memory for \(data.count) bytes"))
         }
         let uri = "file://" + file.path
@@ -58,18 +58,18 @@ extension PlayerPlugin {
         try load([PlaylistEntry(uri: uri)])
     }
 
-    // MARK: From one to another
+    // MARK: Changing the current item
 
-    /// To the next item, sounding where this one did; false where there is none.
+    /// Goes to the next item; it plays if this one played. False if there is none.
     @discardableResult
     public func next() -> Bool { move { $0.goNext() } }
 
-    /// The same backwards.
+    /// Goes to the previous item, likewise.
     @discardableResult
     public func previous() -> Bool { move { $0.goPrevious() } }
 
-    /// To that item, sounding where this one did.
-    /// - Throws: `BadParameter` where it is not in the queue.
+    /// Goes to that item; it plays if the current one played.
+    /// - Throws: `BadParameter` if it is not in the queue.
     public func go(to id: UInt64) throws(Failure) {
         guard move({ $0.go(to: id) }) else { throw noItem(id) }
     }
@@ -83,15 +83,15 @@ extension PlayerPlugin {
         }
     }
 
-    // MARK: What is in it
+    // MARK: Items
 
-    /// The ids they got. Behind the item `after`; nil: at the end; a nil inside (`.some(nil)`): before all others.
-    /// - Throws: `ResourceNotAvailable` where there is no room for all of them, `BadParameter` for an unknown `after`.
+    /// Inserts items behind `after`; nil: at the end; `.some(nil)`: before all others. Returns their ids.
+    /// - Throws: `ResourceNotAvailable` if there is no room for all of them, `BadParameter` for an unknown `after`.
     @discardableResult
     public func insert(_ entries: [PlaylistEntry], after: UInt64??) throws(Failure) -> [UInt64] {
         try check(entries)
         guard entries.count <= queue.room else {
-            throw Failure(SessionError(.resourceNotAvailable, "\(PlayQueue.limit) items are the limit"))
+            throw Failure(SessionError(.resourceNotAvailable, "\(PlayQueue.limit) items is the limit"))
         }
         if let id = after ?? nil, queue[id] == nil { throw noItem(id) }
         return changing {
@@ -106,7 +106,7 @@ extension PlayerPlugin {
         }
     }
 
-    /// Where it is the current one, the next one is that then, and sounds where this one did.
+    /// Removes an item. If it is the current one, the next one becomes current, and plays if this one played.
     public func remove(_ id: UInt64) throws(Failure) {
         guard queue[id] != nil else { throw noItem(id) }
         changing {
@@ -116,7 +116,7 @@ extension PlayerPlugin {
         }
     }
 
-    /// Puts another item in its place; it sounds where the old one did. The id it got.
+    /// Replaces an item by another one, which plays if the old one played. Returns the new id.
     @discardableResult
     public func replace(_ id: UInt64, with entry: PlaylistEntry) throws(Failure) -> UInt64 {
         try check([entry])
@@ -131,27 +131,27 @@ extension PlayerPlugin {
 
     private func noItem(_ id: UInt64) -> Failure { Failure(.badParameter("no item \(id) in the queue")) }
 
-    // MARK: What is repeated
+    // MARK: Repeat and shuffle
 
-    /// MPRIS's LoopStatus; `.one` is the engine's endless loop, instead of a number of loops.
+    /// MPRIS's LoopStatus; `.one` is the engine's endless loop, and replaces a number of loops.
     public var repeatMode: RepeatMode {
         get { engine.loops < 0 ? .one : queue.repeatsAll ? .all : .none }
         set {
             changing {
-                // n repetitions were asked for the item, not for the mode.
+                // The number of loops was set for the item, not for this mode.
                 if (engine.loops < 0) != (newValue == .one) { engine.loops = newValue == .one ? -1 : 0 }
                 queue.repeatsAll = newValue == .all
             }
         }
     }
 
-    /// MPRIS's Shuffle: the current item first, the others in any order.
+    /// MPRIS's Shuffle: the current item first, the others in random order.
     public var isShuffled: Bool {
         get { queue.isShuffled }
         set { changing { queue.setShuffled(newValue) } }
     }
 
-    // MARK: What is told
+    // MARK: Signals
 
     func learned(_ tags: MediaTags) {
         let isNewCover = tags.artwork != self.tags.artwork
@@ -166,10 +166,10 @@ extension PlayerPlugin {
         if let id = queue.currentID { emit("ItemFinished", [.objectPath(trackPath(id))]) }
     }
 
-    /// An item's name on the bus.
+    /// The object path of an item.
     func trackPath(_ id: UInt64) -> String { "\(ObjectPath.player)/track/\(id)" }
 
-    /// The id in such a name; nil where it is none.
+    /// The id in such a path; nil if it is none.
     func trackID(_ path: String) -> UInt64? {
         let prefix = "\(ObjectPath.player)/track/"
         guard path.hasPrefix(prefix), let id = UInt64(path.dropFirst(prefix.count)), trackPath(id) == path else {
@@ -178,21 +178,21 @@ extension PlayerPlugin {
         return id
     }
 
-    /// What is in memory has no place that anybody else could look at; nobody else is told by which name and password a
+    /// Data in memory has no URI that others could use; and others must not see the user and password in a URI.
     /// server lets us in.
     func shown(_ uri: String) -> String { memory[uri] == nil ? FileURI.withoutUser(uri) : "data:" }
 
-    /// Without a title of its own, the file's name is what a person knows it by.
+    /// Without a title, users know an item by its file name.
     func title(of item: PlayQueue.Item) -> String? {
         item.entry.title ?? (memory[item.entry.uri] == nil ? FileURI.title(item.entry.uri) : nil)
     }
 }
 
-/// What comes after the item and after the last one (MPMusicRepeatMode).
+/// What follows an item, and the last item (MPMusicRepeatMode).
 public enum RepeatMode: String, CaseIterable, Sendable, Hashable {
     case none
-    /// The item, again and again.
+    /// Repeats the item.
     case one
-    /// The whole queue.
+    /// Repeats the whole queue.
     case all
 }

@@ -5,7 +5,7 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// What the session is told, and what the sound does then.
+// Events of the session, and how the sound reacts.
 extension PlayerPlugin {
     func heard(_ event: AudioSessionClient.Event) {
         switch event {
@@ -13,10 +13,10 @@ extension PlayerPlugin {
         case .servicesLost:
             let effects = decide(.servicesLost)
             carry(out: effects)
-            if !effects.isEmpty { onServicesLost?("the sound server went away") }
+            if !effects.isEmpty { onServicesLost?("the sound server is disconnected") }
         case .servicesReset: _ = take(.servicesReset)
         case .daemonLost: _ = take(.daemonLost)
-        // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
+        // A new daemon does not know this interruption and would never end it: the player waits for the user.
         case .refused: if session.path != nil { _ = take(.expelled) }
         case .registered: break
         }
@@ -37,11 +37,11 @@ extension PlayerPlugin {
         }
     }
 
-    /// What only one person heard must not go on aloud.
+    /// Private sound must not continue on a speaker.
     private func outputsChanged(_ previous: Route, _ current: Route) {
         let gone = previous.outputs.filter { port in !current.outputs.contains { $0.uid == port.uid } }
         guard gone.contains(where: \.type.isWorn) else { return }
-        // The daemon interrupts the session that is now playing, which keeps its claim; others it leaves to themselves.
+        // The daemon interrupts only the now-playing session, which keeps its claim.
         let mixes = session.description.options.contains(.mixWithOthers) || session.description.category == .ambient
         _ = take(.deviceGone(givesBack: mixes))
     }
@@ -50,7 +50,7 @@ extension PlayerPlugin {
         _ = take(.engineLost)
         onServicesLost?(message)
         guard !grant.isServerAway else { return }
-        // Where the daemon has none either, it says when one comes; until then nothing is tried in vain.
+        // If the daemon has no sound server either, it reports when one starts; until then no attempt is useful.
         session.readManager("ServerConnected") { [weak self] in
             if let self, $0.boolValue == false { _ = take(.serverIsAway) }
         }
@@ -58,7 +58,7 @@ extension PlayerPlugin {
 }
 
 extension PortType {
-    /// Whether it is heard by its wearer alone.
+    /// Whether only the user can hear it.
     fileprivate var isWorn: Bool {
         switch self {
         case .headphones, .bluetoothA2DP, .bluetoothHFP, .usbAudio: true

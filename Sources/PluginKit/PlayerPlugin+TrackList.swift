@@ -4,9 +4,9 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// `org.mpris.MediaPlayer2.TrackList`: the queue as desktops see it.
+// `org.mpris.MediaPlayer2.TrackList`: the queue for desktops.
 
-/// What was last told of the track list.
+/// The last sent state of the track list.
 struct TrackListTold {
     var revision: UInt64 = 0
     var ids: [UInt64] = []
@@ -15,10 +15,10 @@ struct TrackListTold {
 
 extension PlayerPlugin {
     private static let name = "org.mpris.MediaPlayer2.TrackList"
-    /// More single changes than that are told as a new list.
+    /// More single changes than this are sent as a new list.
     private static let singleLimit = 16
 
-    /// Tells what of the list is not as last told.
+    /// Sends the changes of the list since the last sent state.
     func tellTrackList() {
         let current = queue.currentID.map { (id: $0, value: metadata) }
         defer { trackListTold.metadata = current }
@@ -32,14 +32,14 @@ extension PlayerPlugin {
         (trackListTold.revision, trackListTold.ids) = (queue.revision, now)
         guard before != now else { return }
         emit("QueueChanged", [])
-        // That it changed, and not to what: a list may be long.
+        // Only that it changed, without the new value: a list may be long.
         connection.objects.emit(
             path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
         let (old, new) = (Set(before), Set(now))
         let added = now.filter { !old.contains($0) }
         let removed = before.filter { !new.contains($0) }
-        // One list has nothing to do with the other, or much is new: it is another list.
+        // The lists are unrelated, or many items are new: send a new list.
         guard before.count > removed.count, added.count + removed.count <= PlayerPlugin.singleLimit,
             before.filter({ new.contains($0) }) == now.filter({ old.contains($0) })
         else {
@@ -59,7 +59,7 @@ extension PlayerPlugin {
     }
 
     private func addTrack(_ uri: String, after path: String, isCurrent: Bool) throws(Failure) {
-        // One that is not in the list means the end, as the specification has it of a list that changed meanwhile.
+        // An item that is not in the list means the end, as the specification says for a list that has changed.
         let place: UInt64?? = path == PlayerPlugin.noTrack ? .some(nil) : trackID(path).flatMap { queue[$0]?.id }
         let ids = try insert([PlaylistEntry(uri: uri)], after: place)
         if isCurrent, let id = ids.first { try go(to: id) }
@@ -83,7 +83,7 @@ extension PlayerPlugin {
                 },
                 .init("RemoveTrack", "o") { player, call in
                     call.answer { () throws(Failure) in
-                        // What is not there needs no removing.
+                        // A missing item need not be removed.
                         guard let id = player.trackID(call.arguments[0].objectPathValue ?? ""),
                             player.queue[id] != nil
                         else { return }

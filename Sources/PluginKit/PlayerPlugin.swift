@@ -5,25 +5,25 @@ public import PluginAPI
 import SessionBus
 public import SessionKit
 
-/// A player as the session service knows it: an engine, a session that decides when it may sound, and both on the bus.
+/// A player for the session service: an engine, a session that decides when it may play, and both on the bus.
 ///
-/// Serves `org.sessiond1.Player` and MPRIS. Decides, for any engine: sound starts only once the daemon has granted it;
-/// an interruption pauses at once; it goes on only where the daemon recommends it, it was playing, and nobody touched
-/// it since. Pausing and stopping by hand, the end of an item and its failure give the sound back at once and
-/// recommend to those who waited that they resume: a silent player has no claim to the silence of others.
+/// Implements `org.sessiond1.Player` and MPRIS. Rules for every engine: sound starts only when the daemon has activated
+/// the session. An interruption pauses at once. The player resumes only with the should-resume hint, if it was playing
+/// and was not used since. Pause and stop by the user, the end of an item and its failure deactivate the session at
+/// once with notify-others: a silent player must not keep others silent.
 public final class PlayerPlugin: Plugin {
-    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
+    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
-    /// Its callbacks are the plugin's from the initializer on.
+    /// The plugin owns its callbacks from the initializer on.
     public let engine: any PlayerEngine
-    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
+    /// The plugin owns its ``AudioSessionClient/onEvent`` from the initializer on.
     public let session: AudioSessionClient
-    /// The item ended after all its loops; after the signal went out.
+    /// The item ended after all its loops; called after the signal was sent.
     public var onFinished: ((Bool) -> Void)?
     /// The item cannot be played; the message says why.
     public var onFailed: ((String) -> Void)?
-    /// The sound server went away while the item was loaded, or was not there; the message says what happened.
+    /// The sound server went away while the item was loaded, or was missing; the message says what happened.
     public var onServicesLost: ((String) -> Void)?
     /// MPRIS's Quit.
     public var onQuit: (() -> Void)?
@@ -32,23 +32,23 @@ public final class PlayerPlugin: Plugin {
     let identity: String
     var queue = PlayQueue()
     var tags = MediaTags()
-    /// Where the item's cover lies for others to look at; empty for none.
+    /// The URI of the item's cover file; empty for none.
     var artURI = ""
     lazy var covers = CoverCache()
-    /// What bytes were loaded, by the URI the engine has them by; kept while they are in the queue.
+    /// Loaded data, by the URI under which the engine knows it; kept while it is in the queue.
     var memory: [String: MemoryFile] = [:]
     lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
     var trackListTold = TrackListTold()
-    /// Those who wait to hear whether the item can be played.
+    /// Callers that wait to know whether the item can be played.
     var preparing: [(Bool) -> Void] = []
 
-    /// When it may be heard; changed by ``take(_:)`` alone.
+    /// When it may play; changed only by ``take(_:)`` and ``decide(_:)``.
     private(set) var grant = Grant(resumesOnReplug: true)
     var failure = ""
-    /// A list could not be taken apart: the engine holds nothing that could have failed.
+    /// A playlist could not be expanded: the engine has no item that could have failed.
     var isListFailed = false
     var hasFailed: Bool { engine.state == .failed || isListFailed }
-    /// Who waits for the answer to the order that is given next.
+    /// The caller that waits for the answer to the next request.
     private var answers: Reply?
     private var changeDepth = 0
     private var announcements: [Announcement<PlayerPlugin>] = []
@@ -57,17 +57,17 @@ public final class PlayerPlugin: Plugin {
     lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
     private let loop: EventLoop
 
-    /// Longer than any file system's or server's.
+    /// Longer than any path or URL that file systems and servers accept.
     private static let uriLimit = 16_384
 
-    /// How long the sound is kept when the item that played is replaced, in seconds.
+    /// Seconds for which the session stays active when the playing item is replaced.
     ///
-    /// The next one plays at once as a rule; others should not be woken for the moment between.
+    /// The next item usually plays at once; other sessions should not resume in between.
     private static let lullTime = 1.0
 
-    /// Exports the objects and asks the daemon for the session. The bus name is the caller's to claim.
+    /// Exports the objects and creates the session. The caller owns the bus name.
     ///
-    /// The connection's objects keep it alive.
+    /// The objects on the connection keep this object alive.
     public init(
         _ engine: any PlayerEngine, _ description: AudioSessionClient.Description, on connection: Connection,
         _ loop: EventLoop
@@ -76,7 +76,7 @@ public final class PlayerPlugin: Plugin {
         self.connection = connection
         self.loop = loop
         identity = description.name
-        // The engine ramps, without a trace in what the server remembers.
+        // The engine makes the ramp itself, so the server remembers nothing of it.
         var description = description
         description.lowersItself = true
         session = AudioSessionClient(description, on: connection) { _ in }
@@ -98,12 +98,12 @@ public final class PlayerPlugin: Plugin {
         announcements = export()
     }
 
-    /// What it is doing, as the bus has it.
+    /// The state, with the name on the bus.
     public var state: PlayerState {
         hasFailed ? .failed : grant.isInterrupted ? .interrupted : engine.state
     }
 
-    /// Runs a change and then tells, once, which properties it changed.
+    /// Runs a change and then sends, once, the properties that it changed.
     func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
         changeDepth += 1
         defer {
@@ -113,7 +113,7 @@ public final class PlayerPlugin: Plugin {
         return try body()
     }
 
-    /// What follows from what is now, and what of it is news.
+    /// Derives all properties from the current state and sends the changed ones.
     private func settle() {
         if let engine = engine as? any QueueingEngine {
             let following = hasFailed ? nil : queue.following?.entry.uri
@@ -125,10 +125,10 @@ public final class PlayerPlugin: Plugin {
         answerPreparations()
     }
 
-    // MARK: Orders
+    // MARK: Requests
 
-    /// Replaces all there is to play, silent. What is wrong with an item comes as `Failed`.
-    /// - Parameter start: the place of the item to begin with.
+    /// Replaces all items, without playing. Errors of an item are sent as `Failed`.
+    /// - Parameter start: the index of the first item to play.
     public func load(_ entries: [PlaylistEntry], startingAt start: Int = 0) throws(Failure) {
         try check(entries)
         guard entries.isEmpty || entries.indices.contains(start) else {
@@ -148,21 +148,21 @@ public final class PlayerPlugin: Plugin {
         let category = session.description.category
         guard category.playerMay.prepare else {
             throw Failure(
-                SessionError(.incompatibleCategory, "nothing is played in category '\(category.rawValue)'"))
+                SessionError(.incompatibleCategory, "playback is not allowed in category '\(category.rawValue)'"))
         }
         guard entries.allSatisfy({ $0.uri.utf8.count <= PlayerPlugin.uriLimit }) else {
             throw Failure(.badParameter("the URI is longer than \(PlayerPlugin.uriLimit) bytes"))
         }
         guard entries.count <= PlayQueue.limit else {
             throw Failure(
-                SessionError(.resourceNotAvailable, "\(entries.count) items: \(PlayQueue.limit) is the limit"))
+                SessionError(.resourceNotAvailable, "\(entries.count) items; the limit is \(PlayQueue.limit)"))
         }
     }
 
-    /// Whether the sound is ours, wanted, and to be heard now.
+    /// Whether it plays, with an active session.
     var sounds: Bool { grant.sounds && session.state == .active }
 
-    /// Makes the queue's current item the engine's. Where it sounded before it goes on with this one.
+    /// Loads the queue's current item into the engine. If the previous item played, this one plays.
     func open(sounding: Bool) {
         (tags, artURI, isListFailed) = (MediaTags(), "", false)
         memory = memory.filter { held in queue.items.contains { $0.entry.uri == held.key } }
@@ -172,14 +172,14 @@ public final class PlayerPlugin: Plugin {
         if sounding { _ = take(.goesOn) }
     }
 
-    /// The queue has nothing more to play, or something else: what sounded is over.
+    /// The queue has no further item, or another one: the sound ends.
     func openOrEnd(sounding: Bool) {
         if queue.current == nil, sounding { _ = take(.finished) }
         open(sounding: sounding)
     }
 
-    /// Asks for the sound, then plays from where it is; fails with the daemon's refusal, and nothing sounds.
-    /// - Parameter start: when the first sample is to be heard, of `MonotonicClock`; nil or past: at once.
+    /// Activates the session, then plays from the current position; fails with the daemon's refusal, without sound.
+    /// - Parameter start: when the first sample is heard, in `MonotonicClock` time; nil or past: at once.
     public func play(at start: UInt64? = nil, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkMayPlay()
@@ -191,12 +191,12 @@ public final class PlayerPlugin: Plugin {
         changing { _ = take(.wants(at: start)) }
     }
 
-    /// Silent, keeping its place; the sound is given back. Paused while interrupted, it does not go on by itself.
+    /// Pauses and deactivates the session. If it is interrupted at that time, it will not resume by itself.
     public func pause() {
         changing { _ = take(.paused) }
     }
 
-    /// Silent and back at the beginning; the sound is given back.
+    /// Stops, returns to the beginning, and deactivates the session.
     public func stop() {
         changing {
             engine.stop()
@@ -204,8 +204,8 @@ public final class PlayerPlugin: Plugin {
         }
     }
 
-    /// Goes to that many seconds from the beginning.
-    /// - Throws: `BadParameter` for what is negative, or where nothing is loaded.
+    /// Seeks to that position in seconds.
+    /// - Throws: `BadParameter` for a negative position, or if nothing is loaded.
     public func seek(to seconds: Double) throws(Failure) {
         guard seconds >= 0, seconds < 1e9 else {
             throw Failure(.badParameter("position \(seconds) s: it must be 0 or more"))
@@ -227,25 +227,25 @@ public final class PlayerPlugin: Plugin {
     private func checkMayPlay() throws(SessionError) {
         let category = session.description.category
         guard category.playerMay.play else {
-            throw SessionError(.cannotStartPlaying, "nothing is played in category '\(category.rawValue)'")
+            throw SessionError(.cannotStartPlaying, "playback is not allowed in category '\(category.rawValue)'")
         }
         guard !hasFailed else {
-            throw SessionError(.cannotStartPlaying, "what is loaded failed: \(failure)")
+            throw SessionError(.cannotStartPlaying, "the loaded item failed: \(failure)")
         }
         guard engine.uri != nil else {
             throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first")
         }
         guard !grant.isServerAway else {
-            throw SessionError(.mediaServicesFailed, "the sound server is away: play again when it is back")
+            throw SessionError(.mediaServicesFailed, "no sound server: play again when it is back")
         }
     }
 
-    // MARK: The claim to the sound
+    // MARK: The grant
 
-    /// Carries out what follows; where the engine does not start, with its refusal.
+    /// Carries out the effects of the input; fails if the engine does not start.
     func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
 
-    /// For what must be told between the change and what follows from it.
+    /// The effects alone, for signals that must be sent before they are carried out.
     func decide(_ input: Grant.Input) -> [Grant.Effect] { grant.handle(input) }
 
     @discardableResult

@@ -1,8 +1,8 @@
-// An author of a plugin needs a session's words, and imports no second room for them.
+// Authors of plugins need the types of a session too, and import only this module.
 @_exported public import SessionKit
 
-/// What a plugin program runs: it gives everything back before the program ends.
+/// What a plugin program runs; it cleans up before the program exits.
 public protocol Plugin: AnyObject {
-    /// Silent, the sound given back, what is on the disk whole; then calls `done`, once.
+    /// Stops, deactivates the session and completes files; then calls `done`, once.
     func end(_ done: @escaping () -> Void)
 }

@@ -2,26 +2,26 @@ import DBus
 import PluginAPI
 public import SessionKit
 
-/// A plugin program's command line. By hand, because an argument library would bring Foundation with it.
+/// The command line of a plugin program. Parsed here, because an argument library would need Foundation.
 public struct PluginArguments {
-    /// What the session is created with: the program's own category and name, unless the words say otherwise.
+    /// The parameters of the session: the program's own category and name, unless given on the command line.
     public var session: AudioSessionClient.Description
-    /// The manifest's id; nil for a program nobody started as a plugin.
+    /// The id of the manifest; nil for a program that was not started as a plugin.
     var pluginID: String?
     private var isSystem = false
-    /// Whether it ends, as at SIGTERM, with the program that started it.
+    /// Whether it exits, as on SIGTERM, when the program that started it exits.
     var endsWithParent = false
-    /// What to play or the file to record, as given; nil to serve.
+    /// What to play, or the file to record, as given; nil: serve D-Bus.
     public var item: String?
-    /// A recording's length in seconds.
+    /// The length of a recording in seconds.
     public var duration: Double?
-    /// The uid of the input to record from; empty: the route's.
+    /// The uid of the input to record from; empty: that of the route.
     public var input = ""
 
-    /// A daemon that started it says which it serves; nobody else's word for that is meant for it.
+    /// The bus that the starting daemon named; ignored unless a daemon started the program.
     var bus: BusAddress { isSystem ? .system : pluginID == nil ? .session : .starter }
 
-    /// What to do about the words.
+    /// The result of parsing.
     enum Outcome {
         case run(PluginArguments)
         /// To standard output, exit 0.
@@ -30,7 +30,7 @@ public struct PluginArguments {
         case wrong(String)
     }
 
-    /// What is said of the session is read for a kind that has one, input and duration for one that records.
+    /// Only kinds with a session take its parameters; only kinds that record take `--input` and `--duration`.
     static func parse(_ words: [String], _ kind: PluginKind) -> Outcome {
         var reader = PluginArguments(
             session: AudioSessionClient.Description(name: kind.program, category: kind.category ?? .ambient))
@@ -51,7 +51,7 @@ public struct PluginArguments {
         var mayBeOption = true
         while let word = rest.popFirst() {
             guard mayBeOption, word.hasPrefix("-"), word != "-" else {
-                guard item == nil else { throw Wrong(message: "one item only, not \(quoted(word)) too") }
+                guard item == nil else { throw Wrong(message: "only one item is allowed; remove \(quoted(word))") }
                 item = word
                 continue
             }
@@ -76,7 +76,7 @@ public struct PluginArguments {
             case "--input" where kind.records: input = try value()
             case "--duration" where kind.records:
                 guard let seconds = Double(try value()), seconds > 0, seconds < 1e9 else {
-                    throw Wrong(message: "--duration needs seconds, more than 0")
+                    throw Wrong(message: "--duration needs a number of seconds above 0")
                 }
                 duration = seconds
             default: throw Wrong(message: "unknown argument \(quoted(word))")
@@ -107,31 +107,31 @@ public struct PluginArguments {
         var usage = """
             Usage: \(kind.program) [OPTION]... [\(kind.item)]
 
-            \(kind.action); without one, serves on the bus until SIGTERM.
+            \(kind.action); without it, serves D-Bus until SIGTERM.
 
 
             """
         if let category = kind.category {
             usage += """
-                  --name NAME        the session's name, as people read it
+                  --name NAME        the name of the session that users see
                   --category C       the session's category (default: \(category.rawValue))
                   --mode M           its mode
-                  --option O         one of its options; may be given again
+                  --option O         one of its options; may be given more than once
                   --class CLASS      app, alert or call
 
                 """
         } else {
-            usage += "  --name NAME        the plugin's name, as people read it\n"
+            usage += "  --name NAME        the name of the plugin that users see\n"
         }
         usage += """
-              --system           talk to the daemon on the system bus, and serve there
-              --id PLUGIN-ID     register with the daemon as that plugin, on the bus that it serves
-              --die-with-parent  end with the program that started this one
+              --system           use the daemon on the system bus
+              --id PLUGIN-ID     register with the daemon as that plugin
+              --die-with-parent  exit when the program that started this one exits
 
             """
         if kind.records {
             usage += """
-                  --input UID        record from that input
+                  --input UID        record from this input
                   --duration S       stop after S seconds
 
                 """

@@ -4,7 +4,7 @@ import Glibc
 public import PluginAPI
 import SessionBus
 
-/// The program around a plugin: its loop, its connection, its name on the bus, the signals it ends at.
+/// The process of a plugin: its loop, its connection, its bus name, and the signals at which it exits.
 ///
 /// One per process. A plugin program is this, an engine, and a ``PlayerPlugin`` or ``RecorderPlugin``:
 ///
@@ -16,28 +16,28 @@ import SessionBus
 ///
 /// ``PluginProgram`` does all that, and reads the command line, for a program that others start.
 public final class PluginHost {
-    /// Where the engine and the plugin live: they are called on its thread alone.
+    /// The loop of the engine and the plugin: they are called only on its thread.
     public let loop = EventLoop()
-    /// To the bus it serves; ``run(_:)`` closes it.
+    /// The connection to the bus; ``run(_:)`` closes it.
     public let connection: Connection
     private let name: String
     private var registration: PluginRegistration?
     private var isEnding = false
 
-    /// This process's number, for names on the bus that another process must not have.
+    /// The id of this process, for bus names that no other process may have.
     public static var processID: Int32 { getpid() }
 
     /// Connects to the bus.
     ///
-    /// A plugin does as it is told, with its user's rights: on the system bus it answers that user and root alone.
+    /// A plugin acts with the rights of its user: on the system bus it obeys only that user and root.
     /// - Parameters:
-    ///   - name: the program's, in front of what it complains of.
-    ///   - bus: the daemon's that started the program, unless given; the session bus where none did.
-    ///   - endsWithParent: whether the program ends (as at SIGTERM) with the one that started it.
+    ///   - name: the name of the program, printed before error messages.
+    ///   - bus: the bus; default: that of the daemon that started the program, else the session bus.
+    ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
     public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
         self.name = name
         signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow any more is an error like a full disk, not the end.
+        // A file that cannot grow is an error, like a full disk, and must not kill the process.
         signal(SIGXFSZ, SIG_IGN)
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
@@ -46,19 +46,19 @@ public final class PluginHost {
     }
 
     private let endsWithParent: Bool
-    /// Whether the bus is that of several users.
+    /// Whether several users share the bus.
     private let isShared: Bool
 
-    /// Takes a name on the bus; fails where somebody has it.
+    /// Requests a bus name; fails if another connection owns it.
     public func claim(_ name: String) throws(Failure) {
         switch try connection.requestName(name) {
         case .owner: break
-        case .taken(let owner): throw .failed("\(name) is owned by \(owner ?? "another connection") already")
+        case .taken(let owner): throw .failed("\(name) is already owned by \(owner ?? "another connection")")
         }
     }
 
-    /// Takes a name on the bus, or one like it where somebody has it: on a bus of several users anybody may. Waits in
-    /// line for `namespace` there, which is what a policy of dbus-broker knows it by.
+    /// Requests a bus name, or a similar one if another connection owns it: on a bus of several users anybody may.
+    /// There it also queues for `namespace`, because the policy of dbus-broker matches that name.
     func claim(_ name: String, in namespace: String) throws(Failure) {
         do throws(Failure) {
             try claim(name)
@@ -66,31 +66,31 @@ public final class PluginHost {
             guard isShared else { throw error }
             try claim("\(name)_\(UInt64.random(in: 0 ... .max))")
         }
-        // Whoever has it, or gets it: nobody is called by it.
+        // It does not matter who owns it: nobody calls it by that name.
         if isShared { connection.askBus("RequestName", [.string(namespace), .uint32(0)]) { _ in } }
     }
 
-    /// Tells the daemon, and every one that comes after it, that the plugin of that manifest is up.
+    /// Registers the plugin of that manifest with the daemon, and again with every later daemon.
     /// - Parameters:
-    ///   - id: the manifest's, or one of its own for a plugin that is not installed.
-    ///   - name: for people.
+    ///   - id: the id of the manifest, or another one for a plugin that is not installed.
+    ///   - name: for display.
     public func register(_ id: String, kind: PluginKind, name: String) {
         registration = PluginRegistration(id, kind: kind, name: name, isBusy: isBusy, on: connection)
     }
 
-    /// Whether the plugin works for somebody who may be gone: the daemon does not end a busy one for being idle. A session
-    /// that sounds or waits says so by itself.
+    /// Whether the plugin works for a client that may have left: the daemon does not stop a busy plugin as idle. Not
+    /// needed while a session of the plugin is active or interrupted.
     public var isBusy = false {
         didSet { registration?.isBusy = isBusy }
     }
 
-    /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); the exit code.
+    /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); returns the exit code.
     public func run(_ plugin: any Plugin) -> Int32 {
         let signals = [SIGTERM, SIGINT].map { signal in
             loop.watch(signal: signal) { [unowned self] in quit(0, ending: plugin) }
         }
         connection.onDisconnect = { [unowned self] in quit(69, ending: plugin) }
-        // After the handlers are there: the parent may be gone already.
+        // After the handlers are installed: the parent may already be gone.
         if endsWithParent { ParentProcess.endWithIt(signal: SIGTERM) }
         let code = loop.run()
         withExtendedLifetime(signals) {}
@@ -99,10 +99,10 @@ public final class PluginHost {
         return code
     }
 
-    /// Writes a line to the standard error.
+    /// Writes a line to standard error.
     public func complain(_ text: String) { PluginHost.complain(text, name: name) }
 
-    /// The same of what was refused, with the error's name.
+    /// Writes a refusal to standard error, with the name of the error.
     public func complain(_ failure: Failure) {
         let isMissing = failure.isDaemonMissing
         complain(isMissing ? "sessiond is not running: start it first" : "\(failure.name): \(failure.message)")
@@ -113,7 +113,7 @@ public final class PluginHost {
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 
-    /// Ends ``run(_:)`` with that code once the plugin has given everything back; at once when asked again.
+    /// Ends ``run(_:)`` with that code when the plugin has cleaned up; at once when called again.
     public func quit(_ code: Int32, ending plugin: any Plugin) {
         guard !isEnding else { return loop.quit(code) }
         isEnding = true
@@ -121,7 +121,7 @@ public final class PluginHost {
     }
 }
 
-/// A plugin's entry in the daemon's list, made again whenever the daemon comes back.
+/// A plugin's registration, repeated whenever the daemon starts.
 final class PluginRegistration {
     var isBusy: Bool {
         didSet { if isBusy != oldValue { register() } }

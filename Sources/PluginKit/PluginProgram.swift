@@ -4,7 +4,7 @@ import Glibc
 public import PluginAPI
 import SessionKit
 
-/// What all plugin programs have in common: arguments in, a plugin on the bus, an exit code out.
+/// The common part of all plugin programs: it parses arguments, serves a plugin on the bus, and returns an exit code.
 ///
 ///     PluginProgram(.player).main { host, arguments in
 ///         PlayerPlugin(MyEngine(host.loop), arguments.session, on: host.connection, host.loop)
@@ -14,10 +14,10 @@ public struct PluginProgram {
 
     public init(_ kind: PluginKind) { self.kind = kind }
 
-    /// Reads the command line, makes the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
+    /// Parses the command line, creates the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
     /// 69 no bus.
     ///
-    /// `make` also begins with what the command line says to play or record.
+    /// `make` also starts to play or record what the command line names.
     public func main(_ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin) -> Never {
         switch PluginArguments.parse(Array(CommandLine.arguments.dropFirst()), kind) {
         case .print(let text):
@@ -28,7 +28,8 @@ public struct PluginProgram {
             exit(64)
         case .run(let arguments):
             do throws(Failure) {
-                // Without the destructors of a hundred libraries: what they would touch once more was never needed.
+                // Without the destructors of a hundred libraries, which would only touch memory that is not needed any
+                // more.
                 _exit(try serve(arguments, make))
             } catch {
                 complain("\(error.name): \(error.message)")

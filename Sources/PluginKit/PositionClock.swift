@@ -1,8 +1,8 @@
 import EventLoop
 
-/// Tells where it is, again and again while it plays (AVPlayer's addPeriodicTimeObserver); costs nothing while it does not.
+/// Reports the position regularly during playback (AVPlayer's addPeriodicTimeObserver); idle otherwise.
 final class PositionClock {
-    /// Seconds between two of them; 0: never.
+    /// Seconds between two reports; 0: never.
     var interval = 0.0 {
         didSet { if interval != oldValue { rearm() } }
     }

@@ -6,7 +6,7 @@ import SessionBus
 // `org.sessiond1.Recorder`.
 
 extension RecorderPlugin {
-    /// Where it is served.
+    /// The object path.
     public static let objectPath = ObjectPath.recorder
 
     func export() -> [Announcement<RecorderPlugin>] {
@@ -58,7 +58,7 @@ extension RecorderPlugin {
                     let time = call.arguments[0].doubleValue ?? .nan
                     guard time >= 0, time < 1e10 else {
                         return call.fail(
-                            Failure(.badParameter("a time is seconds of the monotonic clock, not \(time)")))
+                            Failure(.badParameter("the time must be in seconds of CLOCK_MONOTONIC, not \(time)")))
                     }
                     recorder.record(at: MonotonicClock.microseconds(time)) { call.answer($0) }
                 },
@@ -80,7 +80,7 @@ extension RecorderPlugin {
 }
 
 extension RecordingSettings {
-    /// `Prepare`'s settings: an a{sv} of known keys, or an error that names the wrong one.
+    /// The settings of `Prepare`: an a{sv} of known keys, or an error that names the invalid one.
     init(_ dictionary: Value) throws(Failure) {
         let reader = try OptionReader(
             dictionary, known: ["format", "sample-rate", "channels", "bit-depth", "float", "quality"])

@@ -4,52 +4,52 @@ public import PluginAPI
 import SessionBus
 public import SessionKit
 
-/// A recorder as the session service knows it: an engine, a session that decides when it may record, and both on the
+/// A recorder for the session service: an engine, a session that decides when it may record, and both on the
 /// bus as `org.sessiond1.Recorder`.
 ///
-/// An interruption pauses the take, which plays as it is; it goes on, appending, only where the daemon recommends it,
-/// it was recording, and nobody touched it since. Pausing by hand and the end of a take give the sound back at once
-/// and recommend to those who waited that they resume.
+/// An interruption pauses the recording; the file can be played as it is. Recording resumes (appends) only with the
+/// should-resume hint, if it was recording and was not used since. A pause by the user and the end of a recording
+/// deactivate the session at once with notify-others.
 public final class RecorderPlugin: Plugin {
-    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
+    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
-    /// Its callbacks are the plugin's from the initializer on.
+    /// The plugin owns its callbacks from the initializer on.
     public let engine: any RecorderEngine
-    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
+    /// The plugin owns its ``AudioSessionClient/onEvent`` from the initializer on.
     public let session: AudioSessionClient
-    /// The file is whole and closed (false: its end is missing); after the signal went out.
+    /// The file is complete and closed (false: its end is missing); called after the signal was sent.
     public var onFinished: ((Bool) -> Void)?
     /// Recording ended early; the message says why.
     public var onFailed: ((String) -> Void)?
-    /// The take is paused and will not go on by itself, which nobody asked for; the message says why.
+    /// The recording paused by itself and will not resume by itself; the message says why.
     public var onPaused: ((String) -> Void)?
 
     let connection: Connection
     private let input: String
-    /// When it may record; changed by ``take(_:)`` alone.
+    /// When it may record.
     private var grant = Grant()
-    /// Who interrupted it last; empty where no session did.
+    /// The session that interrupted it last; empty if none did.
     private var interrupter = ""
-    /// There is a file that recording would go to.
+    /// A file is prepared for recording.
     private var isPrepared = false
-    /// The daemon was asked where the chosen input is.
+    /// The daemon was asked for the device of the chosen input.
     private var isPreparing = false
-    /// Where a recording of a given length ends, in seconds of the take.
+    /// Where a recording of a given length ends, in seconds of the recording.
     private var limit: Double?
-    /// How many seconds are to be recorded once it begins; nil for no end.
+    /// How many seconds to record; nil: no limit.
     private var seconds: Double?
     private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
-    /// Who waits for the answer to the order that is given next.
+    /// The caller that waits for the answer to the next request.
     private var answers: Reply?
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
 
-    /// Exports the object and asks the daemon for the session. The bus name is the caller's to claim.
+    /// Exports the object and creates the session. The caller owns the bus name.
     ///
-    /// The connection's objects keep it alive.
-    /// - Parameter input: the uid of the input to record from; empty: the route's.
+    /// The objects on the connection keep this object alive.
+    /// - Parameter input: the uid of the input to record from; empty: that of the route.
     public init(
         _ engine: any RecorderEngine, _ description: AudioSessionClient.Description, on connection: Connection,
         input: String = ""
@@ -65,14 +65,14 @@ public final class RecorderPlugin: Plugin {
         announcements = export()
     }
 
-    /// What it is doing, as the bus has it.
+    /// The state, with the name on the bus.
     public var state: RecorderState {
         engine.state != .failed && grant.isInterrupted ? .interrupted : engine.state
     }
 
     private var isBusy: Bool { engine.state == .recording || engine.state == .paused }
 
-    /// Runs a change and then tells, once, which properties it changed.
+    /// Runs a change and then sends, once, the properties that it changed.
     func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
         changeDepth += 1
         defer {
@@ -82,9 +82,9 @@ public final class RecorderPlugin: Plugin {
         return try body()
     }
 
-    // MARK: Orders
+    // MARK: Requests
 
-    /// Makes the file and connects to the source. `path` is absolute; a file that is there is replaced.
+    /// Creates the file and connects to the source. `path` is absolute; an existing file is replaced.
     public func prepare(path: String, settings: RecordingSettings, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkHasInput(.incompatibleCategory)
@@ -114,11 +114,11 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    /// Asks for the sound, then records, appending after a pause; fails with the daemon's refusal.
+    /// Activates the session, then records, after a pause appending; fails with the daemon's refusal.
     /// - Parameters:
-    ///   - start: when to begin, of `MonotonicClock`; nil or past: at once. The sound is asked for at once all the same.
-    ///   - seconds: how much more to record; nil for no end.
-    ///   - reply: called when it may record, or may not.
+    /// - start: when to begin, in `MonotonicClock` time; nil or past: at once. The session is activated at once anyway.
+    ///   - seconds: how much more to record; nil: no limit.
+    ///   - reply: called when it may record, or with the refusal.
     public func record(at start: UInt64? = nil, for seconds: Double? = nil, _ reply: @escaping Reply) {
         do throws(SessionError) {
             try checkHasInput(.cannotStartRecording)
@@ -141,22 +141,23 @@ public final class RecorderPlugin: Plugin {
         if case .failure(let failure) = changing({ take(.due) }) { failed(failure.message) }
     }
 
-    /// The take plays as it is; the sound is given back. Paused while interrupted, it does not go on by itself.
+    /// Pauses and deactivates the session; the file can be played. If interrupted at that time, it will not resume by
+    /// itself.
     public func pause() {
         changing { _ = take(.paused) }
     }
 
-    /// Ends the take; `Finished` tells when the file is whole.
+    /// Ends the recording; `Finished` is sent when the file is complete.
     public func stop() {
         changing {
             engine.stop()
-            // The source is in use until the file is whole.
+            // The source is in use until the file is complete.
             _ = take(isBusy ? .ending : .stopped)
         }
     }
 
-    /// Removes the file of a take that has ended.
-    /// - Throws: `IsBusy` before its end, `BadParameter` where there is no file.
+    /// Removes the file of a recording that has ended.
+    /// - Throws: `IsBusy` before its end, `BadParameter` if there is no file.
     public func delete() throws(Failure) {
         try changing { () throws(Failure) in
             do throws(SessionError) {
@@ -189,7 +190,7 @@ public final class RecorderPlugin: Plugin {
         let category = session.description.category
         guard category.hasInput else {
             throw SessionError(
-                code, "nothing is recorded in category '\(category.rawValue)': use record or play-and-record")
+                code, "recording is not allowed in category '\(category.rawValue)': use record or play-and-record")
         }
     }
 
@@ -205,14 +206,14 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    /// The server's name of the route's source: a uid is that, or that with `/` and a port's name.
+    /// The server's name of the route's source: the uid is that name, or that name with `/` and the name of a port.
     private func source(_ route: Route?) -> String? {
         route?.inputs.first.map { String($0.uid.prefix { $0 != "/" }) }
     }
 
-    // MARK: The claim to the sound
+    // MARK: The grant
 
-    /// Carries out what follows; where the engine does not start, with its refusal.
+    /// Carries out the effects of the input; fails if the engine does not start.
     private func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
 
     @discardableResult
@@ -227,7 +228,7 @@ public final class RecorderPlugin: Plugin {
                 if case .failure = result, engine.state != .recording { _ = take(.startFailed) }
             case .silence: engine.pause()
             case .wait(let time): starter.arm(at: time)
-            // A recording ends once, in a file of its own.
+            // No other item follows a recording.
             case .linger: break
             }
         }
@@ -253,7 +254,7 @@ public final class RecorderPlugin: Plugin {
         return take(.granted(order: order, now: MonotonicClock.now()))
     }
 
-    /// The sound is ours.
+    /// The session is active.
     private func begin() -> Result<Void, Failure> {
         do throws(SessionError) {
             if let seconds { try engine.record(for: seconds) } else { try engine.record() }
@@ -265,22 +266,22 @@ public final class RecorderPlugin: Plugin {
         }
     }
 
-    // MARK: What the session is told
+    // MARK: Events of the session
 
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
         case .session(let event): heard(event)
-        // Nobody arbitrates, and nobody would end the interruption.
+        // Without a daemon nobody would end the interruption.
         case .daemonLost:
-            if grant.isInterrupted { paused("sessiond went while it was interrupted") }
+            if grant.isInterrupted { paused("sessiond stopped while it was interrupted") }
             _ = take(.daemonLost)
         case .registered: break
-        // A new daemon does not let it go on: nobody will say when it may, so it waits for a hand.
+        // A new daemon does not know this interruption and would never end it: the recorder waits for the user.
         case .refused(let failure):
             guard session.path != nil else { break }
             if engine.state == .recording { paused(failure.message) }
             _ = take(.expelled)
-        // The engine says what became of the take.
+        // The engine reports the result of the recording.
         case .servicesLost, .servicesReset: break
         }
     }
@@ -303,17 +304,17 @@ public final class RecorderPlugin: Plugin {
         let canResume = isPrepared && (engine.state == .paused || engine.state == .idle)
         if grant.isInterrupted, engine.state == .paused, !(shouldResume && canResume) {
             let who = interrupter.isEmpty ? "it was interrupted" : "\(quoted(interrupter)) interrupted it"
-            paused(who + ", and nothing recommends that it goes on")
+            paused(who + ", and the interruption ended without the should-resume hint")
         }
         if let limit { seconds = max(limit - engine.position, 1e-6) }
         _ = take(.ended(shouldResume: shouldResume, canResume: canResume))
     }
 
-    /// The server would go on with another microphone, one nobody chose.
+    /// The server would continue with another microphone, which the user did not choose.
     private func inputsChanged(_ previous: Route, _ current: Route) {
         let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
         guard !left.isEmpty else { return }
-        // What has not begun yet begins with whatever is there then.
+        // A recording that has not begun uses the inputs that are there when it begins.
         if case .due = grant.state { return }
         if engine.state == .recording { paused(gone(left.map(\.name))) }
         _ = take(.deviceGone(givesBack: true))
@@ -321,16 +322,16 @@ public final class RecorderPlugin: Plugin {
 
     private func gone(_ names: [String]) -> String {
         let names = names.filter { !$0.isEmpty }.map(quoted)
-        return (names.isEmpty ? "what it recorded from" : names.joined(separator: " and ")) + " was disconnected"
+        return (names.isEmpty ? "the input of the recording" : names.joined(separator: " and ")) + " was disconnected"
     }
 
-    /// Told before the state that follows.
+    /// Sent before the state that follows.
     private func paused(_ message: String) {
         emit("Paused", [.string(message)])
         onPaused?(message)
     }
 
-    // MARK: What the engine says
+    // MARK: Events of the engine
 
     private func finished(_ whole: Bool) {
         over { emit("Finished", [.bool(whole)]) }
@@ -344,7 +345,7 @@ public final class RecorderPlugin: Plugin {
         endNow()
     }
 
-    /// Tells it between the change and what follows from it.
+    /// Sends the signal before it carries out the effects.
     private func over(_ tell: () -> Void) {
         let effects = changing { () -> [Grant.Effect] in
             (limit, seconds, isPrepared) = (nil, nil, false)

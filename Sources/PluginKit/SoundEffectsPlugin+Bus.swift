@@ -5,7 +5,7 @@ import SessionBus
 // `org.sessiond1.SoundEffects`.
 
 extension SoundEffectsPlugin {
-    /// Where it is served.
+    /// The object path.
     public static let objectPath = ObjectPath.soundEffects
 
     func export() -> [Announcement<SoundEffectsPlugin>] {
@@ -41,8 +41,8 @@ extension SoundEffectsPlugin {
         }
     }
 
-    /// Felt, and not heard: feedbackd's quiet profile vibrates without a sound of its own. Where there is none, or nothing
-    /// that vibrates, the sound is all there is.
+    /// Vibration without sound: feedbackd's quiet profile. Without feedbackd or a vibrating device, only the sound is
+    /// played.
     private static func buzz(_ connection: Connection) {
         connection.call(
             "org.sigxcpu.Feedback", "/org/sigxcpu/Feedback", "org.sigxcpu.Feedback", "TriggerFeedback",

@@ -4,27 +4,27 @@ public import PluginAPI
 import SessionBus
 public import SessionKit
 
-/// Short sounds as the session service knows them: loaded once to a number, played with the least latency, mixed with
-/// whatever else is heard (System Sound Services), on the bus as `org.sessiond1.SoundEffects`.
+/// Short sounds for the session service: loaded once, played by number with the shortest latency, mixed with all other
+/// sound (System Sound Services), on the bus as `org.sessiond1.SoundEffects`.
 ///
-/// The session, ambient as a rule, is active while one plays. An interruption ends what plays; under the silent switch
-/// nothing is heard and everything is over at once.
+/// The session, usually ambient, is active while a sound plays. An interruption ends the sounds. Under the silent
+/// switch nothing is heard, and sounds end at once.
 public final class SoundEffectsPlugin: Plugin {
-    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
+    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
     public typealias Reply<Success> = (Result<Success, Failure>) -> Void
 
-    /// Seconds an effect may last.
+    /// The longest effect, in seconds.
     public static let longest = 30.0
     private static let limits = (loaded: 256, playing: 64, decoding: 8)
-    /// How long the session stays active after the last one, in seconds: effects come in bursts.
+    /// Seconds for which the session stays active after the last sound, because effects often come in groups.
     private static let lullTime = 0.5
 
-    /// Its ``AudioSessionClient/onEvent`` is the plugin's from the initializer on.
+    /// The plugin owns its ``AudioSessionClient/onEvent`` from the initializer on.
     public let session: AudioSessionClient
     let connection: Connection
     private let decoder: any SoundDecoder
     private let cache: any SampleCache
-    /// Told after the signal went out: the effect, the playing, and whether it was heard whole.
+    /// Called after the signal was sent: the effect, the sound, and whether it was played to its end.
     public var onCompleted: ((_ effect: UInt32, _ playing: UInt32, _ wasWhole: Bool) -> Void)?
 
     private struct Effect {
@@ -34,24 +34,24 @@ public final class SoundEffectsPlugin: Plugin {
     }
     private var effects: [UInt32: Effect] = [:]
     private var lastEffect: UInt32 = 0
-    /// What plays, by the server's number for it.
+    /// The playing sounds, by the server's numbers.
     private var playing: [UInt32: (effect: UInt32, number: UInt32)] = [:]
     private var lastPlaying: UInt32 = 0
-    /// Files that are being decoded, and what is to be once there are fewer: each takes threads and file descriptors.
+    /// Files that are being decoded, and those that wait: each decoder needs threads and file descriptors.
     private var decoding = 0
     private var waiting: [() -> Void] = []
     private var loading = 0
-    /// Orders the server has not answered.
+    /// Requests that the server has not answered.
     private var pending = 0
-    /// When effects may be heard; changed by ``take(_:)`` alone.
+    /// When effects may play; changed only by ``take(_:)``.
     private var grant = Grant()
-    /// What is to be heard once it may be, or not: each is told the daemon's answer.
+    /// Effects that wait for the daemon's answer.
     private var wishes: [(Result<Void, Failure>) -> Void] = []
     private let loop: EventLoop
     private lazy var lull = Timer(on: loop) { [unowned self] in if isIdle { take(.lingered) } }
     private var announcements: [Announcement<SoundEffectsPlugin>] = []
 
-    /// Exports the object and asks the daemon for the session. The connection's objects keep it alive.
+    /// Exports the object and creates the session. The objects on the connection keep this object alive.
     public init(
         decoder: any SoundDecoder, cache: any SampleCache, _ description: AudioSessionClient.Description,
         on connection: Connection, _ loop: EventLoop
@@ -70,16 +70,17 @@ public final class SoundEffectsPlugin: Plugin {
 
     private func changed() { for announcement in announcements { announcement.update(self) } }
 
-    // MARK: Orders
+    // MARK: Requests
 
-    /// Decodes a file of at most ``longest`` seconds and puts it into the server's cache; its number and its seconds.
+    /// Decodes a file of at most ``longest`` seconds and stores it in the server's cache; returns its number and
+    /// length.
     public func load(path: String, _ reply: @escaping Reply<(effect: UInt32, duration: Double)>) {
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             return reply(.failure(Failure(.badParameter("'path' must be absolute, not \(quoted(path))"))))
         }
         let count = effects.count + loading
         guard count < Self.limits.loaded else {
-            return reply(.failure(Failure(SessionError(.resourceNotAvailable, "there are \(count) effects already"))))
+            return reply(.failure(Failure(SessionError(.resourceNotAvailable, "\(count) effects are already loaded"))))
         }
         loading += 1
         lastEffect += 1
@@ -97,8 +98,8 @@ public final class SoundEffectsPlugin: Plugin {
         }
     }
 
-    /// Silences what plays of it and forgets it.
-    /// - Throws: `BadParameter` where there is none of that number.
+    /// Stops its sounds and removes it.
+    /// - Throws: `BadParameter` if there is no effect with that number.
     public func unload(_ effect: UInt32) throws(Failure) {
         guard effects.removeValue(forKey: effect) != nil else { throw Self.unknown(effect) }
         for (stream, what) in playing where what.effect == effect { cache.stop(stream) }
@@ -106,14 +107,14 @@ public final class SoundEffectsPlugin: Plugin {
         changed()
     }
 
-    /// Plays it once; the number that ``onCompleted`` tells the end by. The same one may play many times at once.
+    /// Plays it once; returns the number for ``onCompleted``. An effect may play several times at once.
     public func play(_ effect: UInt32, _ reply: @escaping Reply<UInt32>) {
         guard let known = effects[effect] else { return reply(.failure(Self.unknown(effect))) }
         guard playing.count + pending < Self.limits.playing else {
             return reply(.failure(Failure(SessionError(.resourceNotAvailable, "\(playing.count) sounds play already"))))
         }
         pending += 1
-        // The server lost it with its own life.
+        // The server was restarted and has lost it.
         guard known.isCached else {
             return fetch(effect, known.path) { [weak self] result in
                 guard let self else { return }
@@ -128,7 +129,7 @@ public final class SoundEffectsPlugin: Plugin {
         activateAndPlay(effect, reply)
     }
 
-    /// Silences one that plays.
+    /// Stops one sound.
     public func stop(_ number: UInt32) {
         for (stream, what) in playing where what.number == number { cache.stop(stream) }
     }
@@ -176,7 +177,7 @@ public final class SoundEffectsPlugin: Plugin {
         }
     }
 
-    /// Carries out what follows.
+    /// Carries out the effects of the input.
     private func take(_ input: Grant.Input) {
         for effect in grant.handle(input) {
             switch effect {
@@ -185,7 +186,7 @@ public final class SoundEffectsPlugin: Plugin {
             case .start: answer(.success(()))
             case .silence: for stream in playing.keys { cache.stop(stream) }
             case .linger: lull.arm(after: Self.lullTime)
-            // Nobody names a time for an effect.
+            // Effects have no start time.
             case .wait: break
             }
         }
@@ -221,7 +222,7 @@ public final class SoundEffectsPlugin: Plugin {
             guard let self else { return }
             if case .success(let stream) = result { playing[stream] = (effect, number) }
             settled(result.map { _ in number }.mapError { Failure($0) }, reply)
-            // It came, and the interruption before it.
+            // Its start was reported, but the interruption came first.
             if case .success(let stream) = result, session.state == .interrupted { cache.stop(stream) }
         }
     }
@@ -233,14 +234,14 @@ public final class SoundEffectsPlugin: Plugin {
         if isIdle { take(.burstOver) }
     }
 
-    // MARK: What is told
+    // MARK: Signals
 
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
         case .session(.interruptionBegan(let reason, _, _, _)): take(.began(reason))
         case .session(.mutedChanged(true)): for stream in playing.keys { cache.stop(stream) }
         case .daemonLost: take(.daemonLost)
-        // An effect whose time is over is not made up for.
+        // An effect whose time has passed is not played later.
         case .session, .servicesLost, .servicesReset, .registered, .refused: break
         }
     }
@@ -257,7 +258,7 @@ public final class SoundEffectsPlugin: Plugin {
         onCompleted?(effect, number, wasWhole)
     }
 
-    /// The cache is everybody's at that server.
+    /// All clients share the cache of a server.
     private func name(_ effect: UInt32) -> String { "sessiond-effects-\(PluginHost.processID)-\(effect)" }
 
     private static func unknown(_ effect: UInt32) -> Failure {

@@ -1,9 +1,9 @@
 import PluginAPI
 import SessionManager
 
-/// One expectation against what is, and what happened in the last step.
+/// Compares one expectation with the state, and with the effects of the last step.
 struct Check {
-    /// What is seen instead; nil where it is as expected.
+    /// What was found instead; nil if the expectation is met.
     private(set) var contradiction: String?
     private let core: Arbiter
     private let decisions: [Decision]
@@ -101,33 +101,12 @@ struct Check {
     }
 
     private func story(of id: SessionID?) -> [String] {
-        effects.filter { $0.1.subject == id }.compactMap { Story.event($0.1, of: $0.0, run) }
+        effects.filter { $0.1.session == id }.compactMap { Story.event($0.1, of: $0.0, run) }
     }
 }
 
 extension Expectation.Happening {
     fileprivate func isSame(as effect: Effect, of id: SessionID?) -> Bool {
-        switch (self, effect) {
-        case (.created, .created(let who)), (.activated, .activated(let who)), (.deactivated, .deactivated(let who)),
-            (.closed, .closed(let who)), (.claimDropped, .claimDropped(let who, _)):
-            who == id
-        case (.created, _), (.activated, _), (.deactivated, _), (.closed, _), (.claimDropped, _): false
-        }
-    }
-}
-
-extension Effect {
-    /// The session that it concerns; nil: everybody.
-    var subject: SessionID? {
-        switch self {
-        case .created(let id), .activated(let id), .deactivated(let id), .closed(let id),
-            .interruptionBegan(let id, _), .interruptionEnded(let id, _, _, _, _), .claimDropped(let id, _),
-            .interruptionIgnored(let id), .duckingChanged(let id, _, _), .mutedChanged(let id, _),
-            .silenceSecondaryAudioHint(let id, _),
-            .selectOutput(let id, _), .selectInput(let id, _), .propertiesChanged(let id, _):
-            id
-        case .routeChanged(let id, _, _, _): id
-        case .servicesLost, .servicesReset, .waitsChanged, .managerPropertiesChanged: nil
-        }
+        effect.kind.rawValue == rawValue && effect.session == id
     }
 }

@@ -1,7 +1,7 @@
 import PluginAPI
 import SessionManager
 
-/// What stands behind `expect`.
+/// The arguments of `expect`.
 extension Parser {
     static let claims =
         "active, inactive, interrupted [by SESSION] [REASON], gone, waits for SESSION,… or nobody, [not] lowered, "
@@ -54,7 +54,7 @@ extension Parser {
         case "routed": return .routed(words.isEmpty ? nil : try RouteChangeReason(words.word("a reason")))
         default:
             guard let happening = Expectation.Happening(rawValue: token.word) else {
-                throw LineError(token, "\(quoted(token.word)) is nothing to expect; use \(Self.claims)")
+                throw LineError(token, "\(quoted(token.word)) is not an expectation; use \(Self.claims)")
             }
             return .happened(happening, try rule(&words))
         }

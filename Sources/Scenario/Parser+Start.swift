@@ -1,7 +1,7 @@
 import PluginAPI
 import SessionManager
 
-/// What stands behind `from`: how everything was when a history begins.
+/// The arguments of `from`: the state at the beginning of a history.
 extension Parser {
     mutating func from(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
         if words.take("silent") { scenario.memory.isSilentMode = true; return }
@@ -9,7 +9,7 @@ extension Parser {
         if words.take("microphone-muted") { scenario.memory.isMicrophoneMuted = true; return }
         if words.take("server") { scenario.memory.audio = try audio(words.rest(), scenario); return }
         if words.take("services") {
-            let word = try words.word("there or lost")
+            let word = try words.word("connected or lost")
             scenario.memory.services = try chosen(word, word.word, "word for what is known of the sound server")
             return
         }
@@ -29,7 +29,7 @@ extension Parser {
         }
     }
 
-    /// Far from where counting on would overflow.
+    /// Far from values that could overflow.
     static let counts: ClosedRange<UInt64> = 0...SessionSet.highest
 
     private func fromSounding(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
@@ -54,7 +54,7 @@ extension Parser {
     private mutating func fromSession(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
         let label = try words.word("the session, such as s1")
         guard let id = try numbers(label).first, scenario.isExact else {
-            throw LineError(label, "a session that is there already is called s1, s2, …, in a scenario that is 'exact'")
+            throw LineError(label, "in an 'exact' scenario, a session that already exists is called s1, s2, …")
         }
         let name = try words.word("its name").word
         let configuration = try self.configuration(&words)
@@ -112,7 +112,7 @@ extension Parser {
 }
 
 extension Interruption {
-    /// Whether it knew the word.
+    /// Whether the word was known.
     fileprivate mutating func read(
         _ token: Token, by number: (Token) throws(LineError) -> SessionID?
     ) throws(LineError) -> Bool {

@@ -1,17 +1,17 @@
 public import PluginAPI
 public import SessionManager
 
-/// A scenario as it is carried out: the real core, a clock of its own, no bus.
+/// One run of a scenario: the real rules with a simulated clock, without a bus.
 public struct Run {
-    /// A step that was done, and everything that came of it.
+    /// A step and its effects.
     public struct Outcome {
-        /// The step's.
+        /// The line of the step.
         public let line: Scenario.Line
-        /// When it was done, on the scenario's own clock.
+        /// The time of the step, on the scenario's own clock.
         public let time: Instant
-        /// The step's own, and claims that ran out on the way.
+        /// The decision of the step, and those of claims that expired on the way.
         public let decisions: [Decision]
-        /// The core as it is now.
+        /// The state after the step.
         public let core: Arbiter
     }
 
@@ -20,16 +20,16 @@ public struct Run {
         /// From 1.
         public let line: Int
         public let expected: String
-        /// What came instead, for people.
+        /// The actual result, for display.
         public let seen: String
     }
 
-    /// As the steps so far left it.
+    /// The state after the steps so far.
     public private(set) var core: Arbiter
-    /// Expectations that were not met so far, in order.
+    /// The failed expectations so far, in order.
     public private(set) var failures: [Failure] = []
-    /// What was carried out, as a history is exported: byte for byte the file that it came from. Empty where the
-    /// scenario is not exact.
+    /// The run as an exported history: identical to the file that it came from. Empty if the scenario is not
+    /// exact.
     public var transcript: String {
         guard scenario.isExact else { return "" }
         return Transcript.text(
@@ -37,7 +37,7 @@ public struct Run {
                 start: start, entries: entries, silent: silent, isWhole: start.memory.isBlank))
     }
 
-    /// What each session is called in the file, in the order of creation.
+    /// The name of each session in the file, in the order of creation.
     public private(set) var labels: [(id: SessionID, label: String)] = []
     private let scenario: Scenario
     private var ids: [String: SessionID] = [:]
@@ -46,7 +46,7 @@ public struct Run {
     private var now = Instant(microseconds: 0)
     private var wording: Transcript
     private var decisions: [Decision] = []
-    /// The canonical lines of the last step that were not expected yet, where the scenario is exact.
+    /// The lines of the last decision that were not yet compared, if the scenario is exact.
     private var due: ArraySlice<String> = []
     private var stepLine = 0
     private let start: Arbiter
@@ -55,17 +55,17 @@ public struct Run {
 
     public init(_ scenario: Scenario) {
         self.scenario = scenario
-        // The parser has seen that it can be.
+        // The parser has checked this.
         core = (try? Arbiter(scenario.memory)) ?? Arbiter()
         start = core
         wording = Transcript(ports: scenario.ports)
         for session in core.sessions { learn("s\(session.id)", session.id) }
     }
 
-    /// What a session is called: its label in the file, else its number.
+    /// The name of a session: its label in the file, else its number.
     public func label(_ id: SessionID) -> String { names[id] ?? "s\(id)" }
 
-    /// Does everything, step by step.
+    /// Runs all steps.
     public mutating func perform(_ each: (Run, Outcome) -> Void = { _, _ in }) {
         for line in scenario.lines {
             switch line.content {
@@ -100,7 +100,7 @@ public struct Run {
         labels.append((id, label))
     }
 
-    /// Everything that came of an exact step and is not written in the file.
+    /// The results of an exact step that are not in the file.
     private mutating func missDue() {
         for line in due { failures.append(Failure(line: stepLine, expected: "nothing more", seen: line)) }
         due = []
@@ -117,7 +117,7 @@ public struct Run {
             let decision = handle(.create(new))
             if let id = decision.created, label != "-" { learn(label, id) }
         case .about(let label, let request):
-            // Where it was refused when it was made, the core refuses this, too.
+            // If its creation was refused, the rules refuse this, too.
             handle(event(request, id(label) ?? SessionID(0)))
         case .vanish(let client):
             if let id = clients[client] ?? number(client) { handle(.clientVanished(id)) }
@@ -155,7 +155,7 @@ public struct Run {
         return preferences
     }
 
-    /// Claims run out on the way, each at its time; where the scenario is exact, only where it says so.
+    /// Claims expire on the way, each at its time; in an exact scenario only at `expire`.
     private mutating func pass(to then: Instant) {
         while !scenario.isExact, let deadline = core.nextDeadline, deadline <= then {
             now = max(now, deadline)

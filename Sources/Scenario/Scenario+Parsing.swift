@@ -2,12 +2,12 @@ import PluginAPI
 import SessionManager
 
 extension Scenario {
-    /// Parses the text of `file`. Throws at the first mistake.
+    /// Parses the text of `file`. Throws at the first error.
     public init(_ text: String, file: String) throws(ScenarioError) {
         try self.init(bytes: Array(text.utf8), file: file)
     }
 
-    /// Parses the bytes of `file`: UTF-8, a byte order mark and CRLF line ends allowed. Throws at the first mistake.
+    /// Parses the bytes of `file`: UTF-8, a byte order mark and CRLF line ends allowed. Throws at the first error.
     public init(bytes: [UInt8], file: String) throws(ScenarioError) {
         self.file = file
         guard bytes.count <= Self.maximumBytes else {
@@ -30,7 +30,7 @@ extension Scenario {
                     throw LineError(column: 1, "the line has \(line.count) bytes; is this a scenario?")
                 }
                 guard let text = String(validating: line, as: UTF8.self) else {
-                    throw LineError(column: 1, "this is no UTF-8 text; is it a scenario?")
+                    throw LineError(column: 1, "this is not UTF-8 text; is it a scenario?")
                 }
                 try parser.read(text, number, into: &self)
             } catch {
@@ -45,12 +45,12 @@ extension Scenario {
     }
 }
 
-/// Reads line after line. What is known so far decides what may come.
+/// Parses line by line. Earlier lines decide what is allowed next.
 struct Parser {
-    /// Where each was declared, by label.
+    /// The line of each declaration, by label.
     private var sessions: [String: Int] = [:]
     private var clients: Set<String> = []
-    /// The number a client has from the order in which it appears.
+    /// The number of each client, in the order of appearance.
     private(set) var clientNumbers: [String: UInt64] = [:]
     private var hasSteps = false
     private(set) var lastFrom = 1
@@ -68,7 +68,7 @@ struct Parser {
         guard let first = tokens.first else { return }
         var words = Words(Array(tokens.dropFirst()), end: line.unicodeScalars.count + 1)
         guard first.value == nil, !first.isQuoted else {
-            throw LineError(first, "a line begins with what happens; use one of \(Self.keywords)")
+            throw LineError(first, "a line starts with a step; use one of \(Self.keywords)")
         }
         if let content = try content(first, number, &words, &scenario) {
             scenario.lines.append(Scenario.Line(number: number, text: text, content: content))
@@ -97,7 +97,7 @@ struct Parser {
             try from(&words, &scenario)
         case "port": try port(&words, &scenario)
         case "expect":
-            guard hasSteps else { throw LineError(first, "nothing has happened yet; put a step before it") }
+            guard hasSteps else { throw LineError(first, "there is no step yet; put a step before it") }
             return .expect(try expectation(&words))
         default:
             let step = try step(first, number, &words, &scenario)
@@ -108,7 +108,7 @@ struct Parser {
     }
 
     private func beforeSteps(_ token: Token, _ advice: String) throws(LineError) {
-        if hasSteps { throw LineError(token, "'\(token.word)' comes before the first step; \(advice)") }
+        if hasSteps { throw LineError(token, "'\(token.word)' must come before the first step; \(advice)") }
     }
 
     // MARK: Steps
@@ -144,8 +144,8 @@ struct Parser {
                 throw LineError(
                     token,
                     sessions[token.word] == nil
-                        ? "no session has the client \(quoted(token.word)); a session's own is called as the session is"
-                        : "the session \(quoted(token.word)) has another client; write that one's name")
+                        ? "no session has the client \(quoted(token.word)); a session's own client has the name of the session"
+                        : "the session \(quoted(token.word)) has another client; write the name of that client")
             }
             return .vanish(token.word)
         case "silent": return .fact(.setSilentMode(try words.isOn()))
@@ -168,16 +168,16 @@ struct Parser {
     }
 
     private mutating func session(_ number: Int, _ words: inout Words, isExact: Bool) throws(LineError) -> Step {
-        let token = try words.word("what to call the session in this file")
+        let token = try words.word("a name for the session in this file")
         let label = token.word
         if isExact, label == "-" {
-            // Refused when it was made, so it has no number.
+            // Its creation was refused, so it has no number.
         } else {
             guard label.isLabel else {
-                throw LineError(token, "call it by letters, digits, '-' and '_', starting with a letter")
+                throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
             }
             if let line = sessions[label] {
-                throw LineError(token, "\(quoted(label)) is declared in line \(line) already; choose another word")
+                throw LineError(token, "\(quoted(label)) is already declared in line \(line); choose another name")
             }
             sessions[label] = number
         }
@@ -185,7 +185,7 @@ struct Parser {
         return .session(label: label, client: client, new)
     }
 
-    /// What follows the label, but for what only `from` has.
+    /// What follows the label, without words that only `from` has.
     private mutating func newSession(_ label: String, _ words: inout Words) throws(LineError) -> (NewSession, String) {
         var name = label
         if words.first?.isQuoted == true { name = try words.word("its name").word }
@@ -216,7 +216,7 @@ struct Parser {
     mutating func clientID(_ word: String) -> ClientID {
         clients.insert(word)
         if word.utf8.first == UInt8(ascii: "c"), let number = UInt64(word.dropFirst()) { return ClientID(number) }
-        // Above any number that a machine writes.
+        // Above any number in an exported file.
         let number = clientNumbers[word] ?? (1 << 63) + UInt64(clientNumbers.count)
         clientNumbers[word] = number
         return ClientID(number)
@@ -233,10 +233,10 @@ struct Parser {
         throw LineError(
             token,
             "there is no session \(quoted(token.word)); "
-                + (known.isEmpty ? "make one with 'session'" : "there are \(known)"))
+                + (known.isEmpty ? "create one with 'session'" : "there are \(known)"))
     }
 
-    /// Category, mode and options, in this order or the two last ones swapped.
+    /// Category, mode and options, in this order or with the last two swapped.
     func configuration(_ words: inout Words) throws(LineError) -> Configuration {
         let token = try words.word("a category")
         let category: Category = try chosen(token, token.word, "category")
@@ -306,7 +306,7 @@ struct Parser {
     private func time(_ words: inout Words) throws(LineError) -> UInt64 {
         let token = try words.word("a time in seconds")
         guard let time = microseconds(token.word) else {
-            throw LineError(token, "\(quoted(token.word)) is no time; write seconds, such as 3 or 0.25")
+            throw LineError(token, "\(quoted(token.word)) is not a time; write seconds, such as 3 or 0.25")
         }
         return time
     }
@@ -314,12 +314,12 @@ struct Parser {
     // MARK: The sound server
 
     private func port(_ words: inout Words, _ scenario: inout Scenario) throws(LineError) {
-        let token = try words.word("what to call the port in this file")
+        let token = try words.word("a name for the port in this file")
         guard token.word.isLabel, token.word != "none" else {
-            throw LineError(token, "call it by letters, digits, '-' and '_', starting with a letter")
+            throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
         }
         guard scenario.ports[token.word] == nil else {
-            throw LineError(token, "there is a port \(quoted(token.word)) already; choose another word")
+            throw LineError(token, "port \(quoted(token.word)) already exists; choose another name")
         }
         let type: PortType = try words.choice("type of port")
         var name = token.word

@@ -1,13 +1,13 @@
 import PluginAPI
 import SessionManager
 
-/// A written scenario: sessions, what happens step by step, and what is expected of it. See docs/scenarios.md.
+/// A scenario file: sessions, steps and expected results. See docs/scenarios.md.
 public struct Scenario: Sendable {
-    /// A line that does something.
+    /// A line with a statement.
     public struct Line: Sendable {
         /// From 1.
         public let number: Int
-        /// Without surrounding spaces.
+        /// Without spaces at both ends.
         public let text: String
         let content: Content
     }
@@ -15,17 +15,17 @@ public struct Scenario: Sendable {
     enum Content: Sendable {
         case step(Step)
         case expect(Expectation)
-        /// A line of a decision, to be met to the byte.
+        /// A line of a decision that must match exactly.
         case exactly
     }
 
     /// For messages.
     public let file: String
-    /// Whether every step's events must be exactly those written, and claims run out only where it is written.
+    /// Whether the results of each step must be exactly those in the file, and claims expire only at `expire`.
     public internal(set) var isExact = false
     /// In the order of the file.
     public internal(set) var lines: [Line] = []
-    /// What the sessions are called that are there at the start or made on the way, in this order.
+    /// The names of the sessions, those at the start first, in the order of creation.
     public var sessionLabels: [String] {
         memory.members.map { "s\($0.id)" }
             + lines.compactMap { line in
@@ -43,7 +43,7 @@ public struct Scenario: Sendable {
     public static let maximumLineBytes = 65_536
 }
 
-/// What a line makes happen. Sessions and clients by what they are called in the file.
+/// A step. Sessions and clients have their names in the file.
 enum Step: Sendable {
     case session(label: String, client: String, NewSession)
     case about(String, Request)
@@ -76,14 +76,14 @@ enum Step: Sendable {
     }
 }
 
-/// What should be so after a step, or should have been told in it.
+/// An expected state after a step, or an expected effect of it.
 enum Expectation: Sendable {
     case nothing
     case refused(SessionError.Code?)
     case nowPlaying(String?)
     case session(String, Claim)
 
-    /// What is said of one session.
+    /// An expectation about one session.
     enum Claim: Sendable {
         // States.
         case state(SessionState)

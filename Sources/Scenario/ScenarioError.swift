@@ -1,17 +1,17 @@
-/// What is wrong in a written scenario, where, and what to do about it.
+/// An error in a scenario file: its position, and how to correct it.
 public struct ScenarioError: Error, Sendable, Hashable, CustomStringConvertible {
     public let file: String
     /// From 1; the column in Unicode scalars.
     public let line: Int
     public let column: Int
-    /// What is wrong and what to do; one line.
+    /// What is wrong and how to correct it; one line.
     public let message: String
 
     /// `file:line:column: message`.
     public var description: String { "\(file):\(line):\(column): \(message)" }
 }
 
-/// The same within a line.
+/// An error within a line.
 struct LineError: Error {
     let column: Int
     let message: String

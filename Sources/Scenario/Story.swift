@@ -1,9 +1,9 @@
 import PluginAPI
 public import SessionManager
 
-/// Events and states of a run in words; names are those of the file, so they are safe to show.
+/// Effects and states of a run as text; names are those of the file, so they are safe to print.
 public enum Story {
-    /// What a session is now, in a word or few.
+    /// The state of a session in a few words.
     public static func state(of session: Session, _ run: Run) -> String {
         var words = [session.state.rawValue]
         if let interruption = session.interruption {
@@ -15,7 +15,7 @@ public enum Story {
                         ? "nobody" : session.waitingFor.map(run.label).joined(separator: ", ")))
         }
         if session.claimExpires != nil { words.append("and may return") }
-        if session.isDucked { words.append("and lowered") }
+        if session.isDucked { words.append("and ducked") }
         if session.isMuted { words.append("and muted") }
         return words.joined(separator: " ")
     }
@@ -29,21 +29,21 @@ public enum Story {
             case .interrupted: "interrupted"
             case .inactive: session.claimExpires == nil ? "–" : "may return"
             }
-        if session.isDucked { word += ", low" }
+        if session.isDucked { word += ", ducked" }
         if session.isMuted { word += ", muted" }
         return word
     }
 
-    /// Everything that came of a decision, each in words with its rule.
+    /// All effects of a decision, each with its rule.
     public static func events(of decision: Decision, _ run: Run) -> [String] {
         let refusal = decision.refusal.map { "refused: \($0) (\(decision.rule.rawValue))" }
         return (refusal.map { [$0] } ?? []) + decision.effects.compactMap { event($0, of: decision, run) }
     }
 
-    /// Nil for what only says which properties to read again.
+    /// Nil for effects that only say which properties changed.
     static func event(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         let rule = " (\(decision.rule(of: effect).rawValue))"
-        let who = effect.subject.map(run.label) ?? ""
+        let who = effect.session.map(run.label) ?? ""
         switch effect {
         case .created: return "\(who) created\(rule)"
         case .activated: return "\(who) activated\(rule)"
@@ -58,29 +58,21 @@ public enum Story {
         case .claimDropped: return "\(who) claim-dropped\(rule)"
         case .interruptionIgnored: return "\(who) ignored its interruption\(rule)"
         case .duckingChanged(_, let ducked, let gain):
-            return ducked ? "\(who) lowered \(gain) dB\(rule)" : "\(who) not lowered\(rule)"
+            return ducked ? "\(who) ducked \(gain) dB\(rule)" : "\(who) not ducked\(rule)"
         case .mutedChanged(_, let isMuted): return "\(who) \(isMuted ? "" : "not ")muted\(rule)"
         case .silenceSecondaryAudioHint(_, let begin): return "\(who) hint \(begin ? "begin" : "end")\(rule)"
         case .routeChanged(let id, let reason, _, _):
             return "\(id == nil ? "everybody" : who) routed \(reason.name)\(rule)"
-        case .servicesLost: return "the sound server is gone\(rule)"
-        case .servicesReset: return "the sound server is there\(rule)"
+        case .servicesLost: return "the sound server is disconnected\(rule)"
+        case .servicesReset: return "the sound server is connected\(rule)"
         case .selectOutput(_, let uid): return "\(who) plays on \(uid.map(written) ?? "the route's output")\(rule)"
         case .selectInput(_, let uid): return "\(who) records from \(uid.map(written) ?? "the route's input")\(rule)"
         case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: return nil
         }
     }
 
-    /// The same, for what is told to somebody; nil for what is only the step itself done.
+    /// The same for effects that are sent to clients; nil for those that only confirm the step.
     static func told(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
-        switch effect {
-        case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .selectOutput,
-            .selectInput,
-            .propertiesChanged, .waitsChanged, .managerPropertiesChanged:
-            nil
-        case .interruptionBegan, .interruptionEnded, .duckingChanged, .mutedChanged, .silenceSecondaryAudioHint,
-            .routeChanged, .servicesLost, .servicesReset:
-            event(effect, of: decision, run)
-        }
+        effect.kind.traits.contains(.isNotified) ? event(effect, of: decision, run) : nil
     }
 }

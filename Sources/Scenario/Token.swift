@@ -4,11 +4,11 @@ import PluginAPI
 struct Token {
     /// From 1, in Unicode scalars.
     let column: Int
-    /// Before the `=`, or everything where there is none.
+    /// The part before the `=`, or all of it.
     let word: String
-    /// Behind the `=`; nil where there is none.
+    /// The part after the `=`; nil without one.
     let value: String?
-    /// Whether the word was in quotes, and so is no keyword.
+    /// Whether the word was in quotes, so it is not a keyword.
     let isQuoted: Bool
 
     /// The words of a line, up to a comment.
@@ -82,7 +82,7 @@ struct Token {
     }
 }
 
-/// Text as it stands in quotes in a scenario; reads back to the same bytes.
+/// Text in the form of a quoted word in a scenario; parsing it gives the same bytes.
 func written(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
@@ -106,7 +106,7 @@ func writtenTime(_ microseconds: UInt64) -> String {
     return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - rest.utf8.count) + rest
 }
 
-/// Seconds with at most six digits behind the point, exactly; nil for anything else, or more than a million years.
+/// Seconds with at most six digits after the point, exactly; nil for anything else, or more than a million years.
 func microseconds(_ text: String) -> UInt64? {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     guard let first = parts.first, !first.isEmpty, first.utf8.count <= 14, first.utf8.allSatisfy(isDigit),

@@ -1,33 +1,33 @@
 public import PluginAPI
 public import SessionManager
 
-/// How things are called in a scenario that a machine writes: sessions and clients by number, ports by their place in
-/// the list of ports.
+/// Names in an exported scenario: sessions and clients by number, ports by their position in the list of
+/// ports.
 public struct Transcript: Sendable {
     private var labels: [Port: String] = [:]
     private var ports: [Port] = []
-    /// Whether ports stand for themselves, where there is no list of them.
+    /// Whether ports are written by uid, because there is no list of them.
     private var usesUIDs = false
 
     /// Without a list of ports.
     public init() {}
 
-    /// With the ports of a scenario, by what they are called there.
+    /// With the ports of a scenario, by their names there.
     init(ports: [String: Port]) {
         for (label, port) in ports.sorted(by: { $0.key < $1.key }) { labels[port] = label }
     }
 
-    /// The event of a decision as a step, alone: ports by their uid.
+    /// The event of a decision as a step, without its effects; ports by their uid.
     public static func step(of decision: Decision) -> String {
         var transcript = Transcript()
         transcript.usesUIDs = true
         return transcript.step(decision.event, creating: decision.created)
     }
 
-    /// A whole history: where it starts, and every decision, each with what came of it.
+    /// A whole history: its start, and every decision with its effects.
     public static func text(of history: History.Replayable) -> String { text(of: history, limit: .max) ?? "" }
 
-    /// The same; nil where the decisions alone are more than `limit` bytes.
+    /// The same; nil if the decisions alone are more than `limit` bytes.
     public static func text(of history: History.Replayable, limit: Int) -> String? {
         var transcript = Transcript()
         var body: [String] = []
@@ -42,14 +42,14 @@ public struct Transcript: Sendable {
         let start = transcript.lines(of: history.start.memory)
         var lines = ["# A history of sessiond; run it again with: sessionctl simulate FILE"]
         if !history.isWhole {
-            lines.append("# What happened before is dropped; 'from' says how everything was when this begins.")
+            lines.append("# Earlier events are not in this file; 'from' describes the state at its beginning.")
         }
         lines.append("exact")
         for port in transcript.ports { lines.append(transcript.declaration(of: port)) }
         return (lines + start + body).joined(separator: "\n") + "\n"
     }
 
-    /// The canonical text of a decision: when, what, and everything that came of it, in order.
+    /// The fixed form of a decision: time, step, and all effects in order.
     public mutating func lines(of decision: Decision) -> [String] {
         var lines = [
             "at \(writtenTime(decision.time.microseconds))", step(decision.event, creating: decision.created),
@@ -108,7 +108,7 @@ public struct Transcript: Sendable {
         var text = configuration.category.rawValue
         if configuration.mode != .default { text += " mode=\(configuration.mode.rawValue)" }
         var options = configuration.options
-        // It mixes by nature; saying so is illegal there.
+        // It always mixes; the option is not allowed there.
         if configuration.category == .ambient { options.remove(.mixWithOthers) }
         return text + (options.isEmpty ? "" : " options=" + options.names.joined(separator: ","))
     }
@@ -163,7 +163,7 @@ public struct Transcript: Sendable {
             + "channels=\(port.channels) rate=\(port.sampleRate)\(port.isAvailable ? "" : " unavailable")"
     }
 
-    // MARK: What came of it
+    // MARK: Effects
 
     private mutating func text(of effect: Effect, rule: Rule) -> String {
         switch effect {
@@ -200,7 +200,7 @@ public struct Transcript: Sendable {
         }
     }
 
-    // MARK: How everything was
+    // MARK: The start
 
     private mutating func lines(of memory: Memory) -> [String] {
         var lines = ["settings \(describe(memory.settings))"]
@@ -244,7 +244,7 @@ public struct Transcript: Sendable {
 }
 
 extension SessionProperties {
-    /// Each by its name, in the order of their bits.
+    /// By name, in the order of their bits.
     fileprivate var words: [String] {
         let names = [
             "category", "mode", "options", "state", "interruption-reason", "waiting-for", "foreground", "ducked",

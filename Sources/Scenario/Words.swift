@@ -1,10 +1,10 @@
 import PluginAPI
 import SessionManager
 
-/// The words of one line, taken one after the other.
+/// The words of one line, read one after the other.
 struct Words {
     private var tokens: ArraySlice<Token>
-    /// Behind the last word, for what is missing there.
+    /// The column after the last word, for errors about missing words.
     private let end: Int
 
     init(_ tokens: [Token], end: Int) {
@@ -20,14 +20,14 @@ struct Words {
         return token
     }
 
-    /// The next one where it is that word.
+    /// Takes the next word if it is that one.
     mutating func take(_ word: String) -> Bool {
         guard let token = tokens.first, token.value == nil, !token.isQuoted, token.word == word else { return false }
         tokens.removeFirst()
         return true
     }
 
-    /// The next one where it is that key, with whatever value.
+    /// Takes the next word if it has that key, with any value.
     mutating func takeSetting(_ key: String) -> Token? {
         guard let token = tokens.first, token.value != nil, token.word == key else { return nil }
         tokens.removeFirst()
@@ -41,14 +41,14 @@ struct Words {
 
     func finish() throws(LineError) {
         guard let token = tokens.first else { return }
-        throw LineError(token, "\(quoted(token.word)) is too much here; take it away, or start a comment with '#'")
+        throw LineError(token, "\(quoted(token.word)) is not expected here; remove it, or start a comment with '#'")
     }
 
     /// A plain word.
     mutating func word(_ what: String) throws(LineError) -> Token {
         let token = try next(what)
         guard token.value == nil else {
-            throw LineError(token, "\(quoted(token.word))= is out of place; \(what) comes here")
+            throw LineError(token, "\(quoted(token.word))= is not expected here; write \(what)")
         }
         return token
     }
@@ -81,7 +81,7 @@ func chosen<Choice: RawRepresentable & CaseIterable>(
     if let choice = Choice(rawValue: text) { return choice }
     throw LineError(
         token,
-        "\(quoted(text)) is no \(what); use one of " + Choice.allCases.map(\.rawValue).joined(separator: ", "))
+        "\(quoted(text)) is not a \(what); use one of " + Choice.allCases.map(\.rawValue).joined(separator: ", "))
 }
 
 extension RouteChangeReason {
@@ -89,7 +89,8 @@ extension RouteChangeReason {
         guard let reason = Self.allCases.first(where: { $0.name == token.word }) else {
             throw LineError(
                 token,
-                "\(quoted(token.word)) is no reason; use one of " + Self.allCases.map(\.name).joined(separator: ", "))
+                "\(quoted(token.word)) is not a reason; use "
+                    + Self.allCases.map(\.name).joined(separator: ", "))
         }
         self = reason
     }
@@ -127,12 +128,12 @@ extension Token {
 
     func instant() throws(LineError) -> Instant {
         guard let time = microseconds(try required()) else {
-            throw LineError(self, "\(word) is a time in seconds, with at most six digits behind the point")
+            throw LineError(self, "\(word) is a time in seconds, with at most six digits after the point")
         }
         return Instant(microseconds: time)
     }
 
-    /// What stands between commas; `none` for nothing.
+    /// The items between commas; `none` for nothing.
     func list() throws(LineError) -> [String] {
         let text = try required()
         return text == "none" ? [] : text.split(separator: ",").map(String.init)

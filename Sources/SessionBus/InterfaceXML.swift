@@ -1,11 +1,10 @@
-/// The interface descriptions of data/dbus, as the introspection of an object carries them: the daemon's. A plugin's is
-/// embedded in the room that serves it.
+/// The daemon's interface descriptions of data/dbus, for introspection. Those of the plugins are embedded in PluginKit.
 public enum InterfaceXML {
     public static let manager = fragment(PackageResources.org_sessiond1_Manager_xml)
     public static let session = fragment(PackageResources.org_sessiond1_Session_xml)
     public static let plugins = fragment(PackageResources.org_sessiond1_Plugins_xml)
 
-    /// The `<interface>` element alone, without the comments: they are for readers of the file.
+    /// Only the `<interface>` element, without the comments, which are for readers of the file.
     package static func fragment(_ bytes: [UInt8]) -> String {
         var lines: [Substring] = []
         var isInside = false

@@ -7,7 +7,7 @@ public final class ManagerObject {
     private let service: any SessionService
     private let objects: ObjectTable
 
-    /// Exports itself; lives as long as the table keeps it.
+    /// Exports itself; exists while the object table keeps it.
     public init(_ service: any SessionService, on objects: ObjectTable) {
         self.service = service
         self.objects = objects
@@ -23,7 +23,7 @@ public final class ManagerObject {
         }
     }
 
-    /// The properties as they are now, by name.
+    /// The current properties, by name.
     public func propertiesChanged(_ names: [String]) {
         let description = service.manager
         objects.propertiesChanged(
@@ -31,7 +31,7 @@ public final class ManagerObject {
             names.compactMap { name in ManagerObject.readings[name].map { (name, $0(description)) } })
     }
 
-    /// Once for all; each session has a signal of its own.
+    /// Sent once globally; each session also has its own signal.
     public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
         emit("RouteChanged", [.uint32(reason.rawValue), Value(previous), Value(current)])
     }
@@ -124,7 +124,7 @@ public final class ManagerObject {
             })
     }
 
-    /// Carries out what concerns everybody, where that is the caller's to do.
+    /// Changes shared state, if the caller may.
     private func change(_ call: Invocation, _ body: () throws(SessionError) -> Void) {
         do throws(Failure) {
             try service.authorizeSwitch(caller: call.sender)
@@ -165,7 +165,7 @@ extension Invocation {
         fail(name: failure.name, message: failure.message)
     }
 
-    /// Answers with nothing, or with the refusal.
+    /// Answers without a value, or with the refusal.
     func answer(_ service: any SessionService, _ body: () throws(SessionError) -> Void) {
         do throws(SessionError) {
             try body()
@@ -176,11 +176,11 @@ extension Invocation {
         }
     }
 
-    /// The session that the first argument names.
+    /// The session named by the first argument.
     func sessionArgument() throws(SessionError) -> SessionID {
         let path = arguments[0].objectPathValue ?? ""
         guard let id = ObjectPath.sessionID(path) else {
-            throw .badParameter("\(quoted(path)) is no session; use a path that CreateSession returned")
+            throw .badParameter("\(quoted(path)) is not a session; use a path that CreateSession returned")
         }
         return id
     }

@@ -1,7 +1,7 @@
 public import DBus
 public import PluginAPI
 
-// How the words of PluginAPI are written on the bus: the one place for each.
+// How the types of PluginAPI are written on the bus; defined only here.
 
 extension Value {
     /// A port: type s, name s, uid s, channels u, available b.
@@ -23,7 +23,7 @@ extension Value {
     /// A session's path, `/` for none.
     public init(_ session: SessionID?) { self = .objectPath(session.map(ObjectPath.session) ?? ObjectPath.none) }
 
-    /// A port as written above, of which `available` may be missing; nil for anything else.
+    /// Reads a port as written above; `available` may be missing. Nil for anything else.
     public var port: Port? {
         guard let fields = asProperties, let type = fields["type"]?.stringValue.flatMap(PortType.init(rawValue:)),
             let name = fields["name"]?.stringValue, let uid = fields["uid"]?.stringValue,
@@ -33,10 +33,10 @@ extension Value {
             type: type, name: name, uid: uid, channels: channels, isAvailable: fields["available"]?.boolValue ?? true)
     }
 
-    /// Those elements of an array that are ports.
+    /// The elements of an array that are ports.
     public var ports: [Port] { arrayValue?.compactMap(\.port) ?? [] }
 
-    /// A route as written above; what is missing of it is empty. Nil for what is no a{sv}.
+    /// Reads a route as written above; missing parts are empty. Nil if it is not an a{sv}.
     public var route: Route? {
         guard let fields = asProperties else { return nil }
         return Route(inputs: fields["inputs"]?.ports ?? [], outputs: fields["outputs"]?.ports ?? [])
@@ -49,10 +49,10 @@ extension Failure {
         self.init(name: BusName.errorPrefix + error.code.rawValue, message: error.message)
     }
 
-    /// Whether nobody has the daemon's name, and the bus knows of nobody to start.
+    /// Whether no daemon owns the name, and the bus cannot start one.
     public var isDaemonMissing: Bool { name == Name.serviceUnknown || name == Name.nameHasNoOwner }
 
-    /// The refusal a bus error carries; nil for any other error.
+    /// The refusal in a bus error; nil for any other error.
     public var refusal: SessionError.Code? {
         name.hasPrefix(BusName.errorPrefix)
             ? SessionError.Code(rawValue: String(name.dropFirst(BusName.errorPrefix.count))) : nil
@@ -60,14 +60,14 @@ extension Failure {
 }
 
 extension SessionError {
-    /// A bus error as the refusal it carries; any other is `MediaServicesFailed`: nobody is there to decide.
+    /// The refusal in a bus error; any other error becomes `MediaServicesFailed`, because no daemon decides.
     public init(_ failure: Failure) {
         if failure.isDaemonMissing {
             self.init(.mediaServicesFailed, "sessiond is not running, and the bus cannot start it: install or start it")
             return
         }
         let code = failure.refusal ?? .mediaServicesFailed
-        // The daemon has put the platform's number behind its message.
+        // The daemon has appended the platform's number to its message.
         let number = " (\(code.platformCode))"
         let message =
             failure.message.hasSuffix(number) ? String(failure.message.dropLast(number.count)) : failure.message
@@ -75,14 +75,14 @@ extension SessionError {
     }
 }
 
-/// Reads a caller's options: every key known, every value of its type, or an error that names the key.
+/// Reads a caller's options: all keys must be known and all values of the right type; an error names the key.
 ///
-/// What is absent reads nil; what is of another type throws `InvalidArgs`. Only known keys may be read.
+/// A missing option reads nil; one of another type throws `InvalidArgs`. Only known keys may be read.
 public struct OptionReader {
     private var values: [String: Value]
     private let known: [String]
 
-    /// - Throws: `InvalidArgs` for what is no a{sv}, `BadParameter` for an unknown key.
+    /// - Throws: `InvalidArgs` if it is not an a{sv}, `BadParameter` for an unknown key.
     public init(_ dictionary: Value, known: [String]) throws(Failure) {
         guard let values = dictionary.asProperties else {
             throw .invalidArgs("the options must be a dictionary a{sv}")

@@ -9,7 +9,7 @@ public enum BusName {
     public static let player = PluginKind.player.interface
     public static let recorder = PluginKind.recorder.interface
     public static let soundEffects = PluginKind.soundEffects.interface
-    /// What a refusal's error name starts with.
+    /// The prefix of a refusal's error name.
     public static let errorPrefix = "org.sessiond1.Error."
 }
 
@@ -19,14 +19,14 @@ public enum ObjectPath {
     public static let player = PluginKind.player.objectPath
     public static let recorder = PluginKind.recorder.objectPath
     public static let soundEffects = PluginKind.soundEffects.objectPath
-    /// What stands for "none" where a path must stand.
+    /// The path that means "none".
     public static let none = "/"
 
     private static let sessions = "/org/sessiond1/session/"
 
     public static func session(_ id: SessionID) -> String { sessions + String(id.number) }
 
-    /// The session a path names; nil where it names none (wrong place, not a number, not written as we write it).
+    /// The session of a path; nil if it is not a session's path in its normal form.
     public static func sessionID(_ path: String) -> SessionID? {
         guard path.hasPrefix(sessions), let number = UInt64(path.dropFirst(sessions.count)),
             path == session(SessionID(number))

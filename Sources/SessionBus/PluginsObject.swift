@@ -1,16 +1,16 @@
 public import DBus
 import PluginAPI
 
-/// What the exported plugins interface asks of the daemon behind it, on the loop's thread.
+/// The requests of the exported plugins interface to the daemon, on the loop's thread.
 public protocol PluginService: AnyObject {
     /// Each an a{sv}: id, name, kind, version, schemes, mime-types, interface, state, message, bus-name.
     var plugins: [Value] { get }
-    /// Answers with the bus name and the object's path, when the plugin is up.
+    /// Answers with the bus name and the object's path, when the plugin is ready.
     func open(
         kind: String, uri: String, caller: String,
         _ reply: @escaping (Result<(busName: String, path: String), Failure>) -> Void)
-    /// The caller is up and is that plugin, until it leaves the bus. Fails where `info` is not as it must be, where the
-    /// caller is nobody who may be that plugin, or somebody else is.
+    /// Registers the caller as that plugin, until it leaves the bus. Fails if `info` is invalid, if the caller may not
+    /// be that plugin, or if another process is.
     func register(
         _ id: String, _ info: [String: Value], caller: String, _ reply: @escaping (Result<Void, Failure>) -> Void)
 }
@@ -20,14 +20,14 @@ public final class PluginsObject {
     private let service: any PluginService
     private let objects: ObjectTable
 
-    /// Exports itself; lives as long as the table keeps it.
+    /// Exports itself; exists while the object table keeps it.
     public init(_ service: any PluginService, on objects: ObjectTable) {
         self.service = service
         self.objects = objects
         objects.export(self, at: ObjectPath.root, interfaces: [PluginsObject.interface])
     }
 
-    /// A plugin came up, went or crashed; the message says why, empty where it is as it should be.
+    /// A plugin started, stopped or crashed; the message gives the reason, or is empty.
     public func stateChanged(_ id: String, _ state: String, _ message: String) {
         objects.emit(
             path: ObjectPath.root, interface: BusName.plugins, member: "StateChanged",

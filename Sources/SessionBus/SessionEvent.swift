@@ -1,23 +1,23 @@
 public import DBus
 public import PluginAPI
 
-/// What a session is told, as it came over the bus.
+/// A signal for a session, as received from the bus.
 public enum SessionEvent: Sendable, Hashable {
-    /// By whom: the session's path and name; where no session did it, `/`, and the name of the output that went, or "".
-    /// The decision's number; 0 where it is not known.
+    /// The cause: the session's path and name; without a session `/`, and the name of the unplugged output, or "".
+    /// The number of the decision; 0 if unknown.
     case interruptionBegan(reason: InterruptionReason, by: String, byName: String, sequence: UInt64)
-    /// After how long; the decision's number, 0 where it is not known.
+    /// The duration; the number of the decision, 0 if unknown.
     case interruptionEnded(shouldResume: Bool, microseconds: UInt64, sequence: UInt64)
-    /// Decibels, 0 when no longer lowered.
+    /// Decibels, 0 when no longer ducked.
     case duckingChanged(isDucked: Bool, gain: Double)
     /// The part of the route that the session's category uses.
     case routeChanged(RouteChangeReason, previous: Route, current: Route)
-    /// Whether sound that is not the point should be silent from now on.
+    /// Whether secondary sound should be silent from now on.
     case silenceSecondaryAudioHint(begin: Bool)
-    /// By the silent switch or the screen lock; told as a change of the property.
+    /// By the silent switch or the screen lock; sent as a change of the property.
     case mutedChanged(Bool)
 
-    /// A signal on a session's path; nil for one that is none of these, or not as the contract has it.
+    /// Reads a signal on a session's path; nil for other signals, or if it is not as in the contract.
     public init?(_ message: Message) {
         guard let values = try? message.arguments() else { return nil }
         switch (message.member, values.count) {

@@ -8,19 +8,19 @@ public final class SessionObject {
     private let path: String
     private let service: any SessionService
     private let objects: ObjectTable
-    /// Whether it was told that ``waits`` reads differently, without its value, and nobody has read it since.
+    /// Whether a change of ``waits`` was sent without its value, and nobody has read it since.
     private var isInvalidated = false
 
-    /// What was last told of ``derived``.
+    /// The last sent values of ``derived``.
     private var told: [String: Value] = [:]
 
     private static let waits = "WaitingFor"
-    /// They follow from the route and from what the server says of it, and often read the same with another one.
+    /// They follow from the route and the server, and often stay the same when the route changes.
     private static let derived: Set = ["SampleRate", "IOBufferDuration"]
-    /// Sessions in a list whose value is told as it changes.
+    /// The longest list of sessions that is sent with its value.
     private static let longestTold = 16
 
-    /// Is on the bus from ``export()`` on.
+    /// On the bus after ``export()``.
     public init(_ id: SessionID, _ service: any SessionService, on objects: ObjectTable) {
         self.id = id
         self.service = service
@@ -28,17 +28,17 @@ public final class SessionObject {
         path = ObjectPath.session(id)
     }
 
-    /// Appears on the bus, until ``remove()``. The service must be able to describe it by now.
+    /// Appears on the bus, until ``remove()``. The service must already be able to describe it.
     public func export() {
         objects.export(self, at: path, interfaces: [SessionObject.interface])
         guard let description = service.describe(id) else { return }
         for name in SessionObject.derived { told[name] = SessionObject.readings[name]?(description) }
     }
 
-    /// Leaves the bus: who calls it later is told `ExpiredSession`.
+    /// Leaves the bus: later callers get `ExpiredSession`.
     public func remove() { objects.remove(path: path) }
 
-    /// The properties as they are now, by name; of a long ``waits``, only that it reads differently.
+    /// The current properties, by name; of a long ``waits``, only that it changed.
     public func propertiesChanged(_ names: [String]) {
         guard let description = service.describe(id) else { return }
         var values: [(String, Value)] = []
@@ -57,17 +57,17 @@ public final class SessionObject {
         objects.propertiesChanged(path: path, interface: BusName.session, values, invalidated: invalidated)
     }
 
-    /// Whom it waits for reads differently. While there are many, that is told once, until somebody reads it: in a crowd in
-    /// which everybody waits for everybody, each who comes would else be a message to each.
+    /// Its waits changed. If they are many, that is sent only once until somebody reads the property: if all sessions
+    /// wait for all others, each new session would otherwise cause a message to each.
     public func waitsChanged() {
         guard !isInvalidated || service.waitCount(of: id) <= SessionObject.longestTold else { return }
         propertiesChanged([SessionObject.waits])
     }
 
-    /// Somebody read what was told to be invalid, or may have.
+    /// Somebody has read, or may have read, the invalidated property.
     public func wasRead() { isInvalidated = false }
 
-    /// Who caused it: nil where no session did, and the name then that of the output that went, or "".
+    /// The cause: nil if no session did it; then the name is that of the unplugged output, or "".
     public func interruptionBegan(_ reason: InterruptionReason, by: SessionID?, byName: String, sequence: UInt64) {
         let details: [(String, Value)] = [
             ("by", Value(by)), ("by-name", .string(byName)), ("sequence", .uint64(sequence)),
@@ -75,7 +75,7 @@ public final class SessionObject {
         emit("InterruptionBegan", [.string(reason.rawValue), .properties(details)])
     }
 
-    /// After how long, and why it had begun.
+    /// The duration, and the reason of the interruption.
     public func interruptionEnded(
         shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason, sequence: UInt64
     ) {
@@ -86,20 +86,20 @@ public final class SessionObject {
         emit("InterruptionEnded", [.bool(shouldResume), .properties(details)])
     }
 
-    /// The part of the route that its category uses, before and now.
+    /// The part of the route that its category uses, before and after.
     public func routeChanged(_ reason: RouteChangeReason, previous: Route, current: Route) {
         emit("RouteChanged", [.uint32(reason.rawValue), Value(previous), Value(current)])
     }
 
     public func silenceSecondaryAudioHint(begin: Bool) { emit("SilenceSecondaryAudioHint", [.bool(begin)]) }
-    /// Decibels, 0 when no longer lowered.
+    /// Decibels, 0 when no longer ducked.
     public func duckingChanged(_ ducked: Bool, gain: Double) { emit("DuckingChanged", [.bool(ducked), .double(gain)]) }
 
     private func emit(_ member: String, _ arguments: [Value]) {
         objects.emit(path: path, interface: BusName.session, member: member, arguments)
     }
 
-    /// Every property by name, in the contract's order.
+    /// All properties by name, in the contract's order.
     static func values(of description: SessionDescription) -> [(String, Value)] {
         properties.map { ($0.name, $0.value(description)) }
     }
@@ -138,7 +138,7 @@ public final class SessionObject {
         Reading(name: "SampleRate", signature: "d") {
             .double(Double(($0.route.outputs.first ?? $0.route.inputs.first)?.sampleRate ?? 0))
         },
-        // What really is, where the server says; what was asked for until it does.
+        // The actual value if the server reports it; until then the requested one.
         Reading(name: "IOBufferDuration", signature: "d") { session in
             let latency = session.route.outputs.isEmpty ? session.inputLatency : session.outputLatency
             return .double(latency > 0 ? latency : session.preferences.ioBufferDuration ?? 0)
@@ -153,12 +153,12 @@ public final class SessionObject {
 
     private typealias Handler = (SessionObject, Invocation) throws(Failure) -> Void
 
-    /// The owner's method: nobody else's arguments are even looked at.
+    /// A method for the owner: for other callers not even the arguments are read.
     private static func method(_ name: String, _ signature: String, _ body: @escaping Handler)
         -> Interface<SessionObject>.Method
     {
         .init(name, signature) { object, call in
-            // The answer waits for nothing that could be said after it.
+            // The answer does not wait for signals that may follow.
             let isDone = call.batch {
                 do throws(Failure) {
                     try refusing { () throws(SessionError) in
@@ -257,7 +257,7 @@ public final class SessionObject {
     }
 }
 
-/// Runs what may be refused; a refusal becomes the bus error it is told as.
+/// Runs code that may be refused; a refusal becomes a bus error.
 private func refusing(_ body: () throws(SessionError) -> Void) throws(Failure) {
     do throws(SessionError) { try body() } catch { throw Failure(error) }
 }

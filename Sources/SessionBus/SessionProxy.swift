@@ -1,18 +1,18 @@
 public import DBus
 public import PluginAPI
 
-/// A typed client of one session's interface; its methods are that interface's, and fail with its refusals.
+/// A typed client for one session's interface; its methods fail with the daemon's refusals.
 ///
-/// Holds a subscription to its signals, nothing else: the session stays when this goes.
+/// It only holds a subscription to the signals: the session stays when this object is released.
 public final class SessionProxy {
     public let path: String
     private let connection: Connection
     private var subscriptions: [Subscription] = []
 
-    /// How long a call may take before it counts as failed, in seconds.
+    /// Seconds after which a call fails.
     public static let timeout = 25.0
 
-    /// Hears what that session is told for as long as it lives.
+    /// Gets the session's signals while this object exists.
     public init(_ path: String, on connection: Connection, _ onEvent: @escaping (SessionEvent) -> Void) {
         self.path = path
         self.connection = connection
@@ -49,7 +49,7 @@ public final class SessionProxy {
         call("SetPreferredInput", [.string(uid)], reply)
     }
 
-    /// What is nil is not sent, and stays as it was.
+    /// Nil values are not sent and stay unchanged.
     public func setPreferences(_ preferences: Preferences, _ reply: @escaping Reply) {
         var values: [(String, Value)] = [
             ("interrupt-on-route-disconnect", .bool(preferences.interruptsOnRouteDisconnect)),
@@ -62,7 +62,7 @@ public final class SessionProxy {
 
     public func close(_ reply: @escaping Reply) { call("Close", [], reply) }
 
-    /// Every property, by its name on the bus.
+    /// All properties, by their names on the bus.
     public func properties(_ reply: @escaping (Result<[String: Value], Failure>) -> Void) {
         connection.call(
             BusName.service, path, StandardName.properties, "GetAll", [.string(BusName.session)]
@@ -77,7 +77,7 @@ public final class SessionProxy {
 }
 
 extension Connection {
-    /// A method call to a destination and its answer, or its failure, once.
+    /// A method call; the answer or failure is reported once.
     public func call(
         _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [Value],
         timeout: Double = SessionProxy.timeout, _ reply: @escaping (Result<[Value], Failure>) -> Void
@@ -92,7 +92,7 @@ extension Connection {
         }
     }
 
-    /// The same, waited for: for programs that have nothing else to do.
+    /// A blocking call: for programs that have nothing else to do.
     public func callAndWait(
         _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [Value],
         timeout: Double = SessionProxy.timeout

@@ -1,64 +1,64 @@
 public import DBus
 public import PluginAPI
 
-/// What the exported objects ask of the daemon behind them: decoded words in, answers or refusals out.
+/// The requests of the exported objects to the daemon: decoded arguments in, answers or refusals out.
 ///
-/// `caller` is the unique name of the connection that asks. Everything is called on the loop's thread.
+/// `caller` is the unique name of the calling connection. Everything is called on the loop's thread.
 public protocol SessionService: AnyObject {
     // Manager.
-    /// Answers at once, or when the bus has said who the caller is; then the session is on the bus.
+    /// Answers at once, or when the bus has identified the caller; then the session is on the bus.
     func createSession(
         _ request: SessionRequest, caller: String, _ reply: @escaping (Result<SessionID, Failure>) -> Void)
-    /// Every session's number, in the order of creation.
+    /// The numbers of all sessions, in the order of creation.
     var sessionIDs: [SessionID] { get }
     func setSilentMode(_ on: Bool, caller: String) throws(SessionError)
     func setScreenLocked(_ locked: Bool, caller: String) throws(SessionError)
-    /// Throws `BadParameter`, or `ExpiredSession`, where there is no such session.
+    /// Throws `BadParameter` or `ExpiredSession` if the session does not exist.
     func setForeground(_ id: SessionID, _ foreground: Bool, caller: String) throws(SessionError)
     /// At most that many, each an a{sv}, newest last.
     func history(_ count: UInt32) -> [Value]
-    /// A scenario that carries the newest decisions out again.
+    /// A scenario that repeats the latest decisions.
     func exportHistory() -> String
     /// Each an a{sv}.
     func explain(_ id: SessionID) throws(SessionError) -> [Value]
     var manager: ManagerDescription { get }
 
-    // Session: after `authorize`, for the owner alone.
+    // Session: after `authorize`, for the owner only.
     func setCategory(_ id: SessionID, _ configuration: Configuration, caller: String) throws(SessionError)
     func activate(_ id: SessionID, caller: String) throws(SessionError)
     func deactivate(_ id: SessionID, notifyOthers: Bool, caller: String) throws(SessionError)
     func overrideOutput(_ id: SessionID, _ override: OutputOverride, caller: String) throws(SessionError)
     func setPreferredInput(_ id: SessionID, uid: String, caller: String) throws(SessionError)
-    /// Applies the change to what the session wishes for now.
+    /// Changes the session's preferences.
     func setPreferences(_ id: SessionID, _ change: (inout Preferences) -> Void, caller: String) throws(SessionError)
     func close(_ id: SessionID, caller: String) throws(SessionError)
-    /// Throws `notOwner` where the session is somebody else's, before an argument is looked at.
+    /// Throws `notOwner` if the session belongs to another client, before an argument is read.
     func authorize(_ id: SessionID, caller: String) throws(SessionError)
-    /// Throws where what concerns everybody is not the caller's to change.
+    /// Throws if the caller may not change shared state.
     func authorizeSwitch(caller: String) throws(Failure)
-    /// Called once a request has been answered: what its answer says may be announced to everybody else now.
+    /// Called when a request has been answered: its property changes may be sent now.
     func announce()
-    /// Nil where it is closed.
+    /// Nil if it is closed.
     func describe(_ id: SessionID) -> SessionDescription?
-    /// The same, for somebody who asked: see ``SessionObject/wasRead()``.
+    /// The same, for a client's read: see ``SessionObject/wasRead()``.
     func read(_ id: SessionID) -> SessionDescription?
-    /// How many it waits for.
+    /// The number of sessions it waits for.
     func waitCount(of id: SessionID) -> Int
 }
 
-/// What a client asked for with `CreateSession`.
+/// The arguments of `CreateSession`.
 public struct SessionRequest {
-    /// For people; nobody has looked at its length yet.
+    /// For display; its length is not checked yet.
     public let name: String
     public let configuration: Configuration
     public let sessionClass: SessionClass
-    /// Without folder and ending; empty: none.
+    /// Without directory and extension; empty: none.
     public let desktopEntry: String
-    /// A process that acts for the caller; nil: the caller itself.
+    /// A process that plays for the caller; nil: the caller itself.
     public let processID: UInt32?
-    /// Whether vanishing counts as leaving with notify-others.
+    /// Whether a disconnect counts as deactivating with notify-others.
     public let notifiesOnExit: Bool
-    /// Whether it lowers its own sound when it is told to.
+    /// Whether it ducks its own sound when it is told to.
     public let lowersItself: Bool
 
     private static let known = [
@@ -72,7 +72,7 @@ public struct SessionRequest {
         guard !desktopEntry.unicodeScalars.contains(where: { $0 == "/" || $0.value < 0x20 || $0.value == 0x7f }) else {
             throw Failure(
                 .badParameter(
-                    "\(quoted(desktopEntry)) cannot be a desktop entry; use its file's name without folder and .desktop"
+                    "\(quoted(desktopEntry)) is not a desktop entry id; use the file name without directory and .desktop"
                 ))
         }
         processID = try reader.uint32("pid")
@@ -94,7 +94,7 @@ public struct SessionRequest {
     }
 }
 
-/// The manager's properties, by the contract's names; what they read when there is no server is empty.
+/// The manager's properties, by the contract's names; empty values if there is no server.
 public struct ManagerDescription {
     public var sequence: UInt64
     public var version: String
@@ -106,7 +106,7 @@ public struct ManagerDescription {
     public var outputs: [Port]
     public var isServerConnected: Bool
     public var serverName: String
-    /// Who else arbitrates on this machine.
+    /// Other software with its own rules.
     public var neighbours: [(name: String, does: String)]
     public var ducking: DuckingDescription
 
@@ -130,7 +130,7 @@ public struct ManagerDescription {
     }
 }
 
-/// How a session that lowers itself should: gain in decibels, the times in seconds.
+/// How a client ducks its own sound: gain in decibels, the times in seconds.
 public struct DuckingDescription: Sendable, Hashable {
     public var gain: Double
     public var attack: Double
@@ -156,21 +156,21 @@ public struct SessionDescription {
     public var isForeground: Bool
     /// The unique name of its connection; the daemon's own for an adopted one.
     public var owner: String
-    /// Whose streams are its own; 0: not known.
+    /// The process whose streams belong to it; 0: unknown.
     public var processID: UInt32
     public var desktopEntry: String
     /// Nil unless it is interrupted.
     public var interruptionReason: InterruptionReason?
     public var waitingFor: SessionSet
     public var isDucked: Bool
-    /// Decibels, 0 unless it is lowered.
+    /// Decibels, 0 unless it is ducked.
     public var duckGain: Double
     public var isMuted: Bool
-    /// It was told to fall silent, and was heard after the time it had for it.
+    /// It was told to fall silent, and was heard after its deadline.
     public var ignoredInterruption: Bool
-    /// It stands for a program that never spoke to the daemon.
+    /// It belongs to an adopted program.
     public var isAdopted: Bool
-    /// What shows a call that nobody declared; else empty.
+    /// The evidence of a guessed call; else empty.
     public var evidence: String
     public var otherAudioPlaying: Bool
     public var silenceHint: Bool
@@ -181,7 +181,7 @@ public struct SessionDescription {
     public var preferences: Preferences
     /// Seconds.
     public var outputLatency: Double
-    /// Seconds; 0 where unknown.
+    /// Seconds; 0 if unknown.
     public var inputLatency: Double
     /// 0…1.
     public var outputVolume: Double

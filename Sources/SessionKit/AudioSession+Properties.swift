@@ -1,18 +1,18 @@
 import DBus
 import SessionBus
 
-// What the daemon knows of the session, asked for at each reading. Throws `MediaServicesFailed` where it does not answer.
+// Properties that the daemon knows; each reading asks it. Throws `MediaServicesFailed` if it does not answer.
 
 extension AudioSession {
-    /// Where sound comes from and goes to, as far as the category uses it; empty while the sound server is away.
+    /// The inputs and outputs in use, as far as the category uses them; empty while there is no sound server.
     public var currentRoute: RouteDescription {
         get async throws(SessionError) { try await read("CurrentRoute", \.route) }
     }
 
-    /// What ``setPreferredInput(_:)`` can choose from; empty where the category has no input.
+    /// The possible values of ``setPreferredInput(_:)``; empty if the category has no input.
     public var availableInputs: [Port] { get async throws(SessionError) { try await read("AvailableInputs", \.ports) } }
 
-    /// The one that was chosen, while it is there; nil leaves it to the system.
+    /// The preferred input, while it exists; nil: the system chooses.
     public var preferredInput: Port? {
         get async throws(SessionError) {
             let fields = try await fields()
@@ -21,42 +21,42 @@ extension AudioSession {
         }
     }
 
-    /// Whether there is anything to record from.
+    /// Whether an input is available.
     public var isInputAvailable: Bool { get async throws(SessionError) { try await !availableInputs.isEmpty } }
 
-    /// Whether others are heard now; a game starts its own music only where not.
+    /// Whether other sessions play now; a game starts its own music only if not.
     public var isOtherAudioPlaying: Bool {
         get async throws(SessionError) { try await read("OtherAudioPlaying", \.boolValue) }
     }
 
-    /// Whether sound that is not the point should be silent now.
+    /// Whether secondary sound should be silent now.
     public var secondaryAudioShouldBeSilencedHint: Bool {
         get async throws(SessionError) { try await read("SecondaryAudioShouldBeSilencedHint", \.boolValue) }
     }
 
-    /// Frames per second of the output, of the input where the category has no output, in hertz; 0 where unknown.
+    /// The sample rate of the output (of the input if the category has no output) in hertz; 0 if unknown.
     public var sampleRate: Double { get async throws(SessionError) { try await read("SampleRate", \.doubleValue) } }
 
-    /// Seconds of sound that the output, or the input, is given at a time, as the server says; what was asked for until it
-    /// does, else 0.
+    /// The buffer of the output, or of the input, in seconds, as reported by the server; until then the requested
+    /// value, else 0.
     public var ioBufferDuration: Double {
         get async throws(SessionError) { try await read("IOBufferDuration", \.doubleValue) }
     }
 
-    /// Seconds from handing over a sample to hearing it; 0 where unknown, and without an output.
+    /// Seconds from a sample to its sound; 0 if unknown, and without an output.
     public var outputLatency: Double {
         get async throws(SessionError) { try await read("OutputLatency", \.doubleValue) }
     }
 
-    /// Seconds from a sound to its sample; 0 where unknown, and without an input.
+    /// Seconds from a sound to its sample; 0 if unknown, and without an input.
     public var inputLatency: Double { get async throws(SessionError) { try await read("InputLatency", \.doubleValue) } }
 
-    /// The system's output volume: 0…1, more where the server amplifies, 0 while it is muted.
+    /// The output volume of the system: 0…1, more if the server amplifies, 0 while it is muted.
     public var outputVolume: Double { get async throws(SessionError) { try await read("OutputVolume", \.doubleValue) } }
 
     private func read<T>(_ name: String, _ cast: (Value) -> T?) async throws(SessionError) -> T {
         guard let value = try await fields()[name].flatMap(cast) else {
-            throw SessionError(.mediaServicesFailed, "the daemon says nothing of '\(name)': update it")
+            throw SessionError(.mediaServicesFailed, "the daemon does not report '\(name)': update it")
         }
         return value
     }

@@ -1,38 +1,38 @@
-// The words of AVAudioSession, where the contract has others.
+// The names of AVAudioSession, where the contract has different ones.
 
 extension AudioSession {
     public typealias Category = PluginAPI.Category
     public typealias Mode = PluginAPI.Mode
-    /// `Options`, by AVAudioSession's name.
+    /// `Options`, under AVAudioSession's name.
     public typealias CategoryOptions = PluginAPI.Options
     public typealias InterruptionReason = PluginAPI.InterruptionReason
     public typealias RouteChangeReason = PluginAPI.RouteChangeReason
-    /// `Route`, by AVAudioSession's name.
+    /// `Route`, under AVAudioSession's name.
     public typealias RouteDescription = PluginAPI.Route
-    /// What AVAudioSession calls a port description; its Port is our `PortType`.
+    /// AVAudioSession's name for a port; its Port is our `PortType`.
     public typealias Port = PluginAPI.Port
-    /// `OutputOverride`, by AVAudioSession's name.
+    /// `OutputOverride`, under AVAudioSession's name.
     public typealias PortOverride = PluginAPI.OutputOverride
 
-    /// How to give the sound back.
+    /// Options for deactivating.
     public struct SetActiveOptions: OptionSet, Sendable, Hashable {
         public let rawValue: UInt
         public init(rawValue: UInt) { self.rawValue = rawValue }
 
-        /// Recommends to those who were interrupted that they resume.
+        /// Gives the interrupted sessions the should-resume hint.
         public static let notifyOthersOnDeactivation = SetActiveOptions(rawValue: 1)
     }
 
-    /// The sound was taken from the session, or may be had again.
+    /// An interruption of the session began or ended.
     public enum Interruption: Sendable, Hashable {
-        /// It is silent now. `by` is for people: who has the sound; with `.routeDisconnected`, the output that went; empty
-        /// where it is neither.
+        /// The session is silent now. `by` is for display: the name of the interrupting session, or with
+        /// `.routeDisconnected` the unplugged output; empty if there is neither.
         case began(reason: InterruptionReason, by: String)
-        /// It is inactive now: with `.shouldResume`, activate it and go on.
+        /// The session is inactive now. With `.shouldResume`, activate it and resume.
         case ended(options: InterruptionOptions)
     }
 
-    /// What is recommended at the end of an interruption.
+    /// The recommendation at the end of an interruption.
     public struct InterruptionOptions: OptionSet, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: UInt
         public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -40,35 +40,35 @@ extension AudioSession {
         /// `[shouldResume]` or `[]`.
         public var description: String { contains(.shouldResume) ? "[shouldResume]" : "[]" }
 
-        /// The one who was interrupted may go on by itself.
+        /// The session should resume.
         public static let shouldResume = InterruptionOptions(rawValue: 1)
     }
 
-    /// Another route, and why; of both routes the part that the session's category uses.
+    /// A change of the route and its reason; of both routes the part that the session's category uses.
     public struct RouteChange: Sendable, Hashable {
         public let reason: RouteChangeReason
         public let previousRoute: RouteDescription
         public let currentRoute: RouteDescription
     }
 
-    /// Whether secondary sound should be silent from now on (`begin`), or need not be any more (`end`).
+    /// Whether secondary sound should be silent from now on (`begin`), or no longer (`end`).
     public enum SilenceSecondaryAudioHintType: Sendable, Hashable {
         case begin, end
     }
 
-    /// What AVAudioSession posts as mediaServicesWereLost and mediaServicesWereReset.
+    /// AVAudioSession's mediaServicesWereLost and mediaServicesWereReset.
     public enum MediaServicesEvent: Sendable, Hashable {
-        /// The sound server or the daemon is away: nothing is heard, or nobody arbitrates.
+        /// The sound server or the daemon is gone: nothing is heard, or the rules are not applied.
         case lost
-        /// It is back, and the session with it: streams that were open must be opened again.
+        /// It is back, and so is the session: open streams must be opened again.
         case reset
     }
 
     /// How loud a session may be now.
     public struct Loudness: Sendable, Hashable {
-        /// Decibels, 0 where it is not lowered, else below.
+        /// Decibels, 0 if the session is not ducked, else negative.
         public let gain: Double
-        /// Under the silent switch or the screen lock, in a category that heeds them.
+        /// Whether the silent switch or the screen lock mutes the session.
         public let isMuted: Bool
     }
 }

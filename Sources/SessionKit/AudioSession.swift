@@ -3,9 +3,9 @@ import EventLoop
 @_exported public import PluginAPI
 import SessionBus
 
-/// An app's say in who may be heard, in the words of AVAudioSession.
+/// The audio session of an app, with the names of AVAudioSession.
 ///
-/// Five lines make an app a session:
+/// Five lines create and use a session:
 ///
 ///     let session = try await AudioSession(name: "Radio", category: .playback)
 ///     let interruptions = session.interruptions
@@ -14,15 +14,15 @@ import SessionBus
 ///         switch interruption { … }
 ///     }
 ///
-/// The session is there for as long as this object is. It registers again by itself when the daemon was restarted:
-/// one that is back within three seconds and remembers goes on where it was, and nothing is told; one that does not
-/// remember is told category, preferences and, where the session was active, to activate it again, which
-/// ``mediaServicesEvents`` tells.
+/// The session exists as long as this object. After a restart of the daemon it is registered again by itself. A daemon
+/// that is back within three seconds with its state continues as before, and nothing is reported. A daemon without its
+/// state gets the category and the preferences again, and an active session is activated again; then
+/// ``mediaServicesEvents`` reports it.
 ///
-/// Safe to use from any task. What comes from the daemon is handled on a thread of its own, in the order in which it
-/// came, together with the calls made here.
+/// Safe to use from any task. Messages from the daemon are handled on a separate thread, in the order in which they
+/// arrive, together with the calls made here.
 public actor AudioSession {
-    /// The loop's thread: messages from the bus and calls from tasks take turns on it.
+    /// The thread of the loop: messages from the bus and calls from tasks run on it, one after the other.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
     private var connection: Connection?
@@ -35,16 +35,16 @@ public actor AudioSession {
     private let servicesBroadcast = Broadcast<MediaServicesEvent>()
     private let loudnessBroadcast = Broadcast<Loudness>()
 
-    /// Connects to the session bus and creates the session, starting the daemon where the bus can.
+    /// Connects to the session bus and creates the session. The bus starts the daemon if it can.
     ///
-    /// Where there is no daemon at all the session is created as soon as there is one; until then, ``setActive(_:options:)``
-    /// says so.
+    /// Without a daemon, the session is created as soon as there is one; until then, ``setActive(_:options:)`` throws
+    /// an error that says so.
     /// - Parameters:
-    ///   - name: for people: what `sessionctl status` and other apps show.
-    ///   - sessionClass: the daemon grants more than `.app` only where its settings allow.
-    ///   - desktopEntry: the app's desktop file without its ending, such as `org.example.Radio`.
-    ///   - bus: where the daemon is.
-    /// - Throws: `MediaServicesFailed` where there is no bus, else the daemon's refusal.
+    ///   - name: for display: `sessionctl status` and other apps show it.
+    ///   - sessionClass: classes above `.app` need the permission of the daemon's settings.
+    ///   - desktopEntry: the app's desktop file without its extension, such as `org.example.Radio`.
+    ///   - bus: the bus of the daemon.
+    /// - Throws: `MediaServicesFailed` if there is no bus, else the daemon's refusal.
     public init(
         name: String, category: Category = .soloAmbient, mode: Mode = .default, options: CategoryOptions = [],
         sessionClass: SessionClass = .app, desktopEntry: String = "", bus: BusAddress = .session
@@ -74,18 +74,18 @@ public actor AudioSession {
     // MARK: Configuring
 
     /// Sets all three, or none and throws.
-    /// - Throws: `BadParameter` where mode or options do not go with the category.
+    /// - Throws: `BadParameter` if the mode or the options are not allowed with the category.
     public func setCategory(
         _ category: Category, mode: Mode = .default, options: CategoryOptions = []
     ) async throws(SessionError) {
         try await ask { $0.setCategory(category, mode: mode, options: options, $1) }
     }
 
-    /// Asks for the sound, or gives it back.
+    /// Activates or deactivates the session.
     ///
-    /// When it returns everybody else has been told what follows. What is interrupted later is told by
-    /// ``interruptions`` and comes back by activating again, never by itself.
-    /// - Throws: why the sound cannot be had, such as `InsufficientPriority` during a call.
+    /// When it returns, all other sessions have been told the consequences. Later interruptions are reported by
+    /// ``interruptions``; after one, activate the session again. It never becomes active by itself.
+    /// - Throws: why the session cannot be active, such as `InsufficientPriority` during a call.
     public func setActive(_ active: Bool, options: SetActiveOptions = []) async throws(SessionError) {
         if active {
             try await ask { $0.activate($1) }
@@ -94,38 +94,39 @@ public actor AudioSession {
         }
     }
 
-    /// `.speaker` plays through the loudspeaker whatever else is plugged in, until the route changes; `.none` ends that.
+    /// `.speaker` plays through the loudspeaker, whatever is plugged in, until the route changes; `.none` ends that.
     /// - Throws: `IncompatibleCategory` in any category but `.playAndRecord`.
     public func overrideOutputAudioPort(_ portOverride: PortOverride) async throws(SessionError) {
         try await ask { $0.overrideOutput(portOverride, $1) }
     }
 
-    /// Which of ``availableInputs`` to record from; nil leaves it to the system.
+    /// Which of ``availableInputs`` to record from; nil: the system chooses.
     public func setPreferredInput(_ port: Port?) async throws(SessionError) {
         try await ask { $0.setPreferredInput(uid: port?.uid ?? "", $1) }
     }
 
-    /// Hertz, 1,000…768,000. Asked of the output while this session decides it: ``sampleRate`` says what is.
+    /// Hertz, 1,000…768,000. Applies while this session decides the output; ``sampleRate`` is the actual value.
     public func setPreferredSampleRate(_ rate: Double) async throws(SessionError) {
         try await prefer(\.sampleRate, rate)
     }
 
-    /// Seconds, above 0 and up to 10. Asked of the output while this session decides it: ``ioBufferDuration`` says what is.
+    /// Seconds, above 0 and up to 10. Applies while this session decides the output; ``ioBufferDuration`` is the actual
+    /// value.
     public func setPreferredIOBufferDuration(_ duration: Double) async throws(SessionError) {
         try await prefer(\.ioBufferDuration, duration)
     }
 
-    /// Whether losing the output in use, as by unplugging headphones, is an interruption; it is unless set to false.
+    /// Whether unplugging the output in use interrupts the session; default true.
     public func setPrefersInterruptionOnRouteDisconnect(_ value: Bool) async throws(SessionError) {
         try await prefer(\.interruptsOnRouteDisconnect, value)
     }
 
-    /// Whether alerts leave it playing; they interrupt it unless set to true.
+    /// Whether alerts leave the session playing; default false.
     public func setPrefersNoInterruptionsFromSystemAlerts(_ value: Bool) async throws(SessionError) {
         try await prefer(\.noInterruptionsFromAlerts, value)
     }
 
-    /// Gives everything back and ends every sequence; what is asked for later throws. Dropping the object does the same.
+    /// Closes the session and ends every sequence; later calls throw. Releasing the object does the same.
     public func close() async {
         if let client {
             await withCheckedContinuation { continuation in client.close { _ in continuation.resume() } }
@@ -133,42 +134,42 @@ public actor AudioSession {
         end()
     }
 
-    // MARK: What is told
+    // MARK: Events
 
-    /// Every interruption from now on. Ask for it before activating: what was told earlier is not told again.
+    /// Every interruption from now on. Get this sequence before activating: earlier events are not repeated.
     public nonisolated var interruptions: AsyncStream<Interruption> { interruptionBroadcast.stream() }
 
-    /// Every change of the route that concerns this session, from now on.
+    /// Every route change that affects this session, from now on.
     public nonisolated var routeChanges: AsyncStream<RouteChange> { routeBroadcast.stream() }
 
-    /// When sound that is not the point, such as a game's music, should fall silent for somebody else's, and when not.
+    /// When secondary sound, such as a game's music, should fall silent because another session plays, and when not.
     public nonisolated var silenceSecondaryAudioHints: AsyncStream<SilenceSecondaryAudioHintType> {
         hintBroadcast.stream()
     }
 
-    /// The sound server going and coming back; the daemon too, where it stayed away for three seconds or forgot.
+    /// The sound server goes or comes back; also the daemon, if it is away for three seconds or loses its state.
     public nonisolated var mediaServicesEvents: AsyncStream<MediaServicesEvent> { servicesBroadcast.stream() }
 
-    /// How loud the session may be: lowered while somebody speaks over it, muted under the silent switch.
+    /// How loud the session may be: ducked during a prompt, muted under the silent switch.
     ///
-    /// iOS does this to an app; here an app that follows it does it without a seam, and any other is lowered from
-    /// outside.
+    /// iOS does this for an app. An app that reads this sequence and sets its own volume gets the smoothest result;
+    /// other apps are ducked at the sound server.
     public nonisolated var loudnessChanges: AsyncStream<Loudness> { loudnessBroadcast.stream() }
 
-    // MARK: Reading
+    // MARK: Properties
 
-    /// What the session is set to; as last set here, without asking the daemon.
+    /// The category last set here; does not ask the daemon.
     public var category: Category { client?.description.category ?? .soloAmbient }
     /// As last set here, like ``category``.
     public var mode: Mode { client?.description.mode ?? .default }
     /// As last set here, like ``category``.
     public var categoryOptions: CategoryOptions { client?.description.options ?? [] }
-    /// As the daemon last said; `.inactive` while there is none.
+    /// The state last reported by the daemon; `.inactive` while there is none.
     public var state: SessionState { client?.state ?? .inactive }
-    /// As the daemon last said: full and not muted while there is none.
+    /// As last reported by the daemon: full volume and not muted while there is none.
     public var loudness: Loudness { Loudness(gain: client?.duckGain ?? 0, isMuted: client?.isMuted ?? false) }
 
-    /// The properties of `org.sessiond1.Session`, by name, as they are now.
+    /// The current properties of `org.sessiond1.Session`, by name.
     func fields() async throws(SessionError) -> [String: Value] {
         guard let client else { throw AudioSession.closed }
         let answer = await withCheckedContinuation { continuation in
@@ -180,9 +181,9 @@ public actor AudioSession {
         }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    private static let closed = SessionError(.expiredSession, "the session was closed; make another")
+    private static let closed = SessionError(.expiredSession, "the session was closed; create a new one")
 
     private func ask(
         _ request: (AudioSessionClient, @escaping AudioSessionClient.Reply) -> Void
@@ -207,7 +208,7 @@ public actor AudioSession {
         }
     }
 
-    // MARK: Hearing
+    // MARK: Incoming events
 
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {

@@ -2,22 +2,22 @@ import DBus
 public import PluginAPI
 
 extension AudioSessionClient {
-    /// What the session is created with.
+    /// The parameters of a new session.
     public struct Description: Sendable {
-        /// For people, and not empty: what `sessionctl status` shows and those who are interrupted read.
+        /// For display, not empty: `sessionctl status` and interrupted clients show it.
         public var name: String
         public var category: Category
         public var mode: Mode
         public var options: Options
-        /// The daemon grants more than `.app` only where its settings allow.
+        /// Classes above `.app` need the permission of the daemon's settings.
         public var sessionClass: SessionClass
-        /// The app's desktop file without folder and `.desktop`, such as `org.example.Radio`; empty: none.
+        /// The app's desktop file without directory and `.desktop`, such as `org.example.Radio`; empty: none.
         public var desktopEntry: String
-        /// A process that acts for this one, of the same user: its streams are the session's. Nil: this one.
+        /// A process of the same user that plays for this one: its streams belong to the session. Nil: this process.
         public var processID: UInt32?
-        /// Whether others are recommended to resume where the process ends without a word.
+        /// Whether others get the should-resume hint if the process ends without deactivating.
         public var notifiesOnExit: Bool
-        /// Whether the program lowers its own sound at `duckingChanged`; of any other the daemon lowers the streams.
+        /// Whether the program ducks its own sound at `duckingChanged`; otherwise the daemon ducks its streams.
         public var lowersItself: Bool
 
         public init(

@@ -3,65 +3,65 @@ import EventLoop
 public import PluginAPI
 public import SessionBus
 
-/// A session as a program on its own loop holds it: created when the daemon is there, created again when it returns.
+/// A session for a program with its own loop: created when there is a daemon, and again after the daemon restarts.
 ///
-/// Everything happens on the connection's loop. A daemon that restarts knows its sessions: the one here goes on as it
-/// was, what was asked for meanwhile is asked for again, and what could not be told is told. A daemon that comes back
-/// without its memory gets the session anew: the category always, the activation where the session was active.
+/// Everything happens on the connection's loop. A restarted daemon knows its sessions: the session continues, requests
+/// made in the meantime are sent again, and missed events are reported. A daemon without its state gets the session
+/// again: always the category, and an activation if the session was active.
 public final class AudioSessionClient {
-    /// What a session is told, and what befalls the daemon.
+    /// Events of the session and of the daemon.
     public enum Event: Sendable, Hashable {
         case session(SessionEvent)
         case servicesLost
         case servicesReset
-        /// The daemon went; the sound is nobody's to arbitrate until it returns.
+        /// The daemon is gone; the rules are not applied until it returns.
         case daemonLost
-        /// There is a session at the daemon now, for the first time or again.
+        /// The daemon has the session now, for the first time or again.
         case registered(path: String)
-        /// The daemon does not want it: what to do is in the message.
+        /// The daemon refused the session; the message says what to do.
         case refused(Failure)
     }
 
-    /// Called once, on the loop's thread; from inside the call where the daemon need not be asked.
+    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
-    /// As it was made, with what was set since and not refused.
+    /// As created, with all later changes that were not refused.
     public private(set) var description: Description
-    /// As the daemon last said, or as it follows from what it answered; `.inactive` once the daemon counts as lost.
+    /// The state last reported by the daemon, or implied by its answers; `.inactive` when the daemon counts as lost.
     public private(set) var state = SessionState.inactive
-    /// Lowered for somebody who speaks over it, as the daemon last said; not once that counts as lost.
+    /// Whether the session is ducked, as last reported by the daemon; false when the daemon counts as lost.
     public private(set) var isDucked = false
-    /// Decibels, 0 when not lowered.
+    /// Decibels, 0 when not ducked.
     public private(set) var duckGain = 0.0
-    /// Under the silent switch or the screen lock, in a category that heeds them, as the daemon last said; likewise.
+    /// Whether the silent switch or the screen lock mutes the session, as last reported; false when the daemon is lost.
     public private(set) var isMuted = false
-    /// How long a daemon may be away before it counts as lost, in seconds.
+    /// Seconds after which an absent daemon counts as lost.
     private static let patience = 3.0
-    /// How to lower itself, as the daemon is configured; as it is now while it is lowered.
+    /// The daemon's settings for ducking; up to date while the session is ducked.
     public private(set) var ducking = DuckingDescription(gain: -12, attack: 0.08, release: 0.4, hold: 0.25)
-    /// Nil while there is no session at the daemon.
+    /// Nil while the daemon does not have the session.
     public var path: String? { proxy?.path }
 
     private let connection: Connection
-    /// Hears everything, from the loop.
+    /// Gets all events, on the loop.
     public var onEvent: (Event) -> Void
     private var proxy: SessionProxy?
     private var isRegistering = false
-    /// Whether it wants the sound back when the daemon returns.
+    /// Whether to activate again when the daemon returns.
     private var wasActive = false
-    /// What a daemon without memory is told again.
+    /// What is sent again to a daemon without its state.
     private var preferences: Preferences?
     private var preferredInput = ""
     private var waiting: [Reply] = []
-    /// What was asked of a daemon that went before it answered: asked again when it is back.
+    /// Requests that a daemon did not answer before it went: sent again when it is back.
     private var retries: [(again: () -> Void, give: (Failure) -> Void)] = []
     private var lostTimer: Timer?
-    /// Present while it is lowered.
+    /// Present while the session is ducked.
     private var duckingWatch: Subscription?
     private var isLost = false
     private var subscriptions: [Subscription] = []
 
-    /// Asks for the session at once, and again whenever a daemon comes; `onEvent` hears of it, from the loop.
+    /// Creates the session now, and again whenever a daemon starts; reported to `onEvent`, on the loop.
     public init(_ description: Description, on connection: Connection, _ onEvent: @escaping (Event) -> Void) {
         self.description = description
         self.connection = connection
@@ -75,7 +75,7 @@ public final class AudioSessionClient {
         register()
     }
 
-    /// Asks for the sound. Fails with the daemon's refusal, or the bus's word that there is no daemon.
+    /// Activates the session. Fails with the daemon's refusal, or the bus's error if there is no daemon.
     public func activate(_ reply: @escaping Reply) {
         ask({ $0.activate($1) }) { [weak self] result in
             if case .success = result { self?.settle(.active) }
@@ -83,8 +83,8 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Gives the sound back; `notifyOthers` recommends to those who waited that they resume. Without a session at the
-    /// daemon there is nothing to give back, and it succeeds.
+    /// Deactivates the session; with `notifyOthers`, those that waited get the should-resume hint. If the daemon does
+    /// not have the session, there is nothing to do, and it succeeds.
     public func deactivate(notifyOthers: Bool, _ reply: @escaping Reply = { _ in }) {
         wasActive = false
         guard proxy != nil else { return reply(.success(())) }
@@ -108,7 +108,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Sets all of them; what is nil stays as it was.
+    /// Sets those that are not nil; the others stay unchanged.
     public func setPreferences(_ preferences: Preferences, _ reply: @escaping Reply) {
         ask({ $0.setPreferences(preferences, $1) }) { [weak self] result in
             if case .success = result { self?.preferences = preferences }
@@ -124,12 +124,12 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Until the next change of the route; in `.playAndRecord` alone.
+    /// Until the next route change; only in `.playAndRecord`.
     public func overrideOutput(_ override: OutputOverride, _ reply: @escaping Reply) {
         ask({ $0.overrideOutput(override, $1) }, reply)
     }
 
-    /// Ends the session, and gives the sound back; nothing may be asked of it later.
+    /// Closes the session; no further requests are allowed.
     public func close(_ reply: @escaping Reply) {
         subscriptions = []
         duckingWatch = nil
@@ -139,12 +139,12 @@ public final class AudioSessionClient {
         proxy.close(reply)
     }
 
-    /// Every property of the session, by its name on the bus.
+    /// All properties of the session, by their names on the bus.
     public func properties(_ reply: @escaping (Result<[String: Value], Failure>) -> Void) {
         withProxy({ if case .failure(let failure) = $0 { reply(.failure(failure)) } }) { $0.properties(reply) }
     }
 
-    // MARK: - The daemon comes and goes
+    // MARK: - Daemon restarts
 
     private func register() {
         guard proxy == nil, !isRegistering else { return }
@@ -179,7 +179,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// The sound it had before the daemon went: refused now, it is an interruption like any other.
+    /// Activates again as before the restart; a refusal is reported as an interruption.
     private func reactivated(_ result: Result<Void, Failure>) {
         guard case .failure(let failure) = result else { return }
         wasActive = false
@@ -196,7 +196,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Finds the session at a daemon that has just come: as it is, or not at all.
+    /// Looks for the session at a restarted daemon: unchanged, or missing.
     private func rejoin() {
         proxy?.properties { [weak self] result in
             guard let self else { return }
@@ -216,7 +216,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Hears what the daemon did not get to tell.
+    /// Reports the events that the daemon could not send.
     private func catchUp(_ fields: [String: Value]) {
         let now = fields["State"]?.stringValue.flatMap(SessionState.init(rawValue:)) ?? .inactive
         switch (state, now) {
@@ -235,7 +235,7 @@ public final class AudioSessionClient {
         if muted != isMuted { heard(.mutedChanged(muted)) }
     }
 
-    /// It has been away for too long: nobody arbitrates, and what was asked of it fails.
+    /// The daemon has been away for too long: the rules are not applied, and pending requests fail.
     private func lose() {
         lostTimer = nil
         isLost = true
@@ -246,7 +246,7 @@ public final class AudioSessionClient {
         onEvent(.daemonLost)
         let pending = retries
         retries = []
-        for retry in pending { retry.give(.noReply("sessiond has gone; start it again")) }
+        for retry in pending { retry.give(.noReply("sessiond is not running; start it again")) }
     }
 
     private func askAgain() {
@@ -255,7 +255,8 @@ public final class AudioSessionClient {
         for retry in pending { retry.again() }
     }
 
-    /// Asks the daemon; where it goes before it answers, asks the next one. Everything asked here may be asked twice.
+    /// Sends a request; if the daemon goes before it answers, sends it to the next one. All these requests can be
+    /// repeated.
     private func ask(
         _ request: @escaping (SessionProxy, @escaping Reply) -> Void, _ reply: @escaping Reply
     ) {
@@ -271,7 +272,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Whether the daemon went before it could answer, as opposed to an answer.
+    /// Whether the daemon went before it could answer.
     private func isAbsence(_ failure: Failure) -> Bool {
         !isLost
             && [Failure.Name.noReply, Failure.Name.serviceUnknown, Failure.Name.nameHasNoOwner].contains(failure.name)
@@ -314,7 +315,7 @@ public final class AudioSessionClient {
         wasActive = state == .active
     }
 
-    /// A session that begins under the silent switch is muted before anybody could hear of it.
+    /// A session that is created while the silent switch is on is muted at once; no signal reports that.
     private func readMuted() {
         proxy?.properties { [weak self] result in
             guard let self, case .success(let fields) = result else { return }
@@ -322,8 +323,8 @@ public final class AudioSessionClient {
         }
     }
 
-    /// While it is lowered it hears how that changes: other times, and by its own signal another gain. Nobody else is
-    /// woken up by what the manager says.
+    /// While the session is ducked, subscribes to changes: of the ramp times, and of the gain. Other clients do not
+    /// subscribe to the manager, so its signals do not wake them.
     private func watchDucking(_ isDucked: Bool) {
         guard isDucked != (duckingWatch != nil) else { return }
         duckingWatch = nil
@@ -337,7 +338,7 @@ public final class AudioSessionClient {
             else { return }
             self?.readDucking()
         }
-        // What changed before anybody listened.
+        // Changes before the subscription was ready.
         readDucking()
     }
 
@@ -350,7 +351,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// How a property of the manager's reads; says nothing where nobody answers.
+    /// Reads a property of the manager; does not answer on failure.
     package func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
         connection.call(
             BusName.service, ObjectPath.root, StandardName.properties, "Get",
@@ -360,7 +361,7 @@ public final class AudioSessionClient {
         }
     }
 
-    /// Now, or once the daemon has answered; fails where it will not have the session.
+    /// Calls it now, or when the daemon has answered; fails if the daemon refuses the session.
     private func withProxy(_ fail: @escaping Reply, _ body: @escaping (SessionProxy) -> Void) {
         if let proxy { return body(proxy) }
         waiting.append { [weak self] result in

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands every value on to every stream that was asked for before it.
+/// Sends each value to all streams that were created before it.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct Listeners {
         var byNumber: [Int: AsyncStream<Element>.Continuation] = [:]
@@ -9,10 +9,10 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     private let listeners = Mutex(Listeners())
-    /// What waits for one who does not read; older ones are dropped.
+    /// The number of values that wait for a slow reader; older ones are dropped.
     private static var limit: Int { 256 }
 
-    /// Everything sent from now on, to its end.
+    /// All values from now on, until the end.
     func stream() -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Element.self, bufferingPolicy: .bufferingNewest(Self.limit))
@@ -33,11 +33,11 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     func send(_ element: Element) {
-        // Not under the lock: a listener that ends takes it itself.
+        // Not under the lock: a listener that ends takes the lock itself.
         for listener in listeners.withLock({ Array($0.byNumber.values) }) { listener.yield(element) }
     }
 
-    /// Ends every stream, those asked for later too.
+    /// Ends all streams, also those created later.
     func finish() {
         let all = listeners.withLock { listeners in
             listeners.isOver = true

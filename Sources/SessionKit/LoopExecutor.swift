@@ -3,18 +3,18 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// A thread with an ``EventLoop`` that carries actors too: what they do and what the loop tells happen in turn, on it.
+/// A thread with an ``EventLoop`` that also executes actors: their jobs and the loop's events run one after the other.
 ///
 /// One per process, started at its first use; it ends with the process.
-// SAFETY: `jobs` is under its lock, `descriptor` and `thread` are set before the thread can see them, everything else is
-// touched on the thread alone.
+// SAFETY: `jobs` is under its lock, `descriptor` and `thread` are set before the thread can see them, everything else
+// is touched on the thread alone.
 final class LoopExecutor: SerialExecutor, @unchecked Sendable {
     static let shared = LoopExecutor()
 
-    /// To be touched on the thread alone, by what runs there.
+    /// Only for code that runs on the thread.
     let loop = EventLoop()
     private let jobs = Mutex<[UnownedJob]>([])
-    /// An eventfd and not `pa_mainloop_wakeup`, which is lost where the loop is not waiting yet.
+    /// An eventfd instead of `pa_mainloop_wakeup`, which is lost if the loop is not waiting yet.
     private let descriptor: Int32
     private var watch: IOWatch?
     private let isRunning = Atomic<Bool>(false)
@@ -24,7 +24,7 @@ final class LoopExecutor: SerialExecutor, @unchecked Sendable {
         descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
         precondition(descriptor >= 0, "eventfd: out of file descriptors")
         watch = IOWatch(on: loop, descriptor: descriptor, events: .readable) { [unowned self] _ in runJobs() }
-        // Signals are the program's: none shall reach a thread it does not know of.
+        // Signals belong to the program: this thread must not get any.
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)

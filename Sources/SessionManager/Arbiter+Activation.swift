@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// Creating, activating, changing and leaving (behaviour §1–§4).
+/// Creating, activating, changing and deactivating sessions (behaviour §1–§4).
 extension Arbiter {
     mutating func create(_ new: NewSession, at now: Instant, _ effects: inout Effects) throws(SessionError) {
         guard sessions.count < settings.maxSessions else {
@@ -71,7 +71,7 @@ extension Arbiter {
         dissolveWaits(of: x, at: now, &effects)
     }
 
-    /// Gives up the sound or the claim to it, and releases who waited for it.
+    /// Ends the activity or the claim of a session, and releases those that waited for it.
     mutating func deactivate(
         _ x: Int, recommends: Bool, at now: Instant, _ effects: inout Effects
     ) {
@@ -91,12 +91,12 @@ extension Arbiter {
             ruling = .givesUp
             effects.append(.claimDropped(sessions[x].id, rule: .givesUp))
         }
-        // A call or an alert that leaves has ended, whatever it says (R5).
+        // A call or an alert that deactivates always ends with notify-others (R5).
         let leaver = Leaver(sessions[x], recommends: recommends || isPrivileged)
         leave([leaver], .deactivated, at: now, rule: rule, &effects)
     }
 
-    /// Closes sessions, as if each had deactivated; nobody is told "ended" for a session that goes with them.
+    /// Closes sessions, as if each had deactivated; a session that closes with them gets no "ended".
     mutating func remove(_ indices: [Int], at now: Instant, rule: Rule, _ effects: inout Effects) {
         guard !indices.isEmpty else { return }
         let gone = indices.map { sessions[$0] }
@@ -114,7 +114,7 @@ extension Arbiter {
         sessions[x].standing.changes.insert(.foreground)
     }
 
-    /// Whether `x` may be active as `configuration`, and whom that interrupts, most recently active first.
+    /// Whether `x` may be active as `configuration`, and which sessions that interrupts, most recently active first.
     private mutating func judge(_ x: Int, as configuration: Configuration) throws(SessionError) -> [Int] {
         try judgeBackground(sessions[x], configuration)
         let place = Place(sessions[x].standing.sessionClass, configuration)
@@ -123,7 +123,7 @@ extension Arbiter {
             switch Matrix.verdict(place.newcomer, over: sessions[other].standing.place.incumbent) {
             case .mix, .duck: break
             case .mixOutput:
-                if configuration.category.hasInput { throw refusal(by: other, "has the microphone") }
+                if configuration.category.hasInput { throw refusal(by: other, "uses the microphone") }
             case .refuse: throw refusal(by: other, "has priority")
             case .interrupt: if sessions[other].standing.conflicts(with: place) { victims.append(other) }
             }
@@ -172,7 +172,8 @@ extension Arbiter {
             "\(quoted(session.name)) (\(session.sessionClass.rawValue)) \(why); try again when it has ended")
     }
 
-    /// An activation is the newest; those who are interrupted already, and would be by it, wait for it too (R3).
+    /// Makes the session the newest; sessions that are already interrupted, and that it would interrupt, also wait for
+    /// it (R3).
     private mutating func claimPrecedence(_ x: Int) {
         clock += 1
         sessions[x].standing.activation = clock
@@ -183,7 +184,7 @@ extension Arbiter {
             guard sessions[other].standing.conflicts(with: place), sessions[other].waitingFor.insert(id) else {
                 continue
             }
-            // Of who is interrupted just now everything is told.
+            // The sessions interrupted just now are reported completely.
             if !sessions[other].standing.changes.contains(.state) { waiters.insert(sessions[other].id) }
             sessions[other].standing.changes.insert(.waitingFor)
         }

@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// Being interrupted, waiting, and coming back (behaviour §5).
+/// Interruptions, waiting and claims (behaviour §5).
 extension Arbiter {
     mutating func setState(_ x: Int, _ state: SessionState, at now: Instant) {
         guard sessions[x].standing.state != state else { return }
@@ -14,7 +14,7 @@ extension Arbiter {
         sessions[x].standing.changes.insert(.state)
     }
 
-    /// R1, R2: silent and inactive first, then told, once per stretch.
+    /// R1, R2: the session becomes silent and inactive first, then gets its signal, once per interruption.
     mutating func begin(
         _ x: Int, _ reason: InterruptionReason, by: SessionID?, _ name: String, at now: Instant, rule: Rule,
         _ effects: inout Effects
@@ -30,22 +30,24 @@ extension Arbiter {
         effects.restrict(.interruptionBegan(sessions[x].id, interruption))
     }
 
-    /// Someone who was waited for has left: nobody waits for it any longer, and whose wait is over is told.
+    /// A session that others waited for has left: nobody waits for it any longer, and interruptions that end are
+    /// reported.
     mutating func leave(
         _ gone: [Leaver], _ kind: Cause.Kind, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
         guard !gone.isEmpty else { return }
         var released: [Int] = []
-        // Only who is interrupted waits.
+        // Only interrupted sessions wait.
         for leaver in gone {
             let spoiler = leaver.recommends ? nil : Cause(kind, rule, at: now, by: leaver.id, leaver.name)
             stopWaiting(for: leaver.id, spoiler) { released.append($0) }
         }
-        // Who waited for several that went together was released by any of them; the last is as true as the first.
+        // If several sessions left together, any of them may count as the one that released the waiting session; use
+        // the last.
         end(released, by: gone.last, at: now, rule: rule, &effects)
     }
 
-    /// A wait between two that no longer conflict is over, and recommends nothing (§1).
+    /// Ends a wait between two sessions that no longer conflict, without the should-resume hint (§1).
     mutating func dissolveWaits(
         of x: Int, at now: Instant, rule: Rule = .category, _ effects: inout Effects
     ) {
@@ -72,7 +74,7 @@ extension Arbiter {
         end(released, by: nil, at: now, rule: rule, &effects)
     }
 
-    /// R6: claims nobody took up in time.
+    /// R6: claims that expired.
     mutating func expireClaims(at now: Instant, _ effects: inout Effects) {
         var expired: [Leaver] = []
         for x in sessions.indices {
@@ -87,20 +89,20 @@ extension Arbiter {
         leave(expired, .ranOut, at: now, rule: .grace, &effects)
     }
 
-    /// No longer interrupted, nor waiting, nor within a grace time: in that state instead.
+    /// Ends the interruption, the waits and the grace period of a session, and sets its state.
     mutating func dropClaim(_ x: Int, _ state: SessionState, at now: Instant) {
         if sessions[x].interruption != nil { sessions[x].standing.changes.insert(.interruptionReason) }
         if !sessions[x].waitingFor.isEmpty { sessions[x].standing.changes.insert(.waitingFor) }
         sessions[x].interruption = nil
         sessions[x].ended = nil
-        // Who waited once may wait again: its next interruption allocates nothing for that.
+        // A session that waited once may wait again: keep its memory.
         sessions[x].waitingFor.empty()
         sessions[x].mayResume = false
         sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
     }
 
-    /// Told to fall silent, and heard at the server after its time.
+    /// The session was told to fall silent, and was heard at the server after its deadline.
     mutating func ignored(_ x: Int, at now: Instant, _ effects: inout Effects) {
         guard sessions[x].standing.state == .interrupted, sessions[x].ignoredSince == nil else { return }
         sessions[x].ignoredSince = now
@@ -108,7 +110,7 @@ extension Arbiter {
         effects.append(.interruptionIgnored(sessions[x].id))
     }
 
-    /// The microphone's mute interrupts those who record, and its end releases them (§2, §5).
+    /// A muted microphone interrupts sessions that record; unmuting releases them (§2, §5).
     mutating func microphoneMuted(_ muted: Bool, at now: Instant, _ effects: inout Effects) {
         guard isMicrophoneMuted != muted else { return }
         isMicrophoneMuted = muted
@@ -131,7 +133,7 @@ extension Arbiter {
             && !configuration.options.contains(.overrideMutedMicrophoneInterruption)
     }
 
-    /// Last interrupted first (R10), each once; then each has its grace time to come back (R6).
+    /// Last interrupted first (R10), each once; then each has its grace period to come back (R6).
     mutating func end(
         _ released: [Int], by leaver: Leaver?, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
@@ -162,15 +164,16 @@ extension Arbiter {
         return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
     }
 
-    /// Those who wait for it, and of whom `matches` holds, no longer do; `over`: who waits for nobody any more.
+    /// Removes waits for those sessions where `matches` holds; `over`: the sessions that wait for nobody any more.
     ///
-    /// R8: the AND over everyone it waited for; who spoils it says why.
+    /// R8: a session should resume only if all that it waited for said so; the first that did not is kept as the
+    /// reason.
     private mutating func stopWaiting(
         for gone: SessionID, _ spoiler: Cause?, where matches: (Session) -> Bool = { _ in true },
         _ over: (Int) -> Void
     ) {
         var waiters: SessionSet = []
-        // Only who is interrupted waits.
+        // Only interrupted sessions wait.
         for x in sessions.indices where sessions[x].standing.state == .interrupted {
             guard sessions[x].waitingFor.contains(gone), matches(sessions[x]) else { continue }
             sessions[x].waitingFor.remove(gone)
@@ -188,7 +191,7 @@ extension Arbiter {
     }
 }
 
-/// One that others may have waited for, and that is in nobody's way any longer.
+/// A session for which others may have waited, and which no longer blocks them.
 struct Leaver {
     let id: SessionID
     let name: String

@@ -1,8 +1,8 @@
 import PluginAPI
 
-/// What follows from all requests together: who is lowered, muted, hinted at, now playing.
+/// What follows from all requests together: which sessions are ducked, muted, hinted at and now playing.
 ///
-/// Computed anew after every event; only what reads differently than before becomes an effect.
+/// Computed again after every event; only changed values become effects.
 extension Arbiter {
     mutating func settle(at now: Instant, _ effects: inout Effects) {
         var duckers = 0
@@ -37,7 +37,7 @@ extension Arbiter {
             let ducked = duckers > 0 && standing.canBeDucked
             let others = othersSound || sounding - (own ? 1 : 0) > 0
             let othersExclusive = exclusive - (own && !standing.isMixable ? 1 : 0) > 0
-            // Most sessions read as before in most events: they must cost next to nothing.
+            // Most sessions do not change in most events: they must cost next to nothing.
             if standing.reads(ducked: ducked, others: others, exclusive: othersExclusive) { continue }
             updateDucked(x, by: ducked ? ducker : nil, at: now, &effects)
             updateHints(x, others, othersExclusive, &effects)
@@ -49,7 +49,7 @@ extension Arbiter {
         tellProperties(&effects)
     }
 
-    /// Takes over what the server's streams say.
+    /// Applies what the server's streams show.
     mutating func hear(_ sounding: Sounding?) {
         if self.sounding != sounding { remembersMore = true }
         self.sounding = sounding
@@ -81,8 +81,8 @@ extension Arbiter {
         if ducked { effects.restrict(effect) } else { effects.grant(effect) }
     }
 
-    /// Told as they change to active sessions alone: with a thousand sessions waiting in the background, one that
-    /// starts to play must not cost a thousand messages.
+    /// Changes are sent to active sessions only: with a thousand sessions waiting in the background, one that starts
+    /// to play must not cause a thousand messages.
     private mutating func updateHints(_ x: Int, _ others: Bool, _ exclusive: Bool, _ effects: inout Effects) {
         sessions[x].standing.otherAudioPlaying = others
         let changed = sessions[x].standing.shouldSilenceSecondaryAudio != exclusive
@@ -105,7 +105,7 @@ extension Arbiter {
         for x in sessions.indices where !sessions[x].standing.changes.isEmpty {
             let changed = sessions[x].standing.changes
             sessions[x].standing.changes = []
-            // With a thousand that wait, one that comes or goes must not be a thousand effects.
+            // With a thousand waiting sessions, one that starts or leaves must not cause a thousand effects.
             if changed == .waitingFor { continue }
             effects.append(.propertiesChanged(sessions[x].id, changed))
             for place in waitChanges.indices { waitChanges[place].waiters.remove(sessions[x].id) }

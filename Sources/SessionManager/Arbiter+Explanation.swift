@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// One reason why a session is as it is.
+/// One reason for the state of a session.
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
@@ -8,15 +8,15 @@ public struct Explanation: Sendable, Hashable {
     public let cause: String
     /// When it began.
     public let since: Instant
-    /// A sentence for people, without the time and without the name of the session asked about.
+    /// A sentence for the user, without the time and without the name of the session in question.
     public let text: String
-    /// Whom this one reason is about.
+    /// The session that this reason is about.
     public let session: SessionID
-    /// Who caused it; nil: nobody else did, or it has gone.
+    /// The session that caused it; nil: none did, or it has gone.
     public let by: SessionID?
     /// When it ends by itself; nil: never.
     public let until: Instant?
-    /// Of a refusal.
+    /// The error of a refusal.
     public let error: SessionError.Code?
 
     init(
@@ -34,12 +34,12 @@ public struct Explanation: Sendable, Hashable {
     }
 }
 
-/// Told from what was recorded with each transition; nothing is inferred from the present alone.
+/// Built from what was recorded with each change of state; nothing is inferred from the present alone.
 extension Arbiter {
-    /// The chain of causes, from what is true of the session now back to who started it; empty where it is not there.
+    /// The chain of causes, from the current state back to the first cause; empty if the session does not exist.
     ///
-    /// `now` tells whether an interruption has lasted too long already; nil: leaves that open. `adopted` is why the shell
-    /// made the session for a program that never asked for one; nil: the program did.
+    /// `now` decides whether an interruption has already lasted too long; nil leaves that open. `adopted` is the reason
+    /// why the daemon adopted the program; nil: the program created the session itself.
     public func explain(_ id: SessionID, at now: Instant? = nil, adopted: String? = nil) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
@@ -68,12 +68,12 @@ extension Arbiter {
     private func explainActive(_ session: Session, isAdopted: Bool, _ chain: inout [Explanation]) {
         let text =
             switch session.cause.kind {
-            case .tookBack: "it took the sound back while it was interrupted"
-            case .earlier: "it was active before this history begins"
+            case .tookBack: "it activated itself again while it was interrupted"
+            case .earlier: "it was already active when the history begins"
             case .cameBack: "it came back after its interruption"
             default:
                 session.isGuessedCall
-                    ? "its program records and plays, as in a call"
+                    ? "its program records and plays (guessed call)"
                     : isAdopted ? "its program began to play" : "it activated itself"
             }
         chain.append(Explanation("active", session.cause.rule, since: session.cause.since, of: session.id, text))
@@ -85,33 +85,33 @@ extension Arbiter {
             let text =
                 switch cause.kind {
                 case .deactivated: isAdopted ? "its program stopped playing" : "it deactivated itself"
-                case .earlier: "it was not active when this history begins"
-                case .gaveUp: "it gave up its claim to come back"
+                case .earlier: "it was not active when the history begins"
+                case .gaveUp: "it gave up its claim"
                 case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"
                 default: "it has not been active yet"
                 }
             return chain.append(Explanation("inactive", cause.rule, since: cause.since, of: session.id, text))
         }
-        var text = "its interruption is over"
+        var text = "its interruption ended"
         if let ended = session.ended {
             let who = ended.by == nil ? why(ended) : "by \(label(ended.by, ended.byName))"
-            text = "its interruption (\(who)) is over"
-            if let left = cause.by, left != ended.by { text += " since \(label(left, cause.byName)) left" }
+            text = "its interruption (\(who)) ended"
+            if let left = cause.by, left != ended.by { text += " when \(label(left, cause.byName)) left" }
         }
         let advice = reasonNotToResume(session.ended, at: cause.since)
         text +=
             cause.kind == .earlier
-            ? " since before this history begins"
-            : advice == nil ? "; it is asked to resume" : "; it is not asked to resume: \(advice ?? "")"
+            ? ", already when the history begins"
+            : advice == nil ? "; it was asked to resume" : "; it was not asked to resume: \(advice ?? "")"
         chain.append(
             Explanation(
                 "claim", cause.rule, since: cause.since, of: session.id, by: cause.by.flatMap { self.session($0)?.id },
                 until: expiry, text + "; it may come back within \(seconds(settings.grace))"))
     }
 
-    /// Why an interruption that is over at that time should not be resumed from; nil: it should.
+    /// Why an interruption that ends at that time has no should-resume hint; nil: it has.
     private func reasonNotToResume(_ interruption: Interruption?, at time: Instant) -> String? {
-        guard let interruption else { return "nobody said so" }
+        guard let interruption else { return "no session recommended it" }
         if let spoiler = interruption.spoiler { return describe(spoiler) }
         guard settings.maxAge > 0, time > interruption.since.advanced(bySeconds: settings.maxAge) else { return nil }
         return "it lasted longer than \(seconds(settings.maxAge)) (max-age)"
@@ -120,13 +120,13 @@ extension Arbiter {
     private func describe(_ spoiler: Cause) -> String {
         let who = label(spoiler.by, spoiler.byName)
         switch spoiler.kind {
-        case .vanished: return "\(who) vanished without notify-on-exit"
+        case .vanished: return "\(who) disconnected without notify-on-exit"
         case .closed: return "\(who) was closed without notify-on-exit"
-        case .earlier: return "somebody left without recommending it before this history begins"
+        case .earlier: return "a session left without notify-others before the history begins"
         case .ranOut: return "\(who) did not come back in time"
         case .dissolved:
             return spoiler.by == nil
-                ? "what interrupts it was changed meanwhile" : "it and \(who) no longer exclude each other"
+                ? "its interruption was changed meanwhile" : "it and \(who) no longer conflict"
         default: return "\(who) left without notify-others"
         }
     }
@@ -148,7 +148,7 @@ extension Arbiter {
             if waitsFor.contains(where: \.isGuessedCall),
                 waitsFor.allSatisfy({ $0.isGuessedCall || $0.sessionClass == .app })
             {
-                text += "; play it again to hear it beside the call"
+                text += "; play it again to hear it during the call"
             }
             let others = session.waitingFor.filter { $0 != by || !isWaitedFor }
             if !others.isEmpty {
@@ -162,7 +162,7 @@ extension Arbiter {
             chain.append(
                 Explanation(
                     "ignored", .comesBack, since: since, of: session.id,
-                    "\(isSubject ? "it" : label(session)) played on after it was told, and was silenced at the sound "
+                    "\(isSubject ? "it" : label(session)) played on although it was interrupted, and was silenced at the sound "
                         + "server"))
         }
         if let spoiler = interruption.spoiler, interruption.endsByItself {
@@ -174,7 +174,7 @@ extension Arbiter {
         }
         for id in session.waitingFor where seen.insert(id).inserted {
             guard let other = self.session(id) else { continue }
-            let state = other.claimExpires == nil ? other.state.rawValue : "free to come back"
+            let state = other.claimExpires == nil ? other.state.rawValue : "inactive and may come back"
             chain.append(
                 Explanation(
                     "waits-for", id == interruption.by ? interruption.rule : .waitsToo, since: other.cause.since,
@@ -186,18 +186,18 @@ extension Arbiter {
         }
     }
 
-    /// Whether it will be asked to resume, and what that depends on.
+    /// Whether it will be asked to resume, and on what that depends.
     private func outlook(_ interruption: Interruption, _ session: Session, at now: Instant?) -> String {
-        guard interruption.endsByItself else { return "it stays so until it is played again" }
+        guard interruption.endsByItself else { return "it stays silent until it is played again" }
         if let reason = reasonNotToResume(interruption, at: now ?? interruption.since) {
-            return "will not be offered to resume: \(reason)"
+            return "will not be asked to resume: \(reason)"
         }
-        // An app must say so itself when it leaves; calls and alerts need not.
+        // An app must deactivate with notify-others; calls and alerts need not.
         let apps = session.waitingFor.compactMap(self.session).filter { $0.sessionClass == .app }.map(label)
-        var text = session.waitingFor.count > 1 ? "will be offered to resume when they end" : ""
-        if text.isEmpty { text = "will be offered to resume when it ends" }
-        if interruption.microphoneMuted { text = "will be offered to resume when it is unmuted" }
-        if !apps.isEmpty { text += ", if \(apps.joined(separator: ", ")) then says so (notify-others)" }
+        var text = session.waitingFor.count > 1 ? "will be asked to resume when they end" : ""
+        if text.isEmpty { text = "will be asked to resume when it ends" }
+        if interruption.microphoneMuted { text = "will be asked to resume when it is unmuted" }
+        if !apps.isEmpty { text += ", if \(apps.joined(separator: ", ")) then deactivates with notify-others" }
         if settings.maxAge > 0 { text += " and it lasts no longer than \(seconds(settings.maxAge))" }
         return text
     }
@@ -209,9 +209,9 @@ extension Arbiter {
                 Explanation(
                     "ducked", cause.rule, since: cause.since, of: session.id,
                     by: cause.by.flatMap { self.session($0)?.id },
-                    "lowered by \(number(-settings.duckGain)) dB while \(duckers) plays"
+                    "ducked by \(number(-settings.duckGain)) dB while \(duckers) plays"
                         + (duckers.isEmpty || cause.by.flatMap { self.session($0) }?.standing.isDucker == true
-                            ? "" : "; \(label(cause.by, cause.byName)) lowered it first")))
+                            ? "" : "; \(label(cause.by, cause.byName)) ducked it first")))
         }
         if let cause = session.muteCause {
             let switches = [(isSilentMode, "the silent switch is on"), (isScreenLocked, "the screen is locked")]
@@ -219,7 +219,7 @@ extension Arbiter {
             chain.append(
                 Explanation(
                     "muted", cause.rule, since: cause.since, of: session.id,
-                    "muted: \(why), and '\(session.configuration.category.rawValue)' obeys it"))
+                    "muted: \(why), and '\(session.configuration.category.rawValue)' is affected"))
         }
     }
 
@@ -240,23 +240,23 @@ extension Arbiter {
         case .routeDisconnected:
             interruption.byName.isEmpty
                 ? "paused: the output it played on was disconnected"
-                : "paused: \(plain(interruption.byName)), which it played on, was disconnected"
+                : "paused: \(plain(interruption.byName)), its output, was disconnected"
         }
     }
 
     private func label(_ session: Session) -> String {
         if session.sessionClass == .app { return plain(session.name) }
-        let certainty = session.isGuessedCall ? ", as far as its streams tell" : ""
+        let certainty = session.isGuessedCall ? ", guessed" : ""
         return "\(plain(session.name)) (\(session.sessionClass.rawValue)\(certainty))"
     }
 
-    /// That session, or what it was called.
+    /// That session's label, or its former name.
     private func label(_ id: SessionID?, _ name: String) -> String {
         if let session = id.flatMap({ session($0) }) { return label(session) }
         return name.isEmpty ? "somebody" : plain(name)
     }
 
-    /// Without anything that a terminal would act on.
+    /// Without characters that a terminal would interpret.
     private func plain(_ name: String) -> String { String(quoted(name).dropFirst().dropLast()) }
 
     private func seconds(_ value: Double) -> String { number(value) + " s" }

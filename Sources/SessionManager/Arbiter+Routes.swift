@@ -13,10 +13,12 @@ extension Arbiter {
     }
 
     mutating func servicesLost(_ effects: inout Effects) {
-        // Also what an earlier daemon heard: nobody can be asked, so states tell who sounds (§6).
+        // This also applies to what an earlier daemon knew: without a server, the states decide which sessions play
+        // (§6).
         hear(nil)
         guard services == .there else {
-            // Absent from the start: no loss to tell of, but its coming is told, also by the next daemon.
+            // Absent from the start: there is no loss to report, but its appearance is reported, also by the next
+            // daemon.
             if services == .unknown { remembersMore = true }
             services = .lost
             return
@@ -39,12 +41,12 @@ extension Arbiter {
         let before = self
         if self.audio == nil { changes.insert(.server) }
         self.audio = audio
-        // The first word of the server is no reset, unless it was lost before a restart.
+        // The first state of the server is no reset, unless it was lost before a restart.
         if services == .lost { effects.append(.servicesReset) }
         services = .there
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
         tellRoutes(since: before)
-        // Nor is it news that nothing suits: who was active before a restart was told then.
+        // A missing input or output is not reported again: active sessions were told before the restart.
         if before.audio != nil {
             tellLack(Array(sessions.indices), at: now, &effects)
         } else {
@@ -52,17 +54,17 @@ extension Arbiter {
         }
     }
 
-    /// Told to every session whose own route it changes, and once globally; then, where the output went, the
+    /// Reported to every session whose own route changes, and once globally. Then, if the output was unplugged, the
     /// now-playing session is paused (§7).
     mutating func routeChanged(
         _ reason: RouteChangeReason, _ audio: Audio, at now: Instant, _ effects: inout Effects
     ) {
-        // That a machine wakes up is news; any other change must have changed something.
+        // A wake-up of the machine is always reported; other changes only if something changed.
         let wakes = reason == .wakeFromSleep
         guard let old = self.audio, old != audio || wakes else { return }
         let before = self
         self.audio = audio
-        // An override is what the route changed for, or it is over.
+        // Either the route changed because of the override, or the override ends.
         if reason != .override, !wakes { forgetOverrides(&effects) }
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
         let isOnItsWay =
@@ -81,7 +83,7 @@ extension Arbiter {
         if reason == .newDeviceAvailable { offerAfterReplug(old.route.outputs, at: now, &effects) }
     }
 
-    /// Whether the route is about to leave a port that is unplugged: that is told when it has, as one change and not two.
+    /// Whether the route is about to leave an unplugged port: then one change is reported later instead of two.
     private var isAboutToLeave: Bool {
         let choice = routeChoice
         guard let audio else { return false }
@@ -92,7 +94,7 @@ extension Arbiter {
         return leaves(choice.output, audio.route.outputs) || leaves(choice.input, audio.route.inputs)
     }
 
-    /// Whether a port that has just come is going to be the route: that is told when it is, as one change and not two.
+    /// Whether a new port is about to become the route: then one change is reported later instead of two.
     private func isAboutToChange(_ old: Audio) -> Bool {
         let choice = routeChoice
         guard let audio else { return false }
@@ -140,7 +142,7 @@ extension Arbiter {
         let current = route(of: sessions[x])
         if current != previous {
             sessions[x].standing.changes.insert(.route)
-            // A port put in the place of the one by the rules: that is an override, and the reason everybody is told.
+            // The session replaced the port of the rules: this is an override, and is reported as one.
             effects.append(.routeChanged(sessions[x].id, .override, previous: previous, current: current))
             // An override of the output lasts until the route changes.
             forgetOverrides(&effects)
@@ -156,7 +158,7 @@ extension Arbiter {
         dissolveWaits(of: x, at: now, rule: .classes, &effects)
     }
 
-    /// A preferred input reads empty again once its port is gone, or its category has no input.
+    /// A preferred input becomes empty when its port is gone, or when its category has no input.
     mutating func forgetVanishedInput(_ x: Int, _ effects: inout Effects) {
         let uid = sessions[x].preferredInput
         guard !uid.isEmpty, !availableInputs(of: sessions[x]).contains(where: { $0.uid == uid }) else { return }
@@ -172,9 +174,9 @@ extension Arbiter {
         }
     }
 
-    /// Marks what reads differently than before; the sessions are the same ones.
+    /// Marks the properties that changed; the list of sessions is unchanged.
     private mutating func tellRoutes(since before: Arbiter) {
-        // As they read: no server is no route and no ports.
+        // Without a server, the properties show no route and no ports.
         if before.audio?.route ?? .none != audio?.route ?? .none { changes.insert(.route) }
         if before.audio?.inputs ?? [] != audio?.inputs ?? [] { changes.insert(.inputs) }
         if before.audio?.outputs ?? [] != audio?.outputs ?? [] { changes.insert(.outputs) }
@@ -187,7 +189,7 @@ extension Arbiter {
         }
     }
 
-    /// Takes down whether anything there is suits the session; true: nothing does any more.
+    /// Records whether the session has a usable input and output; true if that has just become false.
     @discardableResult
     mutating func noteLack(_ x: Int, _ kind: Cause.Kind = .lacks, at now: Instant) -> Bool {
         let lacks = lacksRoute(sessions[x])
@@ -196,7 +198,7 @@ extension Arbiter {
         return lacks
     }
 
-    /// Tells those of the sessions that nothing there is suits any more, each, and everybody once.
+    /// Notifies each session that just lost its last usable input or output, and once globally.
     mutating func tellLack(_ indices: [Int], at now: Instant, _ effects: inout Effects) {
         let lacking = indices.filter { noteLack($0, at: now) }
         guard let audio, !lacking.isEmpty else { return }
@@ -213,12 +215,12 @@ extension Arbiter {
         for x in pausedByUnplug { begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects) }
     }
 
-    /// Whose output went is told it may go on once the same one is back in time. Whoever touched it meanwhile, a person
-    /// through its program or another session, ended or extended that interruption, so it is not offered then.
+    /// A replug ends the pause with the should-resume hint if it comes in time. If the user or another session has
+    /// ended or extended that interruption meanwhile, there is no hint.
     private mutating func offerAfterReplug(_ before: [Port], at now: Instant, _ effects: inout Effects) {
         guard settings.replug > 0, let audio else { return }
-        // Its name says what it is, whichever profile a headset shows, and after a restart; but what it is again is judged
-        // by its uid: others may be called the same.
+        // The name identifies the output in any profile of a headset, and after a restart. But the uid decides whether
+        // it is the same one, because several may have the same name.
         let back = Set(audio.route.outputs.filter { port in !before.contains { $0.uid == port.uid } }.map(\.name))
         let offered = sessions.indices.filter { x in
             guard let interruption = sessions[x].interruption, interruption.reason == .routeDisconnected else {
@@ -230,8 +232,8 @@ extension Arbiter {
         end(offered, by: nil, at: now, rule: .route, &effects)
     }
 
-    /// Who is paused when its output goes (§7), most recently active first: the now-playing session, and players that
-    /// cannot choose to be it.
+    /// The sessions that an unplug pauses (§7), most recently active first: the now-playing session, and players that
+    /// cannot be the now-playing session.
     private var pausedByUnplug: [Int] {
         sessions.indices.filter(isPausedByUnplug)
             .sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
@@ -244,8 +246,8 @@ extension Arbiter {
             && sessions[x].standing.preferences.interruptsOnRouteDisconnect
     }
 
-    /// What will be wanted of the server when it is told that something of the route went and this is left; nil where
-    /// that pauses somebody, and must be told at once.
+    /// The output to request when a part of the route is gone and this remains; nil if the unplug pauses a session,
+    /// and must be reported at once.
     public func routeChoice(afterLossOn audio: Audio) -> RouteChoice? {
         let isHeard = audio.lost(of: self.audio?.route.outputs ?? []) != nil
         if isHeard, sessions.indices.contains(where: isPausedByUnplug) { return nil }
@@ -256,7 +258,7 @@ extension Arbiter {
         return after.routeChoice
     }
 
-    /// Whether what plays must not go on elsewhere when the route's output goes. What is built in never does.
+    /// Whether sound must not continue elsewhere when the route's output is unplugged. Built-in outputs never count.
     public var guardsOutput: Bool {
         guard let output = audio?.route.outputs.first else { return false }
         switch output.type {
@@ -271,13 +273,13 @@ extension Arbiter {
         guard audio != nil else {
             throw SessionError(
                 .mediaServicesFailed,
-                "there is no audio server; start PulseAudio or PipeWire, and wait for ServicesReset")
+                "there is no sound server; start PulseAudio or PipeWire, and wait for ServicesReset")
         }
     }
 }
 
 extension Audio {
-    /// The first of those outputs that is not there any more; one that was unplugged before has gone then.
+    /// The first of those outputs that no longer exists; an unplugged one counts as gone.
     fileprivate func lost(of before: [Port]) -> Port? {
         before.first { old in old.isAvailable && !outputs.contains { $0.uid == old.uid && $0.isAvailable } }
     }

@@ -1,78 +1,78 @@
 public import PluginAPI
 
-/// The arbitration core: events in, effects out.
+/// The rules: events in, effects out.
 ///
-/// A value without a clock, a bus or a log. Every event goes through ``handle(_:at:)``: it changes what was asked for,
-/// then everything that follows from all requests together is computed anew and compared with what was told before,
-/// and the difference is the list of effects. There is no undo list. The same event twice yields no effects.
+/// A value without a clock, a bus or a log. Every event goes through ``handle(_:at:)``: it changes the requests; then
+/// the whole state that follows from all requests is computed and compared with the previous state, and the difference
+/// is the list of effects. There is no undo list. The same event twice yields no effects.
 ///
 /// Invariants, held after every event and checked by the tests:
 /// - at most one non-mixable app session is active;
 /// - a session is `interrupted` exactly while it has an ``Interruption``, and waits only for sessions holding a claim;
-/// - nobody is lowered without an active ducker; a call or an alert never is;
+/// - nobody is ducked without an active ducker; a call or an alert never is;
 /// - `ended` follows a `began` of the same session, once.
 public struct Arbiter: Sendable {
-    /// What a person may configure of the rules.
+    /// The settings of the rules.
     public struct Settings: Sendable, Hashable {
-        /// Seconds a session keeps its claim after `ended`.
+        /// The grace period in seconds.
         public var grace = 5.0
-        /// Seconds of interruption after which a resume is no longer recommended; 0: none.
+        /// Seconds of interruption after which there is no should-resume hint; 0: no limit.
         public var maxAge = 0.0
-        /// Decibels, at most 0, by which a lowered session is lowered.
+        /// The gain of ducked sessions in decibels, at most 0.
         public var duckGain = -12.0
-        /// Whether the now-playing session is paused when its output goes.
+        /// Whether the now-playing session is paused when its output is unplugged.
         public var pausesOnUnplug = true
-        /// Seconds within which an output that comes back offers to resume what its going paused; 0: never.
+        /// Seconds within which a replug ends that pause with the should-resume hint; 0: never.
         public var replug = 30.0
-        /// Sessions in all.
+        /// Most sessions at the same time.
         public var maxSessions = 1024
-        /// Of one client.
+        /// Most sessions of one client.
         public var maxSessionsPerClient = 32
 
         public init() {}
     }
 
-    /// What clients know of the sound server, also from the daemon before this one.
+    /// What clients were last told about the sound server, also by the previous daemon.
     public enum Services: String, CaseIterable, Sendable, Hashable {
-        /// Nothing has been heard of one yet.
+        /// Nothing is known of a server yet.
         case unknown
         case there
-        /// It went, or never was: that it is there will be news.
+        /// It is gone, or was never there: its appearance will be reported.
         case lost
     }
 
     public internal(set) var settings: Settings
     /// Ascending by id, which is the order of creation.
     public internal(set) var sessions: [Session] = []
-    /// The newest decision's number.
+    /// The number of the latest decision.
     public internal(set) var sequence: UInt64 = 0
     public internal(set) var isSilentMode = false
     public internal(set) var isScreenLocked = false
-    /// What the server offers; nil while it is away.
+    /// What the server offers; nil while it is gone.
     public internal(set) var audio: Audio?
-    /// Decides whether a loss, or the end of one, is told.
+    /// Decides whether a loss of the server, or its return, is reported.
     public internal(set) var services = Services.unknown
     /// The non-mixable app session with an output that activated last among those that hold a claim (behaviour §4).
     public internal(set) var nowPlaying: SessionID?
 
     var lastID: UInt64 = 0
-    /// Counts activations, and interruptions, each in the order they happen.
+    /// Counts activations and interruptions, each in order.
     var clock: UInt64 = 0
     var sounding: Sounding?
     var isMicrophoneMuted = false
-    /// The rule that decides the event at hand, where it is not the usual one of such events.
+    /// The rule for the current event, if it is not the usual one of such events.
     var ruling: Rule?
-    /// Who stood in the way of the event at hand.
+    /// The session that caused the refusal of the current event.
     var refuser: SessionID?
-    /// Whether the event at hand changed something that nobody is told of and a restart must not lose.
+    /// Whether the current event changed something that is not reported but must survive a restart.
     var remembersMore = false
     var changes: ManagerProperties = []
-    /// What the event at hand changed of waiting, for those who were interrupted before it.
+    /// The changes of waits by the current event, for sessions that were already interrupted.
     var waitChanges: [WaitChange] = []
 
     public init(settings: Settings = Settings()) { self.settings = settings }
 
-    /// The one funnel. Events must come in order of time; a request about a session that is not there is refused.
+    /// Handles one event. Events must come in order of time; a request for a missing session is refused.
     public mutating func handle(_ event: Event, at now: Instant) -> Decision {
         let subject = event.session.flatMap { session($0) }
         var effects = Effects()
@@ -108,16 +108,16 @@ public struct Arbiter: Sendable {
         return earliest
     }
 
-    /// The session, or nil where it is closed or never was.
+    /// The session, or nil if it is closed or never existed.
     public func session(_ id: SessionID) -> Session? { index(of: id).map { sessions[$0] } }
 
-    /// How many sessions that one waits for.
+    /// The number of sessions that this one waits for.
     public func waitCount(of id: SessionID) -> Int { index(of: id).map { sessions[$0].waitingFor.count } ?? 0 }
 
-    /// Whether a session of that number once was and is no more.
+    /// Whether a session with that number existed and is closed.
     public func isExpired(_ id: SessionID) -> Bool { id.number > 0 && id.number <= lastID && index(of: id) == nil }
 
-    /// The part of the route that the session uses: what really is, but for the input it prefers, where it records.
+    /// The part of the route that the session uses: the actual route, but with the preferred input if it records.
     public func route(of session: Session) -> Route {
         guard let audio else { return .none }
         var route = audio.route.limited(to: session.configuration.category)
@@ -127,7 +127,7 @@ public struct Arbiter: Sendable {
         return route
     }
 
-    /// The inputs that session may choose from: none where its category has no input, a Bluetooth headset's only where
+    /// The inputs that the session may choose from: none if its category has no input, a Bluetooth headset's only if
     /// its options allow it.
     public func availableInputs(of session: Session) -> [Port] {
         session.configuration.category.hasInput ? audio?.inputs(fitting: session.configuration) ?? [] : []
@@ -173,7 +173,7 @@ public struct Arbiter: Sendable {
         }
     }
 
-    /// Keeps the last refusal of a session's request until such a request succeeds.
+    /// Keeps the last refusal of a request until such a request succeeds.
     private mutating func note(_ refusal: SessionError?, of event: Event, at now: Instant) {
         guard let id = event.session, let x = index(of: id), let request = event.request else { return }
         if let refusal {

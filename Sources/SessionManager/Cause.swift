@@ -1,28 +1,28 @@
 public import PluginAPI
 
-/// Why something became as it is: recorded with the transition, as plain values.
+/// Why a state began: recorded with the change, as plain values.
 public struct Cause: Sendable, Hashable {
     /// What happened.
     public enum Kind: String, CaseIterable, Sendable, Hashable {
-        // To the state.
+        // Causes of the state.
         case created, activated, deactivated
-        /// Activated within the grace time.
+        /// Activated within the grace period.
         case cameBack = "came-back"
         /// Activated while interrupted.
         case tookBack = "took-back"
-        /// Deactivated while interrupted, or within the grace time.
+        /// Deactivated while interrupted, or within the grace period.
         case gaveUp = "gave-up"
         case interrupted
-        /// The interruption ended; the claim lasts for the grace time.
+        /// The interruption ended; the claim lasts for the grace period.
         case released
         case ranOut = "ran-out"
-        // Beside the state.
+        // Other causes.
         case lowered, muted, lacks, refused
-        /// From before what is remembered, as at the beginning of a history whose start was dropped.
+        /// Before the beginning of the known history.
         case earlier
-        /// A wait that no longer makes sense, as the two no longer conflict.
+        /// A wait that ended because the two sessions no longer conflict.
         case dissolved
-        /// Gone from the bus, or closed.
+        /// Disconnected from the bus, or closed.
         case vanished, closed
     }
 
@@ -30,9 +30,9 @@ public struct Cause: Sendable, Hashable {
     public let rule: Rule
     /// When it happened.
     public let since: Instant
-    /// The session that caused it; nil: nobody else did.
+    /// The session that caused it; nil: none did.
     public let by: SessionID?
-    /// That session's name, kept for when it has gone.
+    /// That session's name, kept for the time after it has gone.
     public let byName: String
 
     public init(_ kind: Kind, _ rule: Rule, at since: Instant, by: SessionID? = nil, _ byName: String = "") {
@@ -48,7 +48,7 @@ public struct Cause: Sendable, Hashable {
 public struct RefusedRequest: Sendable, Hashable {
     public let request: Request
     public let error: SessionError
-    /// By which rule, when, and who stood in the way.
+    /// The rule, the time, and the session that was the reason.
     public let cause: Cause
 
     public init(request: Request, error: SessionError, cause: Cause) {
@@ -58,7 +58,7 @@ public struct RefusedRequest: Sendable, Hashable {
     }
 }
 
-/// What a session can be refused. The raw value is the method's name on the bus.
+/// The requests that can be refused. The raw value is the method's name on the bus.
 public enum Request: String, CaseIterable, Sendable, Hashable {
     case setCategory = "SetCategory"
     case activate = "Activate"
@@ -71,7 +71,7 @@ public enum Request: String, CaseIterable, Sendable, Hashable {
 }
 
 extension Event {
-    /// The request of a session that this is; nil for everything else.
+    /// The session's request that this event is; nil for all other events.
     public var request: Request? {
         switch self {
         case .setCategory: .setCategory
@@ -88,7 +88,7 @@ extension Event {
         }
     }
 
-    /// The rule by which such an event is judged, where nothing of the case says more.
+    /// The usual rule for such an event.
     var rule: Rule {
         switch self {
         case .create, .setCategory: .category
@@ -106,7 +106,7 @@ extension Event {
 }
 
 extension SessionError.Code {
-    /// The rule that such a refusal stands on.
+    /// The rule for such a refusal.
     var rule: Rule {
         switch self {
         case .cannotInterruptOthers, .cannotStartPlaying, .cannotStartRecording, .insufficientPriority: .matrix
@@ -114,25 +114,6 @@ extension SessionError.Code {
         case .incompatibleCategory: .route
         case .mediaServicesFailed: .services
         case .badParameter, .isBusy, .resourceNotAvailable, .sessionNotActive, .expiredSession, .notOwner: .errors
-        }
-    }
-}
-
-extension Decision {
-    /// The one rule that caused that effect of this decision.
-    public func rule(of effect: Effect) -> Rule {
-        switch effect {
-        case .interruptionBegan(_, let interruption): interruption.rule
-        case .interruptionEnded(_, _, _, _, let rule), .claimDropped(_, let rule): rule
-        case .created: .category
-        case .interruptionIgnored: .comesBack
-        case .duckingChanged: .matrix
-        case .mutedChanged, .silenceSecondaryAudioHint: .silentSwitch
-        case .routeChanged(_, let reason, _, _): reason == .categoryChange ? .category : .route
-        case .selectOutput, .selectInput: .route
-        case .servicesLost, .servicesReset: .services
-        case .waitsChanged(let change): change.isOver ? rule : .waitsToo
-        case .activated, .deactivated, .closed, .propertiesChanged, .managerPropertiesChanged: rule
         }
     }
 }

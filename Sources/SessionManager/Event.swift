@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// Everything that can happen to the core. Requests may be refused; facts may not.
+/// The events of the rules. Requests may be refused; facts may not.
 public enum Event: Sendable, Hashable {
     // Requests of clients.
     case create(NewSession)
@@ -12,29 +12,29 @@ public enum Event: Sendable, Hashable {
     case setPreferences(SessionID, Preferences)
     case close(SessionID)
 
-    // Requests of the shell around us.
+    // Requests of the daemon around the rules.
     case setForeground(SessionID, Bool)
     case setSilentMode(Bool)
     case setScreenLocked(Bool)
 
     // Facts.
-    /// Its connection is gone from the bus, and all its sessions with it (R11).
+    /// The client disconnected from the bus, with all its sessions (R11).
     case clientVanished(ClientID)
-    /// The sound server is there, or there again.
+    /// The sound server is connected, or connected again.
     case servicesReset(Audio)
     case servicesLost
-    /// What the server offers now, where the route is another one, or one it could have been.
+    /// What the server offers now; the route changed, or could have changed.
     case routeChanged(RouteChangeReason, Audio)
-    /// The same where the route is as it was.
+    /// What the server offers now; the route is unchanged.
     case portsChanged(Audio)
-    /// Nil: no server can be asked, and who is active counts as sounding.
+    /// Nil: no server can be asked, and active sessions count as playing.
     case soundingChanged(Sounding?)
-    /// The built-in microphone, while it is in the route.
+    /// The built-in microphone, while it is part of the route.
     case microphoneMuted(Bool)
     case settingsChanged(Arbiter.Settings)
-    /// A session that was told to fall silent was heard at the server after the time it had for it.
+    /// A session that was told to fall silent was heard at the server after its deadline.
     case interruptionIgnored(SessionID)
-    /// The deadline the core asked for (``Arbiter/nextDeadline``) has come.
+    /// The deadline of the rules (``Arbiter/nextDeadline``) has come.
     case timePassed
 
     /// The session a request is about.
@@ -78,7 +78,7 @@ public enum Event: Sendable, Hashable {
     }
 }
 
-/// What the audio server offers now; ports in the order of ``AudioSnapshot/availableInputs``: the last is the newest.
+/// What the sound server offers now; ports in the order of ``AudioSnapshot/availableInputs``: the last is the newest.
 public struct Audio: Sendable, Hashable {
     public var route: Route
     public var inputs: [Port]
@@ -94,14 +94,13 @@ public struct Audio: Sendable, Hashable {
     }
 }
 
-/// Who sounds, judged by the server's streams.
+/// Which sessions play, judged by the server's streams.
 public struct Sounding: Sendable, Hashable {
-    /// Those of whom something that plays can be heard.
+    /// The sessions with an audible stream.
     public var sessions: Set<SessionID>
-    /// Those of the sessions whose programs never spoke to us and play by a player that can be paused: they are paused
-    /// with their output, too, whether they mix or not.
+    /// The adopted sessions whose players can be paused: an unplug pauses them too, whether they mix or not.
     public var pausable: Set<SessionID>
-    /// Whether a program that is no session sounds.
+    /// Whether a program without a session plays.
     public var others: Bool
 
     public init(sessions: Set<SessionID>, pausable: Set<SessionID> = [], others: Bool) {

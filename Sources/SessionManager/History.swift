@@ -1,9 +1,9 @@
-/// The newest decisions, in a ring: the oldest goes when it is full.
+/// The latest decisions, in a ring buffer.
 ///
-/// Beside them it keeps what replaying them needs: facts that changed nothing by themselves but change what later
-/// events do, and now and then the whole core as it was (a copy that costs nothing until the core changes next).
+/// Also stores what is needed to replay them: facts that had no effect but influence later events, and sometimes a copy
+/// of the complete state (a copy costs nothing until the state changes next).
 public struct History: Sendable {
-    /// A decision, and the facts before it that by themselves led to nothing.
+    /// A decision, and the facts before it that had no effect.
     public struct Entry: Sendable {
         /// In order; replayed before the decision's event.
         public let silent: [Event]
@@ -15,13 +15,13 @@ public struct History: Sendable {
         }
     }
 
-    /// Decisions that can be replayed: the core before the first of them, and all from there on.
+    /// Decisions that can be replayed: the state before the first of them, and all that follow.
     public struct Replayable: Sendable {
-        /// The core before the first of the entries; some of what is silent there it may know already.
+        /// The state before the first entry; it may already contain some of its facts.
         public let start: Arbiter
-        /// In order, the newest last.
+        /// In order, the latest last.
         public let entries: [Entry]
-        /// Facts after the last decision, that led to nothing so far.
+        /// Facts after the last decision that had no effect so far.
         public let silent: [Event]
         /// Whether nothing was dropped before the start.
         public let isWhole: Bool
@@ -35,24 +35,24 @@ public struct History: Sendable {
     }
 
     private struct Checkpoint: Sendable {
-        /// Decisions kept before it, ever.
+        /// The number of decisions before it, in total.
         let position: Int
         let core: Arbiter
     }
 
-    /// How many decisions it holds; at least 1.
+    /// The capacity; at least 1.
     public let capacity: Int
     private var ring: [Entry] = []
     private var next = 0
-    /// Decisions kept, ever.
+    /// The number of decisions so far.
     private var total = 0
-    /// Ascending by position.
+    /// Sorted by position.
     private var checkpoints: [Checkpoint] = []
     private var silent: [Event] = []
 
     public init(capacity: Int) { self.capacity = max(1, capacity) }
 
-    /// Another capacity, with the newest of the old one's.
+    /// Changes the capacity and keeps the latest decisions.
     public init(capacity: Int, keeping other: History) {
         self.init(capacity: capacity)
         ring = Array(other.entries.suffix(self.capacity))
@@ -62,7 +62,7 @@ public struct History: Sendable {
         dropCheckpoints()
     }
 
-    /// Keeps the decision, where it changed or refused anything, or may change what later ones do.
+    /// Stores the decision, if it changed or refused anything, or may influence later ones.
     public mutating func append(_ decision: Decision) {
         guard decision.isNoteworthy else {
             if decision.event.isSilentFact { keepSilent(decision.event) }
@@ -80,28 +80,28 @@ public struct History: Sendable {
         }
     }
 
-    /// Whether ``keep(_:)`` should be called before the next event: asked before each, there is always a start.
+    /// Whether ``keep(_:)`` should be called before the next event. If it is asked each time, there is always a start.
     public var wantsCheckpoint: Bool {
         guard let last = checkpoints.last else { return true }
         return total - last.position >= max(1, capacity / 4)
     }
 
-    /// Keeps the core as it is now, between two events.
+    /// Stores a copy of the current state, between two events.
     public mutating func keep(_ core: Arbiter) {
-        // What was silent until here is in the core already, but the next decision must not lack it when an older
-        // checkpoint is replayed.
+        // Facts without effect are in the copy, but the next decision must also have them, in case an older copy is
+        // replayed.
         checkpoints.append(Checkpoint(position: total, core: core))
         dropCheckpoints()
     }
 
-    /// The newest `count` decisions, newest last.
+    /// The latest `count` decisions, latest last.
     public func latest(_ count: Int) -> [Decision] { entries.suffix(max(0, count)).map(\.decision) }
 
-    /// From how many places replaying can begin; none only before ``keep(_:)`` was called, and after the capacity was
-    /// lowered.
+    /// The number of copies from which a replay can start; zero only before ``keep(_:)`` was called, and after the
+    /// capacity was reduced.
     public var starts: Int { checkpoints.count }
 
-    /// The decisions from that start on, which can be replayed exactly; 0: as many as there are.
+    /// The decisions from that start on, which can be replayed exactly; 0: as many as possible.
     public func replayable(from start: Int = 0) -> Replayable? {
         guard checkpoints.indices.contains(start) else { return nil }
         let checkpoint = checkpoints[start]
@@ -118,7 +118,7 @@ public struct History: Sendable {
         if useless > 0 { checkpoints.removeFirst(useless) }
     }
 
-    /// Only the last of each kind counts: none of them led to anything.
+    /// Only the last of each kind counts, because none had an effect.
     private mutating func keepSilent(_ event: Event) {
         silent.removeAll { $0.name == event.name }
         silent.append(event)
@@ -126,7 +126,7 @@ public struct History: Sendable {
 }
 
 extension Event {
-    /// Whether it may change what later events do without any effect of its own.
+    /// Whether it may influence later events without an effect of its own.
     var isSilentFact: Bool {
         switch self {
         case .soundingChanged, .microphoneMuted, .settingsChanged, .servicesLost: true

@@ -1,11 +1,11 @@
-/// A point on the monotonic clock, in microseconds. The core never reads a clock: it is told.
+/// A point in time on the monotonic clock, in microseconds. The rules never read a clock; they get the time.
 public struct Instant: Hashable, Comparable, Sendable {
-    /// Since a beginning that only the shell knows.
+    /// Since a start that only the caller knows.
     public let microseconds: UInt64
     public init(microseconds: UInt64) { self.microseconds = microseconds }
     public static func < (a: Instant, b: Instant) -> Bool { a.microseconds < b.microseconds }
 
-    /// Saturates at the end of time; a negative number of seconds counts as none.
+    /// Saturates at the maximum; a negative number of seconds counts as 0.
     public func advanced(bySeconds seconds: Double) -> Instant {
         let (sum, overflow) = microseconds.addingReportingOverflow(
             seconds > 0 ? UInt64(min(seconds, 1e12) * 1_000_000) : 0)

@@ -1,19 +1,20 @@
 public import PluginAPI
 
-/// A stretch of being interrupted: from one `began` to its `ended`.
+/// One interruption: from `began` to `ended`.
 public struct Interruption: Sendable, Hashable {
     public var reason: InterruptionReason
-    /// Who caused it; nil where no session did.
+    /// The session that caused it; nil if none did.
     public var by: SessionID?
-    /// That session's name, kept for when it has gone; where a route was disconnected, the output's.
+    /// That session's name, kept for the time after it has gone; for a disconnected route, the output's name.
     public var byName: String
     public var since: Instant
     public var rule: Rule
-    /// Interruptions in the order they were told.
+    /// The order in which interruptions were reported.
     public var order: UInt64
-    /// Held by the muted microphone, whoever else is waited for.
+    /// Also held by the muted microphone.
     public var microphoneMuted: Bool
-    /// Who left, or no longer conflicts, without recommending to resume, first of all; nil: everyone recommended (R8).
+    /// The first reason against the should-resume hint (R8): a session that left without notify-others, or a conflict
+    /// that ended. Nil: none.
     public var spoiler: Cause?
 
     public init(
@@ -30,9 +31,9 @@ public struct Interruption: Sendable, Hashable {
         self.spoiler = spoiler
     }
 
-    /// Whether everyone who has left so far recommended to resume (R8).
+    /// Whether all sessions that have left so far recommended to resume (R8).
     public var recommendsResume: Bool { spoiler == nil }
 
-    /// A disconnected route does not come back because somebody else left.
+    /// A disconnected route does not come back when another session leaves.
     var endsByItself: Bool { reason != .routeDisconnected }
 }

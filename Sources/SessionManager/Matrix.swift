@@ -4,13 +4,13 @@ import PluginAPI
 ///
 /// To change a rule, change a cell.
 enum Matrix {
-    /// What the new session is.
+    /// The kind of the new session.
     enum Newcomer: Int, CaseIterable {
-        /// Ambient, or any category with mix-with-others alone.
+        /// Ambient, or any category with only mix-with-others.
         case mixing
         case ducking
         case interruptingSpoken
-        /// Ducks, and interrupts spoken audio: navigation.
+        /// Ducks others, and interrupts spoken audio: navigation.
         case navigating
         case playback
         /// Solo-ambient and audio-processing.
@@ -21,7 +21,7 @@ enum Matrix {
         case call
     }
 
-    /// What the session already active is.
+    /// The kind of the session that is already active.
     enum Incumbent: Int, CaseIterable {
         case mixable
         case mixableSpoken
@@ -34,13 +34,13 @@ enum Matrix {
     enum Verdict {
         /// Both play.
         case mix
-        /// Both play, unless the newcomer wants the microphone: then it is refused.
+        /// Both play, unless the new session uses the microphone: then it is refused.
         case mixOutput
-        /// The incumbent is lowered while the newcomer is active.
+        /// The active session is ducked while the new one is active.
         case duck
-        /// The incumbent is interrupted.
+        /// The active session is interrupted.
         case interrupt
-        /// The newcomer is refused with `InsufficientPriority`.
+        /// The new session is refused with `InsufficientPriority`.
         case refuse
     }
 

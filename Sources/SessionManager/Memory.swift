@@ -1,9 +1,9 @@
 public import PluginAPI
 
-/// Everything the core remembers, as plain values: what follows from it (who is lowered, muted, now playing) is not
-/// in it.
+/// The complete state of the rules as plain values, without what follows from it (which sessions are ducked, muted, now
+/// playing).
 public struct Memory: Sendable {
-    /// A session, as ``Session`` has it.
+    /// A session, as in ``Session``.
     public struct Member: Sendable, Hashable {
         public var id: SessionID
         public var new: NewSession
@@ -13,31 +13,31 @@ public struct Memory: Sendable {
         public var preferredInput = ""
         public var state = SessionState.inactive
         public var since = Instant(microseconds: 0)
-        /// Its place in the order of activations; 0: never.
+        /// Its position in the order of activations; 0: never activated.
         public var activation: UInt64 = 0
-        /// Present only within the grace time after `ended`.
+        /// Present only in the grace period after `ended`.
         public var claimExpires: Instant?
         public var waitingFor: SessionSet = []
-        /// Present exactly while it is interrupted.
+        /// Present only while it is interrupted.
         public var interruption: Interruption?
-        /// Within the grace time: the interruption that ended.
+        /// In the grace period: the interruption that ended.
         public var ended: Interruption?
-        /// Whether that one ended with the advice to resume.
+        /// Whether that interruption ended with the should-resume hint.
         public var mayResume = false
-        /// Since when it has played on although it was told to fall silent.
+        /// Since when it has played on although it was interrupted.
         public var ignoredSince: Instant?
-        /// Why the state is as it is; nil: from before what is remembered.
+        /// The cause of the state; nil: unknown, before the recorded history.
         public var cause: Cause?
         public var duckCause: Cause?
         public var muteCause: Cause?
         public var lackCause: Cause?
         public var refused: RefusedRequest?
-        /// What was last announced of OtherAudioPlaying.
+        /// The last sent value of OtherAudioPlaying.
         public var toldOtherAudioPlaying = false
-        /// What was last announced of the hint.
+        /// The last sent value of the hint.
         public var toldSilenceHint = false
 
-        /// As it is created: in front, inactive, waiting for nobody.
+        /// As after its creation: in the foreground, inactive, waiting for nobody.
         public init(id: SessionID, new: NewSession) {
             self.id = id
             self.new = new
@@ -48,17 +48,16 @@ public struct Memory: Sendable {
     public var sequence: UInt64 = 0
     /// The number of the session created last.
     public var lastID: UInt64 = 0
-    /// Activations and interruptions so far, by which they are ordered.
+    /// The number of activations and interruptions so far, which defines their order.
     public var clock: UInt64 = 0
     public var isSilentMode = false
     public var isScreenLocked = false
     public var isMicrophoneMuted = false
     public var audio: Audio?
-    /// Also where ``audio`` is nil, because the server has not been read yet: by it clients are told of a loss, and of
-    /// its end, once.
+    /// Also if ``audio`` is nil because the server has not been read yet: needed to report a loss, and its end, once.
     public var services = Arbiter.Services.unknown
     public var sounding: Sounding?
-    /// Ascending by number.
+    /// Sorted by number.
     public var members: [Member] = []
 
     public init() {}
@@ -68,14 +67,14 @@ public struct Memory: Sendable {
 }
 
 extension Arbiter {
-    /// Everything, in time linear in the sessions and whom they wait for.
+    /// The complete state; the time is linear in the sessions and their waits.
     public var memory: Memory {
         var memory = memoryOfNobody
         memory.members = sessions.map(Memory.Member.init)
         return memory
     }
 
-    /// What is remembered without the sessions: cheap.
+    /// The state without the sessions: cheap.
     public var memoryOfNobody: Memory {
         var memory = Memory()
         memory.settings = settings
@@ -91,12 +90,12 @@ extension Arbiter {
         return memory
     }
 
-    /// What is remembered of one session; nil where it is not there.
+    /// The state of one session; nil if it does not exist.
     public func member(_ id: SessionID) -> Memory.Member? { index(of: id).map { Memory.Member(sessions[$0]) } }
 
-    /// The core as it was. Nobody is told anything: everybody was told then.
+    /// Restores the rules. Sends nothing: clients were told before.
     ///
-    /// Throws where no sequence of events leads to such a memory: it is then to be believed in no part.
+    /// Throws if no sequence of events leads to such a state: then no part of it can be trusted.
     public init(_ memory: Memory) throws(MemoryError) {
         self.init(settings: memory.settings)
         sequence = memory.sequence
@@ -109,7 +108,7 @@ extension Arbiter {
         services = memory.audio == nil ? memory.services : .there
         sessions = memory.members.map(Session.init)
         try checkRemembered()
-        // A history as text does not say since when.
+        // A history as text does not contain the time.
         if audio != nil { for x in sessions.indices { noteLack(x, .earlier, at: sessions[x].since) } }
         hear(memory.sounding)
         var told = Effects()
@@ -121,7 +120,7 @@ extension Arbiter {
         func require(_ holds: Bool, _ what: String) throws(MemoryError) {
             if !holds { throw MemoryError(description: what) }
         }
-        // Far from where counting on would overflow.
+        // Far from values that could overflow.
         try require(max(sequence, lastID, clock) <= SessionSet.highest, "it counts too far")
         let claims = SessionSet(sessions.lazy.filter(\.holdsClaim).map(\.id))
         var exclusive = 0
@@ -159,7 +158,7 @@ extension Arbiter {
     }
 }
 
-/// Why a memory is not one that the rules can lead to.
+/// Why a stored state cannot be the result of the rules.
 public struct MemoryError: Error, Sendable, CustomStringConvertible {
     public let description: String
 }
@@ -218,7 +217,7 @@ extension Session {
         muteCause = member.muteCause
         lackCause = member.lackCause
         refused = member.refused
-        // Else as much of it as the state itself tells.
+        // Otherwise only what the state itself contains.
         cause =
             member.cause
             ?? Cause(

@@ -1,19 +1,19 @@
 public import PluginAPI
 
-/// Which ports the route should go through, as the deciding sessions demand (behaviour §7).
+/// The wanted ports of the route, by the sessions that decide (behaviour §7).
 ///
-/// A pure function of who is active and what is plugged in: nothing is remembered, so that the same sessions on the
-/// same ports always want the same.
+/// A pure function of the active sessions and the connected devices: nothing is stored, so the same sessions with
+/// the same ports always lead to the same choice.
 public struct RouteChoice: Sendable, Hashable {
-    /// A uid; nil where nothing suits, and whatever the server does is as good.
+    /// A uid; nil if no port is suitable: then any choice of the server is fine.
     public var output: String?
     /// Likewise.
     public var input: String?
-    /// The input of a Bluetooth headset whose hands-free profile somebody records through; nil: nobody does.
+    /// The input of a Bluetooth headset that must be in its hands-free profile for a recording; nil: none.
     public var handsFree: String?
-    /// Whether the output is as it is because a session overrides it.
+    /// Whether a session overrides the output.
     public var isOverridden = false
-    /// How the output is to run.
+    /// The requested rate and buffer of the output.
     public var wish = OutputWish()
 
     public init(output: String? = nil, input: String? = nil, handsFree: String? = nil) {
@@ -24,10 +24,10 @@ public struct RouteChoice: Sendable, Hashable {
 }
 
 extension Arbiter {
-    /// What the active sessions together want of the server; without a server nothing.
+    /// The choice for all active sessions; empty without a server.
     ///
-    /// The output is decided by the latest active session that does not mix and has an output, else by the latest that
-    /// has one; the input likewise. Nobody active: as for playback, and nobody records.
+    /// The output is decided by the latest active session that does not mix and has an output; else by the latest with
+    /// an output. The input likewise. With no active session: as for playback, without recording.
     public var routeChoice: RouteChoice {
         guard let audio else { return RouteChoice() }
         var output: Int?
@@ -53,21 +53,21 @@ extension Arbiter {
         return choice
     }
 
-    /// What is wanted of such a server with nobody active.
+    /// The choice for such a server with no active session.
     public static func idleRouteChoice(on audio: Audio) -> RouteChoice {
         var nobody = Arbiter()
         nobody.audio = audio
         return nobody.routeChoice
     }
 
-    /// Whether that session has a word about the route before the other one.
+    /// Whether that session decides the route before the other one.
     private func decides(_ x: Int, over other: Int?) -> Bool {
         guard let other else { return true }
         let (one, two) = (sessions[x].standing, sessions[other].standing)
         return one.isMixable == two.isMixable ? one.activation > two.activation : two.isMixable
     }
 
-    /// Whether the session is active and needs an input or an output, and none there is suits it.
+    /// Whether the session is active and needs an input or an output, but has no usable one.
     func lacksRoute(_ session: Session) -> Bool {
         guard session.standing.isActive, let audio else { return false }
         return !audio.lacks(session.configuration).isEmpty
@@ -75,7 +75,7 @@ extension Arbiter {
 }
 
 extension Audio {
-    /// What such a session needs and nothing there is suits: `input`, `output`.
+    /// What such a session needs and is not available: `input`, `output`.
     func lacks(_ configuration: Configuration) -> [String] {
         var lacks: [String] = []
         if configuration.category.hasInput, inputs(fitting: configuration).isEmpty { lacks.append("input") }
@@ -83,21 +83,21 @@ extension Audio {
         return lacks
     }
 
-    /// The inputs that such a session may use, oldest first; nil: nobody records.
+    /// The inputs that such a session may use, oldest first; nil: it does not record.
     func inputs(fitting configuration: Configuration?) -> [Port] {
         inputs.filter { Eligibility.mayRecord(from: $0.type, configuration) }
     }
 
-    /// The outputs that such a session may use, oldest first; nil: nobody plays.
+    /// The outputs that such a session may use, oldest first; nil: it does not play.
     func outputs(fitting configuration: Configuration?) -> [Port] {
         outputs.filter { Eligibility.mayPlay(on: $0.type, configuration) }
     }
 
-    /// The newest output that suits; receiver and speaker are one place in that order, and which of them it is the
-    /// category says.
+    /// The newest suitable output. Receiver and speaker share one place in that order; the category decides which of
+    /// them is used.
     fileprivate func output(for configuration: Configuration?, handsFree: String?) -> Port? {
         let headset = inputs.first { $0.uid == handsFree }?.device
-        // A headset that is about to become hands-free stays the output, whichever profile it shows just now.
+        // A headset that is about to become hands-free stays the output, whichever profile it has just now.
         let fitting = outputs.filter {
             Eligibility.mayPlay(on: $0.type, configuration)
                 || headset != nil && $0.type == .bluetoothA2DP && $0.device == headset
@@ -112,12 +112,12 @@ extension Audio {
     }
 }
 
-/// Which types of port need an option, and which.
+/// Which port types need an option, and which option.
 enum Eligibility {
     private struct Row {
         let type: PortType
         let option: Options
-        /// The categories that need the option; the others may, or may not.
+        /// The categories that need the option; the others may always, or never, use the port.
         let needing: Set<Category>
         let others: Bool
     }

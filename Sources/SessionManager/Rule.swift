@@ -1,39 +1,39 @@
-/// The rule of the behaviour page that caused a transition. The raw value is how it is written there.
+/// The rule of the behaviour page that caused a change. The raw value is its number there.
 ///
-/// R1, R8, R13, R14 and R15 say how the others act together and cause nothing by themselves.
+/// R1, R8, R13, R14 and R15 describe how the others work together; they are never a cause.
 public enum Rule: String, CaseIterable, Sendable, Hashable {
-    /// Creating; changing the category while active, or one that dissolves a wait.
+    /// Creating a session; a change of category while active, or one that ends a wait.
     case category = "§1"
-    /// The muted microphone, and its option.
+    /// The muted microphone, and the option for it.
     case microphone = "§2"
-    /// A call or an alert, above every app.
+    /// A call or an alert has priority over every app.
     case classes = "§3"
-    /// The matrix: who is interrupted, lowered or refused; the background.
+    /// The matrix: who is interrupted, ducked or refused; the background rules.
     case matrix = "§4"
-    /// The one that was told is silent by then; the one that comes back after `ended` activates itself.
+    /// An interrupted session is already silent; after `ended` it must activate itself to come back.
     case comesBack = "R2"
-    /// The one that is interrupted already waits for a newcomer, too.
+    /// A session that is already interrupted also waits for a newer one.
     case waitsToo = "R3"
-    /// The one that was waited for left.
+    /// The session it waited for left.
     case resume = "R5"
-    /// A claim that ran out.
+    /// A claim expired.
     case grace = "R6"
-    /// The one that was waited for left while itself interrupted.
+    /// The session it waited for left while it was itself interrupted.
     case leftWhileWaiting = "R7"
-    /// The interrupted one takes the sound back.
+    /// An interrupted session takes the sound back.
     case takesBack = "R9"
-    /// The call or alert that was waited for ended.
+    /// The call or alert it waited for ended.
     case callEnded = "R10"
-    /// The owner went without a word.
+    /// The owner disconnected without deactivating.
     case vanished = "R11"
-    /// A claim that was given up.
+    /// A claim was given up.
     case givesUp = "R12"
     /// The silent switch, the screen lock, secondary audio.
     case silentSwitch = "§6"
     /// Routes.
     case route = "§7"
-    /// The audio server.
+    /// The sound server.
     case services = "§8"
-    /// Limits, and what is not there.
+    /// Limits, and missing resources.
     case errors = "§9"
 }

@@ -1,21 +1,21 @@
 public import PluginAPI
 
-/// The connection a session belongs to, as the shell numbers it: each once.
+/// The connection that owns a session; the daemon numbers them and never reuses a number.
 public struct ClientID: Hashable, Sendable {
     public let number: UInt64
     public init(_ number: UInt64) { self.number = number }
 }
 
-/// What a client asks for when it creates a session.
+/// The parameters of a new session.
 public struct NewSession: Sendable, Hashable {
     public let name: String
     public let client: ClientID
     public let sessionClass: SessionClass
     public let configuration: Configuration
-    /// Whether vanishing counts as leaving with notify-others.
+    /// Whether a disconnect counts as deactivating with notify-others.
     public let notifiesOnExit: Bool
-    /// Of a call that nobody declared: what its program does that shows it, for people ("records from 'Headset Mic' and
-    /// plays"). Empty: the client, or the stream's label, says what it is.
+    /// For a guessed call: what its program does ("records from 'Headset Mic' and plays"), for display. Empty: the
+    /// client or the label of the stream declared it.
     public let evidence: String
 
     public init(
@@ -31,7 +31,7 @@ public struct NewSession: Sendable, Hashable {
     }
 }
 
-/// One session: what it asked for, and what follows from everything that was asked.
+/// One session: its requests, and what follows from all requests.
 public struct Session: Sendable {
     public let id: SessionID
     public let name: String
@@ -41,25 +41,25 @@ public struct Session: Sendable {
     public let evidence: String
     /// Empty: no preference.
     public internal(set) var preferredInput = ""
-    /// Present exactly while the state is `interrupted`.
+    /// Present only while the state is `interrupted`.
     public internal(set) var interruption: Interruption?
-    /// Who must leave before it may resume.
+    /// The sessions that must end before it may resume.
     public internal(set) var waitingFor: SessionSet = []
-    /// The last request that was refused, until such a request succeeds.
+    /// The last refused request, until such a request succeeds.
     public internal(set) var refused: RefusedRequest?
-    /// Why the state is as it is.
+    /// The cause of the state.
     public internal(set) var cause: Cause
-    /// The interruption that ended, present within the grace time only: it says whether to resume.
+    /// The interruption that ended, only in the grace period: it has the should-resume hint or not.
     public internal(set) var ended: Interruption?
-    /// Whether the interruption that ended last ended with the advice to resume, and its claim still stands.
+    /// Whether its last interruption ended with the should-resume hint, and its claim is still valid.
     public internal(set) var mayResume = false
-    /// Since when it plays on although it was told to fall silent; nil: it does not, or is not interrupted.
+    /// Since when it plays on although it was interrupted; nil: it does not, or is not interrupted.
     public internal(set) var ignoredSince: Instant?
-    /// Present exactly while it is lowered.
+    /// Present only while it is ducked.
     public internal(set) var duckCause: Cause?
-    /// Present exactly while it is muted.
+    /// Present only while it is muted.
     public internal(set) var muteCause: Cause?
-    /// Present exactly while it is active and nothing that the server offers suits its category.
+    /// Present only while it is active and its category has no usable input or output.
     public internal(set) var lackCause: Cause?
     /// When the state last changed.
     public internal(set) var since: Instant
@@ -77,32 +77,32 @@ public struct Session: Sendable {
     }
 
     public var sessionClass: SessionClass { standing.sessionClass }
-    /// Whether it is a call that nobody declared. The rules treat it as any call; a user who plays something beside it is
-    /// heard.
+    /// Whether it is a guessed call. The rules treat it as any call; but if the user starts another program during it,
+    /// that program is heard.
     public var isGuessedCall: Bool { !evidence.isEmpty }
     public var configuration: Configuration { standing.configuration }
-    /// Whether the shell says so; true until anybody said (``Event/setForeground(_:_:)``).
+    /// As reported by the shell; true until the first report (``Event/setForeground(_:_:)``).
     public var isForeground: Bool { standing.isForeground }
     public var preferences: Preferences { standing.preferences }
     public var override: OutputOverride { standing.override }
     public var state: SessionState { standing.state }
     public var refusal: SessionError? { refused?.error }
-    /// Within the grace time after `ended`: when its claim runs out.
+    /// In the grace period after `ended`: when its claim expires.
     public var claimExpires: Instant? { standing.claimExpires }
-    /// Whether somebody active lowers it; by ``Arbiter/Settings/duckGain`` then.
+    /// Whether an active session ducks it, by ``Arbiter/Settings/duckGain``.
     public var isDucked: Bool { standing.isDucked }
-    /// By the silent switch or the screen lock.
+    /// Whether the silent switch or the screen lock mutes it.
     public var isMuted: Bool { standing.isMuted }
-    /// Whether somebody else sounds, mixable or not.
+    /// Whether another session plays, mixable or not.
     public var otherAudioPlaying: Bool { standing.otherAudioPlaying }
-    /// Whether somebody else's non-mixable session sounds.
+    /// Whether another session plays that does not mix.
     public var shouldSilenceSecondaryAudio: Bool { standing.shouldSilenceSecondaryAudio }
-    /// Active, interrupted, or within the grace time: others may be waiting for it.
+    /// Active, interrupted, or in the grace period: others may be waiting for it.
     public var holdsClaim: Bool { standing.holdsClaim }
 }
 
-/// What is looked at of every session in every event: plain bits, so that a thousand sessions cost no counting of
-/// references.
+/// The values that every event checks for every session: plain bits, so that a thousand sessions cause no reference
+/// counting.
 struct Standing: Sendable {
     let sessionClass: SessionClass
     var configuration: Configuration {
@@ -118,14 +118,14 @@ struct Standing: Sendable {
     var isMuted = false
     var otherAudioPlaying = false
     var shouldSilenceSecondaryAudio = false
-    /// What was last announced of the two that only active sessions are told of.
+    /// The last sent values of the two properties that are sent to active sessions only.
     var toldOtherAudioPlaying = false
     var toldSilenceHint = false
-    /// Whether the server's streams say that it sounds.
+    /// Whether it plays according to the server's streams.
     var isHeard = false
-    /// When it last became active, in the order of activations; 0: never.
+    /// Its position in the order of activations; 0: never active.
     var activation: UInt64 = 0
-    /// What changed in the event at hand, to be told once at its end.
+    /// The changes of the current event, sent once at its end.
     var changes: SessionProperties = []
 
     init(_ sessionClass: SessionClass, _ configuration: Configuration) {
@@ -139,31 +139,31 @@ struct Standing: Sendable {
     /// Neither interrupts nor is interrupted by app sessions. Calls and alerts never mix.
     var isMixable: Bool { sessionClass == .app && configuration.isMixable }
     var isDucker: Bool { isActive && configuration.ducksOthers }
-    /// Only app sessions with an output can be lowered, and a ducker is not lowered by another.
+    /// Only app sessions with an output can be ducked, and a ducker is not ducked by another one.
     var canBeDucked: Bool {
         isActive && sessionClass == .app && configuration.category.hasOutput && !configuration.ducksOthers
     }
-    /// Whether it sounds: by its streams, or by its state where no server can be asked. Interrupted, it is silent to
-    /// everyone else from then on, while its last samples still leave it.
+    /// Whether it plays: by its streams, or by its state if no server can be asked. An interrupted session counts as
+    /// silent for all others at once, even while its last samples are played.
     func sounds(byState: Bool) -> Bool {
         byState ? isActive && configuration.category.hasOutput && !isMuted : isHeard && state != .interrupted
     }
     var canBeNowPlaying: Bool { sessionClass == .app && !configuration.isMixable && configuration.category.hasOutput }
 
-    /// Whether all of that is what was told already.
+    /// Whether all values are equal to the last sent ones.
     func reads(ducked: Bool, others: Bool, exclusive: Bool) -> Bool {
         isDucked == ducked && otherAudioPlaying == others && shouldSilenceSecondaryAudio == exclusive
             && (!isActive || toldOtherAudioPlaying == others && toldSilenceHint == exclusive)
     }
 
-    /// Whether the other one's activation interrupts this one.
+    /// Whether an activation of the other session interrupts this one.
     func conflicts(with other: Place) -> Bool {
         if other.newcomer == .alert, preferences.noInterruptionsFromAlerts, sessionClass == .app { return false }
         return Matrix.verdict(other.newcomer, over: place.incumbent) == .interrupt
     }
 }
 
-/// Where a session stands in the matrix, both as the new one and as the one already there.
+/// The row and column of a session in the matrix: as the new session, and as the active one.
 struct Place: Sendable {
     let newcomer: Matrix.Newcomer
     let incumbent: Matrix.Incumbent
@@ -174,7 +174,7 @@ struct Place: Sendable {
     }
 }
 
-/// Which of a session's properties on the bus read differently after one event.
+/// The properties of a session on the bus that one event changed.
 public struct SessionProperties: OptionSet, Sendable, Hashable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -194,12 +194,12 @@ public struct SessionProperties: OptionSet, Sendable, Hashable {
     public static let route = SessionProperties(rawValue: 1 << 12)
     public static let availableInputs = SessionProperties(rawValue: 1 << 13)
     public static let preferredInput = SessionProperties(rawValue: 1 << 14)
-    /// What was asked for: it shows in IOBufferDuration.
+    /// The requested value: it appears in IOBufferDuration.
     public static let preferences = SessionProperties(rawValue: 1 << 15)
     /// IgnoredInterruption.
     public static let ignored = SessionProperties(rawValue: 1 << 16)
 
-    /// What of the configuration reads differently.
+    /// The changed parts of the configuration.
     init(from old: Configuration, to new: Configuration) {
         self = []
         if old.category != new.category { insert(.category) }
@@ -208,7 +208,7 @@ public struct SessionProperties: OptionSet, Sendable, Hashable {
     }
 }
 
-/// Which of the manager's properties on the bus read differently after one event.
+/// The properties of the manager on the bus that one event changed.
 public struct ManagerProperties: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }

@@ -1,15 +1,15 @@
 public import PluginAPI
 
-/// What one event changed of waiting, and of nothing else, for sessions that were interrupted before: a session that all
-/// of them wait for now, or no longer do.
+/// A change of waits only, for sessions that were already interrupted: a session that all of them wait for from now on,
+/// or no longer wait for.
 public struct WaitChange: Sendable, Hashable {
-    /// Who is waited for.
+    /// The session they wait for.
     public let owner: SessionID
-    /// Who waits for it, or no longer does.
+    /// The sessions that wait for it, or no longer do.
     public internal(set) var waiters: SessionSet
     /// False: they wait for it from now on.
     public let isOver: Bool
-    /// Why that one's going recommends no resume; nil: it does.
+    /// Why its end gives no should-resume hint; nil: it does.
     public let spoiler: Cause?
 
     public init(owner: SessionID, waiters: SessionSet, isOver: Bool, spoiler: Cause? = nil) {
@@ -21,7 +21,7 @@ public struct WaitChange: Sendable, Hashable {
 }
 
 extension Memory.Member {
-    /// Takes over what happened to it as one of the change's waiters.
+    /// Applies the change to one of the waiting sessions.
     public mutating func apply(_ change: WaitChange) {
         guard change.isOver else {
             waitingFor.insert(change.owner)

@@ -1,7 +1,7 @@
-/// What was to be read is not there, or is not what was to be read.
+/// The data is too short, or has another type than expected.
 public struct ByteError: Error {}
 
-/// Reads what ``ByteWriter`` wrote. Never reads past the end, and never reserves more than there is.
+/// Reads what ``ByteWriter`` wrote. Never reads beyond the end, and never reserves more memory than the data has.
 struct ByteReader {
     private let bytes: ArraySlice<UInt8>
     private var position: Int

@@ -1,7 +1,7 @@
 public import PluginAPI
 public import SessionManager
 
-/// What clients are told and must not be told twice.
+/// A signal that must not be sent twice.
 public enum Notice: Hashable, Sendable {
     case began(SessionID, InterruptionReason, by: SessionID?, byName: String)
     case ended(SessionID, shouldResume: Bool, microseconds: UInt64, reason: InterruptionReason)
@@ -10,7 +10,7 @@ public enum Notice: Hashable, Sendable {
     case servicesLost
     case servicesReset
 
-    /// Nil for an effect that tells no client, or that a client reads again anyway.
+    /// Nil for an effect that causes no signal, or only property changes that clients read again.
     public init?(_ effect: Effect) {
         switch effect {
         case .interruptionBegan(let id, let interruption):

@@ -1,10 +1,10 @@
 public import PluginAPI
 
-/// How streams, and what the server remembers of them, were before the daemon changed them.
+/// How streams, and the server's remembered values, were before the daemon changed them.
 public struct StreamRecord: Sendable, Hashable {
-    /// A stream that is other than its person left it.
+    /// A stream that differs from what the user left.
     public struct Entry: Sendable, Hashable {
-        /// Of the server's run, so that a number means this stream and no other.
+        /// Identifies the run of the server, so that a number means one stream.
         public var instance: UInt32
         /// The server's number for it.
         public var id: AudioStream.ID
@@ -12,7 +12,7 @@ public struct StreamRecord: Sendable, Hashable {
         public var process: UInt32?
         /// As ``AudioStream/memoryName``.
         public var memoryName: String?
-        /// How it was, and shall be again.
+        /// The values to restore.
         public var base: StreamBase
 
         public init(instance: UInt32, _ stream: AudioStream, base: StreamBase) {
@@ -29,12 +29,12 @@ public struct StreamRecord: Sendable, Hashable {
         }
     }
 
-    /// How what the server remembers under a name was.
+    /// The original remembered values of one name.
     public struct Memory: Sendable, Hashable {
         public var name: String
-        /// Nil: nothing.
+        /// Nil: none.
         public var original: StreamMemory?
-        /// Of the streams remembered under it, the newest last.
+        /// The streams that used this name, the newest last.
         public var bases: [StreamBase]
 
         public init(name: String, original: StreamMemory?, bases: [StreamBase]) {
@@ -44,19 +44,19 @@ public struct StreamRecord: Sendable, Hashable {
         }
     }
 
-    /// The streams that are there.
+    /// The existing streams.
     public var entries: [Entry] = []
-    /// What the server remembers of streams, where that has to be put right.
+    /// The remembered values that must be corrected.
     public var memories: [Memory] = []
 
-    /// Whether nothing is to be given back: no file is needed then.
+    /// Whether nothing must be restored: then no file is needed.
     public var isEmpty: Bool { entries.isEmpty && memories.isEmpty }
 
     public init() {}
 
     static let magic: [UInt8] = Array("sessiond streams 2\n".utf8)
 
-    /// Nil where the bytes are cut short, or are none of ours.
+    /// Nil if the bytes are truncated or not in this format.
     public init?(_ bytes: [UInt8]) {
         guard bytes.starts(with: StreamRecord.magic) else { return nil }
         var reader = ByteReader(bytes[StreamRecord.magic.count...])
@@ -68,7 +68,7 @@ public struct StreamRecord: Sendable, Hashable {
         guard reader.isAtEnd else { return nil }
     }
 
-    /// The whole file; read again by ``init(_:)``.
+    /// The complete file; ``init(_:)`` reads it.
     public var bytes: [UInt8] {
         var writer = ByteWriter()
         writer.streams(self)

@@ -3,7 +3,7 @@ import DBus
 public import PluginAPI
 import SessionBus
 
-// The contract's words as arguments: wrong ones are wrong usage, and the completions know the right ones.
+// The types of the contract as arguments: unknown values are wrong usage, and completions offer the known ones.
 
 extension Category: ExpressibleByArgument {}
 extension Mode: ExpressibleByArgument {}
@@ -18,12 +18,12 @@ extension Options: ExpressibleByArgument {
 }
 
 extension CompletionKind {
-    /// The sessions that there are, by name.
+    /// The names of the existing sessions.
     static var sessions: CompletionKind {
         .custom { words, _, _ in ((try? service(words).sessions()) ?? []).map(\.name) }
     }
 
-    /// The inputs that there are, by uid.
+    /// The uids of the existing inputs.
     static var inputs: CompletionKind {
         .custom { words, _, _ in
             let answer = try? service(words).ask(
@@ -39,24 +39,24 @@ extension CompletionKind {
     }
 }
 
-/// What a session is to be, as far as a command line says.
+/// The parameters of a session on the command line.
 struct SessionOptions: ParsableArguments {
     @Option(help: "What the session does with sound.")
     var category: Category?
-    @Option(help: "A specialisation of the category.")
+    @Option(help: "A refinement of the category.")
     var mode: Mode?
-    @Option(help: "How it treats others; may be given more than once.", completion: .list(Options.allValueStrings))
+    @Option(help: "How it treats others; may be repeated.", completion: .list(Options.allValueStrings))
     var option: [Options] = []
-    @Option(help: "What others are shown.")
+    @Option(help: "The name that users see.")
     var name: String?
 
     var options: Options { option.reduce(into: []) { $0.formUnion($1) } }
 
     func validate() throws {
-        guard name != "" else { throw ValidationError("--name must not be empty; people will read it") }
+        guard name != "" else { throw ValidationError("--name must not be empty; users will see it") }
     }
 
-    /// The same for a program that takes the same words, whose category is `usual` unless another is given.
+    /// The same arguments for a plugin program, whose default category is `usual`.
     func arguments(name fallback: String, in usual: Category) throws(Complaint) -> [String] {
         do throws(SessionError) {
             _ = try Configuration(

@@ -2,7 +2,7 @@ import DBus
 import Glibc
 import SessionBus
 
-/// Why a command ends without having done what it was asked: what to say, and what to exit with.
+/// Why a command fails: the message and the exit code.
 struct Complaint: Error {
     let code: Int32
     let message: String
@@ -15,7 +15,7 @@ struct Complaint: Error {
         self.message = message
     }
 
-    /// A bus error: 69 where the daemon did not answer, 1 where it refused.
+    /// From a bus error: 69 if the daemon did not answer, 1 if it refused.
     init(_ failure: Failure, system: Bool = false) {
         switch failure.name {
         case _ where failure.isDaemonMissing:
@@ -23,11 +23,11 @@ struct Complaint: Error {
         case Failure.Name.accessDenied:
             self = .refused(
                 system
-                    ? "AccessDenied: the policy of the system bus leaves that to root and the group audio"
+                    ? "AccessDenied: the policy of the system bus allows this only to root and the group audio"
                     : "AccessDenied: the bus does not allow it: \(failure.message.escaped)")
         case Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
-            self = .unreachable("sessiond does not answer; it may be stopped: \(failure.message.escaped)")
-        case Failure.Name.disconnected: self = .unreachable("the bus is gone")
+            self = .unreachable("sessiond does not answer; its process may be stopped: \(failure.message.escaped)")
+        case Failure.Name.disconnected: self = .unreachable("the bus connection was lost")
         default:
             if failure.name.hasPrefix("org.freedesktop.DBus.Error.Spawn") {
                 self = .unreachable("sessiond could not be started by the bus: \(failure.message.escaped)")
@@ -37,7 +37,7 @@ struct Complaint: Error {
         }
     }
 
-    /// Our own errors without their prefix; others whole.
+    /// Our own error names without their prefix; others unchanged.
     private static func shortName(_ name: String) -> String {
         name.hasPrefix(BusName.errorPrefix) ? String(name.dropFirst(BusName.errorPrefix.count)) : name
     }

@@ -2,10 +2,10 @@ import DBus
 import PluginAPI
 import SessionBus
 
-// How the past is told: an event of the history, and what came of it.
+// The text for an event of the history and its effects.
 
 extension Wording {
-    /// What happened to its subject, in the past tense.
+    /// What happened to the session, in the past tense.
     static func event(_ decision: PastDecision) -> String {
         let text = eventText(decision)
         guard decision.error != nil else { return text }
@@ -27,24 +27,24 @@ extension Wording {
         case "set-silent-mode": "silent switch \(step.last == "on" ? "on" : "off")"
         case "set-screen-locked": "screen \(step.last == "on" ? "locked" : "unlocked")"
         case "client-vanished": "a program's connection ended"
-        case "services-reset": "the audio server is there"
-        case "services-lost": "the audio server is gone"
+        case "services-reset": "the sound server is connected"
+        case "services-lost": "the sound server is disconnected"
         case "route-changed": "the route changed"
-        case "ports-changed": "other ports"
-        case "sounding-changed": "other streams sound"
+        case "ports-changed": "the ports changed"
+        case "sounding-changed": "other streams play or record"
         case "microphone-muted": "microphone \(step.last == "muted" ? "muted" : "no longer muted")"
-        case "settings-changed": "settings read anew"
-        case "interruption-ignored": "played on although it was told to fall silent"
-        case "claim-expired": "the time to come back is over"
+        case "settings-changed": "settings reloaded"
+        case "interruption-ignored": "played on although it was interrupted"
+        case "claim-expired": "its grace period ended"
         default: decision.event.escaped
         }
     }
 
-    /// What came of it for others, and for its subject beyond what the event says.
+    /// The effects on other sessions, and effects on this session that the event does not imply.
     static func consequences(_ decision: PastDecision, _ names: Names) -> [String] {
         let all: [String] = decision.effects.compactMap { effect($0, of: decision, names) }
             .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-        // Every session's route and the global one change in the same words, which are said once.
+        // The changes of all sessions' routes and of the global one have the same text, which is printed once.
         let routes = all.filter { $0.contains(" → ") }
         return all.filter { line in !routes.contains { line.hasSuffix(" " + $0) } }
     }
@@ -56,7 +56,7 @@ extension Wording {
         let rule = fields["rule"]?.stringValue.map { " (\($0.escaped))" } ?? ""
         switch fields["effect"]?.stringValue ?? "" {
         case "created", "closed", "activated", "deactivated":
-            // The subject's own are what the event is called after.
+            // For the session itself, the name of the event already says this.
             return isSubject ? nil : who + (fields["effect"]?.stringValue ?? "")
         case "interruption-began":
             let reason = fields["reason"]?.stringValue.flatMap(InterruptionReason.init(rawValue:))
@@ -65,15 +65,15 @@ extension Wording {
             return who + interruption(reason, by: name == names[decision.session] ? nil : name) + rule
         case "interruption-ended":
             let resumes = fields["should-resume"]?.boolValue ?? false
-            return who + "may \(resumes ? "resume" : "come back, but should not resume by itself")" + rule
-        case "interruption-ignored": return who + "silenced at the audio server" + rule
+            return who + "\(resumes ? "should resume" : "may come back, without the should-resume hint")" + rule
+        case "interruption-ignored": return who + "silenced at the sound server" + rule
         case "claim-dropped": return who + "no longer waits to come back" + rule
         case "ducking-changed":
-            guard fields["ducked"]?.boolValue ?? false else { return who + "back at full level" }
-            return who + "lowered " + decibels(fields["gain-db"]?.doubleValue ?? 0)
+            guard fields["ducked"]?.boolValue ?? false else { return who + "no longer ducked" }
+            return who + "ducked " + decibels(fields["gain-db"]?.doubleValue ?? 0)
         case "muted-changed": return who + (fields["muted"]?.boolValue ?? false ? "muted" : "no longer muted")
         case "silence-secondary-audio-hint":
-            return who + "told that other audio \(fields["begin"]?.boolValue ?? false ? "began" : "ended")"
+            return who + "hint: other audio \(fields["begin"]?.boolValue ?? false ? "began" : "ended")"
         case "route-changed":
             guard let previous = fields["previous"]?.route, let current = fields["current"]?.route else { return nil }
             let reason = fields["reason"]?.uint32Value ?? 0

@@ -6,10 +6,10 @@ import PluginAPI
 /// `sessionctl effect`.
 struct EffectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "effect", abstract: "Play short sounds, all at once, and wait for their end.",
+        commandName: "effect", abstract: "Play short sounds, all at the same time, and wait until they end.",
         discussion: """
-            Sounds of at most 30 s each. They mix with what plays, and the silent switch silences them, unless a \
-            category says otherwise.
+            Sounds of at most 30 s each. They mix with other sound, and the silent switch mutes them, unless a \
+            different category is given.
             """)
 
     @Argument(help: "The sounds.", completion: .file())
@@ -21,7 +21,7 @@ struct EffectCommand: ParsableCommand {
         let service = try Service(bus)
         let paths = try files.map { file in
             guard let path = FileURI.absolute(file) else {
-                throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")
+                throw Complaint.refused("\(file.escaped): the current folder no longer exists; use an absolute path")
             }
             return path
         }
@@ -29,13 +29,13 @@ struct EffectCommand: ParsableCommand {
     }
 }
 
-/// Plays sounds through a program of its own: first all are loaded, then all sound.
+/// Plays sounds with its own plugin process: loads all files, then plays all.
 final class Effects: FrontEnd {
     private let paths: [String]
     private var loaded: [UInt32] = []
-    /// Orders that were not answered.
+    /// The number of unanswered requests.
     private var pending = 0
-    /// What sounds, by the numbers of the playings.
+    /// The playing sounds, by number.
     private var playing: Set<UInt32> = []
     private var code: Int32 = 0
 

@@ -7,9 +7,9 @@ import SessionBus
 /// `sessionctl explain`.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Why a session is as it is, back to who started it.")
+        commandName: "explain", abstract: "Explain why a session is in its state, back to the first cause.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
+    @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -54,12 +54,12 @@ struct ExplainCommand: ParsableCommand {
     }
 }
 
-/// Times of the monotonic clock as a clock on the wall shows them.
+/// Converts times of the monotonic clock to the time of day.
 struct WallClock {
     private let monotonic = MonotonicClock.now()
     private let wall = time(nil)
 
-    /// `12:03:04`, with the day before it where that is another one.
+    /// `12:03:04`, with the date if it is another day.
     func text(_ microseconds: UInt64) -> String {
         let age = (Int64(clamping: monotonic) - Int64(clamping: microseconds)) / 1_000_000
         let now = parts(wall)

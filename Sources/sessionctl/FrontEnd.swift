@@ -3,8 +3,8 @@ import EventLoop
 import Glibc
 import PluginAPI
 
-/// What `play`, `record` and `effect` have in common: a plugin's process, keys and a line of progress where there is a terminal,
-/// and an orderly end, whatever ends them.
+/// The common part of `play`, `record` and `effect`: a plugin process, keys and a progress line on a terminal, and a
+/// clean exit in every case.
 class FrontEnd {
     let service: Service
     let plugin: PluginProcess
@@ -16,7 +16,7 @@ class FrontEnd {
     private var isDrawing = false
     private var noteTime: Timer?
 
-    /// Seconds between two looks at position and levels, while somebody looks at them.
+    /// Seconds between two updates of position and levels, while they are shown.
     private static let interval = 0.1
 
     init(_ kind: PluginKind, _ arguments: [String], _ service: Service) throws {
@@ -32,7 +32,9 @@ class FrontEnd {
         plugin.onFinished = { [unowned self] in finished($0) }
         plugin.onFailed = { [unowned self] in failed($0.escaped) }
         plugin.onGone = { [unowned self] in end(Complaint.refused("\(kind.program) ended unexpectedly")) }
-        service.connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus is gone")) }
+        service.connection.onDisconnect = { [unowned self] in
+            end(Complaint.unreachable("the bus connection was lost"))
+        }
         if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
         ticker = Timer(on: loop) { [unowned self] in tick() }
         noteTime = Timer(on: loop) { [unowned self] in
@@ -54,20 +56,20 @@ class FrontEnd {
         Output.end(code, keeping: self)
     }
 
-    // MARK: For the commands to fill in
+    // MARK: Overridden by the commands
 
-    /// The plugin can be talked to.
+    /// The plugin is ready.
     func start() {}
     func changed(_ properties: [String: Value]) {}
     func finished(_ success: Bool) {}
     func failed(_ message: String) {}
     func pressed(_ key: Keyboard.Key) {}
     func interrupted(by signal: Int32) { end(128 + signal) }
-    /// Before and after our own process is stopped.
+    /// Before and after this process is stopped.
     func willSuspend() {}
     func didContinue() {}
 
-    // MARK: The end
+    // MARK: Exit
 
     func end(_ code: Int32) { service.loop.quit(code) }
 
@@ -79,9 +81,9 @@ class FrontEnd {
 
     func end(_ failure: Failure) { end(service.complaint(failure)) }
 
-    // MARK: The screen
+    // MARK: Output
 
-    /// A line that stays; where progress is drawn, above it.
+    /// Prints a permanent line; above the progress line if there is one.
     func say(_ text: String) {
         if isDrawing { ProgressLine.clear() }
         Output.line(text)
@@ -104,7 +106,7 @@ class FrontEnd {
 
     func draw() { if isDrawing { line.draw() } }
 
-    /// Says something in the line for a moment.
+    /// Shows a text in the progress line for a moment.
     func note(_ text: String) {
         line.note = text
         noteTime?.arm(after: 1.5)
@@ -120,7 +122,7 @@ class FrontEnd {
     private func tick() {
         guard isDrawing else { return }
         ticker?.arm(after: Self.interval)
-        // Nothing moves but while it sounds.
+        // Updates are needed only while sound plays.
         guard line.remark.isEmpty else { return }
         plugin.get("Position") { [weak self] value in
             self?.line.position = value?.doubleValue ?? 0
@@ -131,7 +133,7 @@ class FrontEnd {
         }
     }
 
-    /// Ctrl-Z: silent and with the terminal as it was, until we are continued.
+    /// Ctrl-Z: pauses and restores the terminal until the process is continued.
     private func suspend() {
         willSuspend()
         service.connection.flush()

@@ -6,16 +6,16 @@ import Processes
 import SessionBus
 import SessionKit
 
-/// A command that plays only while its session is active: stopped when told "began", continued when it may.
+/// A command that runs only while its session is active: stopped at "began", continued when it may resume.
 final class GuardedCommand {
     private enum Phase {
-        /// Waits behind the gate for the session to become active.
+        /// Not started: waits until the session is active.
         case waiting
         case running
-        /// SIGSTOP is sent; the kernel has not said yet that it stopped.
+        /// SIGSTOP was sent; the kernel has not reported yet that it stopped.
         case stopping
         case stopped
-        /// Stopped by somebody else: ctrl-Z, or a signal. It gave its sound back.
+        /// Stopped by the user or another process: ctrl-Z, or a signal. Its session was deactivated.
         case suspended
         case ended
     }
@@ -24,7 +24,7 @@ final class GuardedCommand {
     private let loop: EventLoop
     private let process: pid_t
     private let name: String
-    /// A line written here lets it start; closed without one, it never does.
+    /// A line written to this pipe starts the command; if it is closed without one, the command never starts.
     private var gate: Int32
     private let terminal: TerminalLoan
     private var session: AudioSessionClient?
@@ -35,16 +35,16 @@ final class GuardedCommand {
     private var isTakingBack = false
     /// Whether somebody stopped the process before it became the command.
     private var isHeldByOthers = false
-    /// Whether the daemon that would have told the interruption's end is gone.
+    /// Whether the daemon that would have reported the end of the interruption is gone.
     private var isLost = false
 
-    /// What holds the command back in the process that becomes it.
+    /// The program that waits in the process until it becomes the command.
     private static let gatekeeper = ["/bin/sh", "-c", "read -r go <&3 && exec 3<&- && exec \"$@\"", "sessionctl"]
 
-    /// How long the daemon may take to let go of a session at the end, in seconds.
+    /// Seconds that the daemon may take to close the session at the end.
     private static let farewell = 1.0
 
-    /// Starts the command's process, which does nothing yet, and asks for its session.
+    /// Starts the command's process, which waits, and creates its session.
     init(_ command: [String], _ description: AudioSessionClient.Description, _ service: Service) throws {
         self.service = service
         loop = service.loop
@@ -63,10 +63,10 @@ final class GuardedCommand {
         session = AudioSessionClient(description, on: service.connection) { [unowned self] event in heard(event) }
     }
 
-    /// Runs it to its end; returns its exit code.
+    /// Runs it until it ends; returns its exit code.
     func run() throws -> Int32 {
         deadline = Timer(on: loop) { [unowned self] in
-            fail(Complaint.unreachable("sessiond does not answer; it may be stopped"))
+            fail(Complaint.unreachable("sessiond does not answer; its process may be stopped"))
         }
         deadline?.arm(after: Service.timeout)
         session?.activate { [unowned self] result in
@@ -97,7 +97,7 @@ final class GuardedCommand {
         gate = -1
     }
 
-    /// It may not play: it never starts.
+    /// The activation was refused: the command never starts.
     private func fail(_ complaint: Complaint) {
         guard phase == .waiting else { return }
         phase = .ended
@@ -107,11 +107,11 @@ final class GuardedCommand {
         leave()
     }
 
-    /// Silences it until it may go on.
+    /// Stops it until it may continue.
     private func stop() {
         phase = .stopping
         kill(-process, SIGSTOP)
-        // Ctrl-C must reach somebody who can act on it.
+        // Ctrl-C must reach a process that can react.
         terminal.takeBack()
     }
 
@@ -129,7 +129,7 @@ final class GuardedCommand {
         while phase != .ended, let change = ChildChange.next(of: process) {
             switch change {
             case .exited(let code): finish(code)
-            // As a shell says it.
+            // The exit code that a shell would use.
             case .killed(let signal): finish(128 + signal)
             case .stopped(let signal): stopped(by: signal)
             case .continued: continued()
@@ -146,32 +146,33 @@ final class GuardedCommand {
         }
     }
 
-    /// Somebody paused it by hand: whoever waits for the sound may have it.
+    /// The user stopped it: deactivates the session, so that others may play.
     private func suspend() {
         phase = .suspended
         let wasInFront = terminal.isLent
         terminal.takeBack()
         session?.deactivate(notifyOthers: true) { _ in
-            // The shell that started us sees one job: where its command stops, so do we.
+            // For the shell that started this process, it is one job: if the command stops, this process stops too.
             if wasInFront { kill(0, SIGTSTP) }
         }
     }
 
-    /// Somebody else than we continued it.
+    /// Another process continued it.
     private func continued() {
         switch phase {
         case .stopped, .suspended: takeBack()
-        // Stopped and continued before we looked are one change to us; one that is stopped was continued before that.
+        // If it was stopped and continued before this check, only one change is seen; a stopped one was continued
+        // earlier.
         case .stopping where !isStopped:
             phase = .stopped
             takeBack()
         case .waiting: isHeldByOthers = false
-        // `running`: our own doing.
+        // `running`: continued by this process.
         case .running, .stopping, .ended: break
         }
     }
 
-    /// Whether the kernel shows the command as stopped now.
+    /// Whether the kernel shows the command as stopped.
     private var isStopped: Bool {
         guard let file = fopen("/proc/\(process)/stat", "r") else { return false }
         defer { fclose(file) }
@@ -182,7 +183,7 @@ final class GuardedCommand {
         return line[end + 2] == CChar(bitPattern: UInt8(ascii: "T"))
     }
 
-    /// We were continued ourselves, as by `fg`: so is the command.
+    /// This process was continued, for example by `fg`: continue the command too.
     private func weContinued() {
         switch phase {
         case .running: terminal.lend()
@@ -191,11 +192,11 @@ final class GuardedCommand {
         }
     }
 
-    /// A person wants it to go on: it may where its session becomes active again.
+    /// The user wants it to continue: it does when its session is active again.
     private func takeBack() {
         guard !isTakingBack else { return }
         isTakingBack = true
-        // Whoever continued it, it plays only once it may.
+        // Whoever continued it, it runs only while the session is active.
         kill(-process, SIGSTOP)
         session?.activate { [unowned self] result in
             isTakingBack = false
@@ -216,7 +217,7 @@ final class GuardedCommand {
         leave()
     }
 
-    /// Gives the sound back, with word to whoever waits for it, and the session up, then ends the loop.
+    /// Deactivates the session with notify-others, closes it, then ends the loop.
     private func leave() {
         guard let session else { return loop.quit() }
         deadline = Timer(on: loop) { [unowned self] in loop.quit() }
@@ -242,23 +243,23 @@ final class GuardedCommand {
 
     private func began(_ reason: InterruptionReason, by name: String) {
         let text = Wording.interruption(reason, by: name.isEmpty ? nil : name)
-        // One that a person paused meanwhile stays theirs to continue.
+        // If the user stopped it, only the user continues it.
         guard phase == .running else { return }
         stop()
-        say("\(self.name) \(text); stopped until that is over")
+        say("\(self.name) \(text); stopped until the interruption ends")
     }
 
     private func ended(_ shouldResume: Bool) {
         isLost = false
         guard phase == .stopping || phase == .stopped else { return }
         guard shouldResume else {
-            say("\(name): the interruption is over, but it should not go on by itself")
+            say("\(name): the interruption ended without the should-resume hint")
             return sayHow()
         }
         session?.activate { [unowned self] result in
             switch result {
             case .success:
-                if phase == .stopping || phase == .stopped { say("\(name) goes on") }
+                if phase == .stopping || phase == .stopped { say("\(name) continues") }
                 resume()
             case .failure(let failure):
                 guard phase != .ended else { return }
@@ -269,9 +270,10 @@ final class GuardedCommand {
     }
 
     private func lost() {
-        // Nobody is left to arbitrate: a command that runs goes on, one that waits for word would wait for ever.
-        if phase == .waiting { return fail(Complaint.unreachable("the bus is gone")) }
-        say("the bus is gone; \(name) is no session any more")
+        // Without a daemon there are no rules: a running command continues, but one that waits for the activation must
+        // end.
+        if phase == .waiting { return fail(Complaint.unreachable("the bus connection was lost")) }
+        say("the bus connection was lost; \(name) no longer has a session")
         session = nil
         if phase == .stopping || phase == .stopped { sayHow() }
     }
@@ -293,7 +295,7 @@ final class GuardedCommand {
         }
     }
 
-    /// Such as SIGHUP under nohup: it stays so, for the command too.
+    /// For example SIGHUP under nohup: it stays ignored, for the command too.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         sigaction(number, nil, &action)
@@ -305,7 +307,7 @@ final class GuardedCommand {
             return fail(Complaint(code: 128 + number, message: "\(name) was not started"))
         }
         kill(-process, number)
-        // What is stopped acts on nothing. It hardly sounds before it ends.
+        // A stopped process reacts to no signal. Once continued, it ends before it can play much.
         guard number != SIGUSR1, number != SIGUSR2, phase == .stopping || phase == .stopped || phase == .suspended
         else { return }
         phase = .running

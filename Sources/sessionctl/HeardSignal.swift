@@ -2,7 +2,7 @@ import DBus
 import PluginAPI
 import SessionBus
 
-/// A signal of the daemon's, and how it is said.
+/// A signal of the daemon, and its text.
 struct HeardSignal {
     let path: String
     let interface: String
@@ -15,7 +15,7 @@ struct HeardSignal {
         var style = Style.plain
     }
 
-    /// The arguments by their names in the interface's description.
+    /// The arguments by their names in the interface description.
     var named: Value {
         let names: [String]
         switch member {
@@ -33,7 +33,7 @@ struct HeardSignal {
             arguments.enumerated().map { ($0 < names.count ? names[$0] : "argument\($0)", $1) })
     }
 
-    /// The session that InterfacesAdded tells of.
+    /// The session in InterfacesAdded.
     var addedSession: SessionInfo? {
         guard arguments.count == 2, let path = arguments[0].objectPathValue,
             let entry = arguments[1].dictionaryValue?.first(where: { $0.key.stringValue == BusName.session }),
@@ -43,7 +43,7 @@ struct HeardSignal {
         return SessionInfo(.dictionary(key: key, value: value, entries + [listed]))
     }
 
-    /// What a person is told of it; nothing where another signal says the same.
+    /// The lines for the user; none if another signal has the same information.
     func lines(_ names: Names) -> [Line] {
         let subject = ObjectPath.sessionID(path) == nil ? "sessiond" : names[path]
         switch (member, arguments.count) {
@@ -59,7 +59,7 @@ struct HeardSignal {
                 propertyLine(entry.key.stringValue ?? "", entry.value.unwrapped, subject, names)
             }
             let isLong = arguments[2].stringsValue?.contains("WaitingFor") == true
-            return values + (isLong ? [Line(subject: subject, text: "waits for many", style: .dim)] : [])
+            return values + (isLong ? [Line(subject: subject, text: "waits for many sessions", style: .dim)] : [])
         default:
             guard let line = eventLine(subject) else { return [] }
             return [line]
@@ -87,21 +87,21 @@ struct HeardSignal {
             return Line(
                 subject: subject,
                 text: "interruption over after \(Wording.duration(length)): "
-                    + (resumes ? "should resume" : "should not resume by itself"),
+                    + (resumes ? "should resume" : "without the should-resume hint"),
                 style: resumes ? .good : .plain)
         case ("DuckingChanged", 2):
             let isDucked = arguments[0].boolValue ?? false
             return Line(
                 subject: subject,
-                text: isDucked ? "lowered \(Wording.decibels(arguments[1].doubleValue ?? 0))" : "back at full level")
+                text: isDucked ? "ducked \(Wording.decibels(arguments[1].doubleValue ?? 0))" : "no longer ducked")
         case ("SilenceSecondaryAudioHint", 1):
             return Line(
                 subject: subject,
                 text: arguments[0].boolValue ?? false
                     ? "should keep secondary audio silent: another session plays"
                     : "may play secondary audio: no other session plays")
-        case ("ServicesLost", _): return Line(subject: subject, text: "the audio server is gone", style: .bad)
-        case ("ServicesReset", _): return Line(subject: subject, text: "the audio server is there", style: .good)
+        case ("ServicesLost", _): return Line(subject: subject, text: "the sound server is disconnected", style: .bad)
+        case ("ServicesReset", _): return Line(subject: subject, text: "the sound server is connected", style: .good)
         default: return Line(subject: subject, text: "\(member) \(JSON.text(.structure(arguments)))")
         }
     }
@@ -114,7 +114,7 @@ struct HeardSignal {
             switch value.stringValue.flatMap(SessionState.init(rawValue:)) {
             case .active: return line("active", .good)
             case .inactive: return line("inactive", .dim)
-            // InterruptionBegan says it, and why.
+            // InterruptionBegan reports this, with the reason.
             case .interrupted: return nil
             case nil: return line("state \(JSON.text(value))")
             }
@@ -142,16 +142,16 @@ struct HeardSignal {
             return server.isEmpty ? nil : line("connected to \(server.escaped)")
         case "Neighbours":
             let others = (value.arrayValue ?? []).compactMap { $0.asProperties?["name"]?.stringValue?.escaped }
-            return line(others.isEmpty ? "nobody is beside us" : "beside us: \(Wording.list(others))", .dim)
+            return line(others.isEmpty ? "no neighbours" : "neighbours: \(Wording.list(others))", .dim)
         case "IgnoredInterruption":
             return isOn ? line(Wording.ignored, .warning) : nil
-        // What follows from the route, for each who is active.
+        // These follow from the route, for each active session.
         case "IOBufferDuration", "OutputLatency", "InputLatency": return nil
-        // Signals of their own tell these, with reasons.
+        // Separate signals report these, with reasons.
         case "InterruptionReason", "Ducked", "DuckGain", "CurrentRoute", "ServerConnected", "SampleRate",
             "SecondaryAudioShouldBeSilencedHint":
             return nil
-        // Whether others are heard is seen from their own lines.
+        // The lines of the other sessions show this.
         case "OtherAudioPlaying": return nil
         default: return line("\(name) \(JSON.text(value))", .dim)
         }

@@ -5,18 +5,18 @@ import SessionBus
 /// `sessionctl history`.
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "The newest decisions and what came of them, newest last.")
+        commandName: "history", abstract: "Show the latest decisions with their effects, newest last.")
 
-    @Option(help: "How many.")
+    @Option(help: "The number of decisions.")
     var max: UInt32 = 20
-    @Flag(help: "Write all of it that can be carried out again, as a scenario for 'sessionctl simulate'.")
+    @Flag(help: "Print the history, as far back as it can be repeated, as a scenario for 'sessionctl simulate'.")
     var export = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
     func validate() throws {
         if export, output.json {
-            throw ValidationError("--export writes a scenario, which is no JSON; use one of both")
+            throw ValidationError("--export prints a scenario, not JSON; use only one of the two options")
         }
     }
 

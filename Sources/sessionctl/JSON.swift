@@ -1,6 +1,6 @@
 import DBus
 
-/// D-Bus values as JSON: keys as on the bus, on one line, and nothing in it that a terminal would act on.
+/// D-Bus values as JSON: with the keys of the bus, on one line, without characters that a terminal interprets.
 enum JSON {
     static func text(_ value: Value) -> String {
         var text = ""
@@ -21,10 +21,10 @@ enum JSON {
         case .uint32(let number): text += String(number)
         case .int64(let number): text += String(number)
         case .uint64(let number): text += String(number)
-        // JSON has no word for what is not a number.
+        // JSON has no NaN or infinity.
         case .double(let number): text += number.isFinite ? number.description : "null"
         case .string(let string), .objectPath(let string), .signature(let string): write(string, to: &text)
-        // The file itself cannot be written down.
+        // A file descriptor cannot be printed.
         case .fileDescriptor: text += "null"
         case .array(_, let elements), .structure(let elements): write(elements, to: &text)
         case .dictionary(_, _, let entries): write(entries, to: &text)
@@ -48,7 +48,7 @@ enum JSON {
             if case .string(let key) = entry.key {
                 write(key, to: &text)
             } else {
-                // A key must be a string: what is none is one that holds it.
+                // A JSON key must be a string: other keys are converted to one.
                 write(Self.text(entry.key), to: &text)
             }
             text += ":"

@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// Single keys from standard input, while it is a terminal that we are in front of.
+/// Single keys from standard input, if it is a terminal and this process is in the foreground.
 final class Keyboard {
     enum Key {
         case space, left, right, up, down
@@ -11,7 +11,7 @@ final class Keyboard {
     private var watch: IOWatch?
     private let onKey: (Key) -> Void
 
-    /// Nil where there is nobody to press keys.
+    /// Nil if there is no such terminal.
     init?(_ loop: EventLoop, _ onKey: @escaping (Key) -> Void) {
         guard RawMode.isPossible else { return nil }
         self.onKey = onKey
@@ -33,7 +33,7 @@ final class Keyboard {
         while let byte = rest.popFirst() {
             if byte == 0x1B, let kind = rest.first, kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") {
                 rest = rest.dropFirst()
-                // Up to the letter that ends a sequence, whatever numbers are before it.
+                // Up to the letter that ends an escape sequence.
                 while let next = rest.popFirst() {
                     guard (0x40...0x7E).contains(next) else { continue }
                     if let key = Self.arrow(next) { onKey(key) }

@@ -6,7 +6,7 @@ import SessionBus
 
 /// `sessionctl list`.
 struct ListCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Every session, one line each.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List all sessions, one line each.")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -35,9 +35,9 @@ struct ListCommand: ParsableCommand {
 
 /// `sessionctl show`.
 struct ShowCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "show", abstract: "Everything about one session.")
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "Show everything about one session.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
+    @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

@@ -8,7 +8,7 @@ import SessionBus
 /// `sessionctl monitor`.
 struct MonitorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "monitor", abstract: "Every event as it happens, one line each, until interrupted.")
+        commandName: "monitor", abstract: "Print each event when it happens, one line each, until interrupted.")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -16,7 +16,7 @@ struct MonitorCommand: ParsableCommand {
     func run() throws {
         let service = try Service(bus)
         let monitor = EventMonitor(service, isJSON: output.json)
-        // Asked after the subscriptions: nothing falls between what is known and what is heard.
+        // Read after subscribing, so that no event is missed.
         try monitor.start()
         let signals = [SIGINT, SIGTERM, SIGHUP].map { number in
             service.loop.watch(signal: number) { service.loop.quit(128 + number) }
@@ -27,13 +27,13 @@ struct MonitorCommand: ParsableCommand {
     }
 }
 
-/// Writes a line for everything the daemon says, and for its coming and going.
+/// Prints a line for each signal of the daemon, and when the daemon starts or stops.
 final class EventMonitor {
     private let service: Service
     private let isJSON: Bool
     private var names = Names()
     private var subscriptions: [Subscription] = []
-    /// Held back until the names are known.
+    /// Signals that wait until the names are known.
     private var early: [Message]? = []
 
     init(_ service: Service, isJSON: Bool) {
@@ -44,7 +44,7 @@ final class EventMonitor {
             service.watchOwner { [unowned self] owner in ownerChanged(owner) },
         ]
         service.connection.onDisconnect = { [unowned service] in
-            Output.complain("the bus is gone")
+            Output.complain("the bus connection was lost")
             service.loop.quit(69)
         }
     }
@@ -84,9 +84,9 @@ final class EventMonitor {
         }
         if owner.isEmpty {
             names = Names()
-            writeLine("sessiond", "has gone", .bad)
+            writeLine("sessiond", "stopped", .bad)
         } else {
-            writeLine("sessiond", "is there", .good)
+            writeLine("sessiond", "is running", .good)
         }
     }
 
@@ -99,7 +99,7 @@ final class EventMonitor {
         write(json: members)
     }
 
-    /// Both clocks: the monotonic one is that of the history.
+    /// Both clocks: the history uses the monotonic one.
     private func write(json members: [(String, Value)]) {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
@@ -108,7 +108,7 @@ final class EventMonitor {
             JSON.object([("time-usec", .uint64(MonotonicClock.now())), ("realtime-usec", .uint64(wall))] + members))
     }
 
-    /// Columns of the subject while lines come one by one and nobody knows the longest.
+    /// The width of the subject column, because the longest name is not known in advance.
     private static let subjectWidth = 16
 
     private func writeLine(_ subject: String, _ text: String, _ style: Style) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Standard output and standard error, unbuffered: what is written is there, and who stopped reading ends us.
+/// Standard output and standard error, unbuffered; the program ends if nobody reads its output.
 enum Output {
     static func line(_ text: String) { write(text + "\n") }
 
@@ -8,9 +8,9 @@ enum Output {
         guard put(text, on: STDOUT_FILENO) else {
             let reason = errno
             RawMode.restore()
-            // Nobody reads any more, as after `| head`: nothing to complain about, and nobody to complain to.
+            // Nobody reads any more, as after `| head`: exit without a message.
             if reason == EPIPE { exit(0) }
-            complain("the standard output cannot be written to: \(String(cString: strerror(reason)))")
+            complain("cannot write to standard output: \(String(cString: strerror(reason)))")
             exit(1)
         }
     }
@@ -18,10 +18,10 @@ enum Output {
     /// A line on standard error.
     static func note(_ text: String) { _ = put(text + "\n", on: STDERR_FILENO) }
 
-    /// A line on standard error that says whose it is.
+    /// A line on standard error with the program's name.
     static func complain(_ text: String) { note("sessionctl: " + text) }
 
-    /// Whether the reader at the other end of standard output may go away without our writing anything.
+    /// Whether the reader of standard output can disappear without a write noticing it.
     static var isPipe: Bool {
         var status = stat()
         guard fstat(STDOUT_FILENO, &status) == 0 else { return false }
@@ -48,8 +48,8 @@ enum Output {
         }
     }
 
-    /// Ends the program from where everything it listens with still lives: what nobody names any more may be released
-    /// long before the end.
+    /// Exits from here, while all objects still exist: Swift may release unused objects long before the
+    /// end of their scope.
     static func end<Kept>(_ code: Int32, keeping kept: Kept) -> Never {
         withExtendedLifetime(kept) { exit(code) }
     }

@@ -9,14 +9,14 @@ import SessionBus
 /// `sessionctl play`.
 struct PlayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "play", abstract: "Play files and addresses, one after the other.",
+        commandName: "play", abstract: "Play files and URLs, one after the other.",
         discussion: """
-            Files, playlists (M3U, PLS) and addresses, streams and radios among them. On a terminal: space \
-            pauses and goes on, left and right go 5 s back and on, up and down change the volume, n is the next, p the \
-            previous, r repeats all, one or nothing, s shuffles, q quits.
+            Files, playlists (M3U, PLS), and URLs of files, streams and radios. On a terminal: space \
+            pauses and resumes, left and right seek 5 s, up and down change the volume, n is the next item, p the \
+            previous one, r repeats all, one or none, s shuffles, q quits.
             """)
 
-    @Argument(help: "What to play.", completion: .file())
+    @Argument(help: "The files or URLs to play.", completion: .file())
     var items: [String]
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions
@@ -27,7 +27,7 @@ struct PlayCommand: ParsableCommand {
     }
 }
 
-/// Plays items through a player of its own, which keeps the queue.
+/// Plays items with its own player process, which has the queue.
 final class Playback: FrontEnd {
     private static let help =
         "space pause · ←/→ 5 s · ↑/↓ volume · n next · p previous · r repeat · s shuffle · q quit"
@@ -36,10 +36,10 @@ final class Playback: FrontEnd {
 
     private let items: [String]
     private var hasFailed = false
-    /// The item and title that were said to play.
+    /// The item and title that were printed.
     private var announced: (item: String, title: String)?
     private var item = ""
-    /// It was told to play, and had nothing against it.
+    /// The player accepted the request to play.
     private var mayPlay = false
     private var isReady = false
     private var isStalled = false
@@ -55,8 +55,8 @@ final class Playback: FrontEnd {
         lossWatch = service.connection.subscribe(
             path: ObjectPath.root, interface: BusName.manager, member: "ServicesLost", sender: BusName.service
         ) { [unowned self] _ in
-            // Nothing starts again by itself, and nobody is there to start it.
-            if !isInteractive { end(Complaint.refused("MediaServicesFailed: the audio server went away")) }
+            // Nothing would start again by itself, and there is no user to start it.
+            if !isInteractive { end(Complaint.refused("MediaServicesFailed: no connection to the sound server")) }
         }
         plugin.onItemFailed = { [unowned self] message in
             hasFailed = true
@@ -80,7 +80,7 @@ final class Playback: FrontEnd {
                 mayPlay = true
                 return
             }
-            // What cannot be played is one thing, told by a signal, and may not be played another.
+            // An item that cannot be played is reported by a signal; other errors are not.
             plugin.get("State") { [weak self] state in
                 if state?.stringValue != "failed" { self?.refused(failure) }
             }
@@ -92,7 +92,7 @@ final class Playback: FrontEnd {
         complain(service.complaint(failure).message)
     }
 
-    // MARK: What the player says
+    // MARK: Events of the player
 
     override func finished(_ success: Bool) { end(hasFailed || !success ? 1 : 0) }
 
@@ -121,7 +121,7 @@ final class Playback: FrontEnd {
         line.style = state == "playing" ? .good : .warning
         line.remark = ["playing", "stopped"].contains(state) ? "" : " "
         switch state {
-        case "playing": if announced?.item == item { sayPlainly("playing on") }
+        case "playing": if announced?.item == item { sayPlainly("resumed") }
         case "interrupted":
             plugin.interrupters { [weak self] names in
                 guard let self, line.state == "interrupted" else { return }
@@ -135,8 +135,8 @@ final class Playback: FrontEnd {
         }
     }
 
-    /// Told to play, and stopped before anything was heard: for want of a sound server, there is nothing to wait for. What
-    /// came to its end, or failed, has said so before the player answers.
+    /// The player accepted the request but stopped before any sound. Without a sound server there is nothing to wait
+    /// for. An item that ended or failed was reported before this answer.
     private func lookForServer() {
         guard mayPlay, announced == nil else { return }
         plugin.get("State") { [weak self] state in
@@ -152,15 +152,15 @@ final class Playback: FrontEnd {
         }
     }
 
-    private static let serverAway = "there is no sound server: start one, then play again"
-    /// Sessiond's is another one.
+    private static let serverAway = "no sound server is running: start one, then play again"
+    /// The server of sessiond is another one.
     private static var ownServerAway: String {
         let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER) " }
-        return "the sound server \(server ?? "")cannot be reached from here, though sessiond reaches one: "
-            + (server == nil ? "set PULSE_SERVER as sessiond has it" : "correct PULSE_SERVER, or unset it")
+        return "the sound server \(server ?? "")cannot be reached from here, but sessiond is connected to one: "
+            + (server == nil ? "set PULSE_SERVER to the same value as sessiond" : "correct PULSE_SERVER, or unset it")
     }
 
-    /// Says what plays, by its title where it has one, once that is known; a radio's next song too.
+    /// Prints the playing item by its title if it has one; also the next song of a radio.
     private func look() {
         guard isReady, line.state == "playing" else { return }
         let current = item
@@ -173,7 +173,7 @@ final class Playback: FrontEnd {
             line.title = (artists.isEmpty ? name : "\(artists) – \(name)").escaped
             beginDrawing(Self.help)
             draw()
-            // What a file says late of itself is no news.
+            // Late tags of a file are not printed.
             guard announced?.item != current || (announced?.title != line.title && line.duration == nil) else { return }
             announced = (current, line.title)
             sayPlainly("playing \(line.title)" + (line.duration.map { " (\(Wording.clock($0)))" } ?? ""))
@@ -202,7 +202,7 @@ final class Playback: FrontEnd {
         }
     }
 
-    /// Well into an item, "back" means its beginning.
+    /// After the first seconds of an item, "back" goes to its beginning.
     private func goBack() {
         plugin.get("Position") { [weak self] position in
             self?.plugin.call(position?.doubleValue ?? 0 > 3 ? "SkipToBeginning" : "Previous")
@@ -216,7 +216,7 @@ final class Playback: FrontEnd {
         note("repeat " + next)
     }
 
-    /// By as much from where it is going: keys come faster than answers.
+    /// Relative to the target of the previous seek, because keys come faster than answers.
     private func seek(_ seconds: Double) {
         line.position = max(0, line.position + seconds)
         plugin.call("Seek", [.int64(Int64(seconds * 1e6))], of: Self.mpris.interface, at: Self.mpris.path)

@@ -5,31 +5,31 @@ import PluginAPI
 import Processes
 import SessionBus
 
-/// A player, a recorder or sound effects, a program that we started, and its object on the bus. Ends with us.
+/// A plugin process (player, recorder or effects) started here, and its object on the bus. Ends with this process.
 final class PluginProcess {
-    /// It is on the bus and can be talked to.
+    /// It is on the bus and ready.
     var onReady: () -> Void = {}
-    /// Its properties changed: these, by name.
+    /// Its properties changed: their names and values.
     var onChanged: ([String: Value]) -> Void = { _ in }
     var onFinished: (Bool) -> Void = { _ in }
     var onFailed: (String) -> Void = { _ in }
-    /// A recorder is about to pause by itself, and will not go on by itself; the message says why.
+    /// The recorder pauses by itself, and will not resume by itself; the message says why.
     var onPaused: (String) -> Void = { _ in }
-    /// A player passed over an item; the message says why.
+    /// The player skipped an item; the message says why.
     var onItemFailed: (String) -> Void = { _ in }
-    /// An effect is over: the number of its playing, and whether it was heard to its end.
+    /// A sound has ended: its number, and whether it was played to its end.
     var onCompleted: (UInt32, Bool) -> Void = { _, _ in }
-    /// It ended without having been asked to.
+    /// It exited unexpectedly.
     var onGone: () -> Void = {}
 
     let process: pid_t
     private let kind: PluginKind
     private let service: Service
-    /// What its names begin with.
+    /// The prefix of its names.
     private let busName: String
-    /// Its unique name; empty until it is known. Anybody may have taken the other name first.
+    /// Its unique name; empty until it is known. Another process may have taken the well-known name first.
     private var place = ""
-    /// What anybody said before that.
+    /// Signals received before that.
     private var unheard: [Message] = []
     private static let unheardLimit = 256
     private var subscriptions: [Subscription] = []
@@ -45,7 +45,8 @@ final class PluginProcess {
             throw Complaint.refused("/dev/null: \(String(cString: strerror(errno)))")
         }
         defer { close(null) }
-        // A group of its own: ctrl-C is for us, who end it in order. Its standard output is not ours to mix with.
+        // Its own process group: ctrl-C reaches only this process, which ends it cleanly. Its standard output is not
+        // used.
         process = try Spawn.launch(
             program, arguments + (service.bus.isSystem ? ["--system"] : []) + ["--die-with-parent"],
             descriptors: [(from: null, to: 0), (from: null, to: 1)])
@@ -57,7 +58,7 @@ final class PluginProcess {
             service.connection.subscribe(path: kind.objectPath) { [unowned self] in heard($0) },
         ]
         childWatch = service.loop.watch(signal: SIGCHLD) { [unowned self] in reap() }
-        // It may have been quicker than the subscription.
+        // It may have been faster than the subscription.
         service.connection.askBus("ListNames") { [weak self] answer in
             for name in (try? answer.get())?.first?.stringsValue ?? [] { self?.find(name) }
         }
@@ -70,10 +71,10 @@ final class PluginProcess {
         }
     }
 
-    /// Whether it may take that name: where the first is somebody's, it takes one like it.
+    /// Whether it may own that name: if the first one is taken, it uses a similar one.
     private func isOwn(_ name: String) -> Bool { name == busName || name.hasPrefix(busName + "_") }
 
-    /// It is there, where the name is one of those that it takes and the bus says that its owner is of our user.
+    /// It is ready if it owns one of its names, and the bus says that the owner is of our user.
     private func consider(_ name: String, _ owner: String) {
         guard !isReady, isOwn(name) else { return }
         service.connection.credentials(of: owner) { [weak self] answer in
@@ -82,7 +83,7 @@ final class PluginProcess {
         }
     }
 
-    /// Beside our own program, where it is installed for programs alone, or in PATH.
+    /// Next to this program, in libexec, or in PATH.
     private static func find(_ name: String) throws -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
@@ -96,11 +97,11 @@ final class PluginProcess {
         do {
             return try Spawn.find(name)
         } catch {
-            throw Complaint.refused("\(name) is not installed, neither beside sessionctl nor in PATH")
+            throw Complaint.refused("\(name) is not installed: it is neither next to sessionctl nor in PATH")
         }
     }
 
-    // MARK: Talking
+    // MARK: Requests
 
     /// Calls a method of its object; answers from the loop.
     func call(
@@ -109,12 +110,12 @@ final class PluginProcess {
         service.connection.call(place, kind.objectPath, kind.interface, member, arguments, reply)
     }
 
-    /// The same of another of its objects; what it answers is nobody's matter.
+    /// Calls a method of another of its objects; the answer is ignored.
     func call(_ member: String, _ arguments: [Value], of interface: String, at path: String) {
         service.connection.call(place, path, interface, member, arguments) { _ in }
     }
 
-    /// One of its properties, out of its variant; nil where it does not answer.
+    /// One of its properties, without the variant; nil if it does not answer.
     func get(_ property: String, _ reply: @escaping (Value?) -> Void) {
         get(property, of: kind.interface, at: kind.objectPath, reply)
     }
@@ -133,7 +134,7 @@ final class PluginProcess {
         ) { _ in }
     }
 
-    /// Hears what changed of another of its objects.
+    /// Watches changes of another of its objects.
     func watch(_ path: String, _ handler: @escaping ([String: Value]) -> Void) {
         subscriptions.append(
             service.connection.subscribe(
@@ -144,7 +145,7 @@ final class PluginProcess {
             })
     }
 
-    /// Names of those its session waits for.
+    /// The names of the sessions that its session waits for.
     func interrupters(_ reply: @escaping ([String]) -> Void) {
         service.call("ListSessions", []) { [process] answer in
             let sessions = ((try? answer.get().first?.arrayValue) ?? []).compactMap(SessionInfo.init)
@@ -153,7 +154,7 @@ final class PluginProcess {
         }
     }
 
-    // MARK: Its life
+    // MARK: Process
 
     private func ready(_ owner: String) {
         guard !isReady else { return }
@@ -192,7 +193,7 @@ final class PluginProcess {
         onGone()
     }
 
-    /// Asks it to end, and sees that it does.
+    /// Asks it to exit, and makes sure that it does.
     func end() {
         guard !isGone else { return }
         isGone = true

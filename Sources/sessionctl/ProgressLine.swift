@@ -1,23 +1,23 @@
 import DBus
 import Glibc
 
-/// One line of a terminal that is written over: what plays or records, how far it is, how loud.
+/// One line of a terminal that is overwritten: what plays or records, the position, and the level.
 struct ProgressLine {
     var state = ""
     var style = Style.good
     var title = ""
     var position = 0.0
-    /// Seconds; nil where there is no end to see.
+    /// Seconds; nil if there is no known end.
     var duration: Double?
-    /// What is said instead of the levels.
+    /// A text shown instead of the levels.
     var remark = ""
-    /// What is said instead of the levels for a moment, such as the volume that was just set.
+    /// A text shown for a moment instead of the levels, such as a new volume.
     var note = ""
     /// Average and peak of each channel, in dBFS.
     var levels: [(average: Double, peak: Double)] = []
 
     private static let meterWidth = 10
-    /// What the left end of a meter stands for, in dBFS.
+    /// The level at the left end of a meter, in dBFS.
     private static let floor = -60.0
 
     /// Whether the terminal shows more than ASCII.
@@ -41,7 +41,7 @@ struct ProgressLine {
     private func text(_ terminal: Terminal, width: Int) -> String {
         let clock = Wording.clock(position) + (duration.map { " / " + Wording.clock($0) } ?? "")
         let end = !remark.isEmpty ? remark : note.isEmpty ? meters : note
-        // What is said first is cut last.
+        // The first parts are cut last.
         var room = width - state.columns - clock.columns - 4
         let tail = end.columns + 2 <= room / 2 ? end : end.truncated(to: max(0, room / 2))
         room -= tail.isEmpty ? 0 : tail.columns + 2
@@ -76,7 +76,7 @@ struct ProgressLine {
         return meter.joined()
     }
 
-    /// Levels as `Meters` tells them: peak and average of each channel.
+    /// Levels as returned by `Meters`: peak and average of each channel.
     static func levels(_ value: Value?) -> [(average: Double, peak: Double)] {
         (value?.arrayValue ?? []).compactMap { level in
             guard let fields = level.structureValue, fields.count == 2, let peak = fields[0].doubleValue,

@@ -6,13 +6,13 @@ enum RawMode {
     private nonisolated(unsafe) static var saved: termios?
     private nonisolated(unsafe) static var isRegistered = false
 
-    /// Whether keys can be read: standard input is a terminal and we are in front of it.
+    /// Whether keys can be read: standard input is a terminal and this process is in the foreground.
     static var isPossible: Bool { isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
-    /// What ends a program that has a mistake in it; Swift's own checks end in one of them.
+    /// Signals of programming errors; Swift's own checks end in one of them.
     private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
 
-    /// Calls nothing but what may be called in a signal's handler (signal-safety(7)).
+    /// Calls only functions that are allowed in signal handlers (signal-safety(7)).
     private static let restoreAndCrash: @convention(c) (Int32) -> Void = { signal in
         RawMode.restore()
         Glibc.signal(signal, SIG_DFL)

@@ -8,23 +8,23 @@ import PluginAPI
 struct RecordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record", abstract: "Record into a file until interrupted.",
-        discussion: "On a terminal: space pauses and goes on, q or ctrl-C ends the recording.")
+        discussion: "On a terminal: space pauses and resumes, q or ctrl-C ends the recording.")
 
-    @Argument(help: "The file; what is there is replaced.", completion: .file())
+    @Argument(help: "The file; an existing file is replaced.", completion: .file())
     var file: String
     @Option(help: "Stop after that many seconds.")
     var duration: Double?
-    @Option(help: "The format, instead of the one of the file's ending.")
+    @Option(help: "The format; default: the one of the file's extension.")
     var format: RecordingFormat?
-    @Option(help: "Frames per second, 1000 to 384000; 44100 (Opus 48000) where not given.")
+    @Option(help: "The sample rate in Hz, 1000 to 384000; default: 44100 (Opus: 48000).")
     var rate: Double?
-    @Option(help: "Channels, 1 to 8 as the format takes them; 2 where not given.")
+    @Option(help: "The number of channels, 1 to 8, as the format allows; default: 2.")
     var channels: UInt32?
-    @Option(help: "Bits of a sample: 8, 16, 24 or 32 for WAV, 8, 16 or 24 for FLAC, 16, 24 or 32 for ALAC.")
+    @Option(help: "Bits per sample: 8, 16, 24 or 32 for WAV, 8, 16 or 24 for FLAC, 16, 24 or 32 for ALAC.")
     var bitDepth: UInt32?
-    @Flag(help: "Samples as floating-point numbers of 32 bits; WAV only.")
+    @Flag(help: "Record 32-bit floating-point samples; WAV only.")
     var float = false
-    @Option(help: "How much care and space the encoder spends; medium where not given.")
+    @Option(help: "The quality of the encoder; default: medium.")
     var quality: RecordingQuality?
     @Option(help: "The uid of the input to record from, as 'route list' shows it.", completion: .inputs)
     var device: String?
@@ -33,14 +33,14 @@ struct RecordCommand: ParsableCommand {
 
     func validate() throws {
         if let duration, !(duration > 0 && duration < 1e9) {
-            throw ValidationError("--duration needs seconds, more than 0")
+            throw ValidationError("--duration needs a number of seconds above 0")
         }
     }
 
     func run() throws {
         let service = try Service(bus)
         guard let path = FileURI.absolute(file) else {
-            throw Complaint.refused("\(file.escaped): the current folder is gone; give an absolute path")
+            throw Complaint.refused("\(file.escaped): the current folder no longer exists; use an absolute path")
         }
         var arguments = try session.arguments(name: "sessionctl record", in: .record)
         if let device { arguments += ["--input", device] }
@@ -59,20 +59,20 @@ struct RecordCommand: ParsableCommand {
     }
 }
 
-/// Records one take through a recorder of its own.
+/// Makes one recording with its own recorder process.
 final class Recording: FrontEnd {
     private static let help = "space pause · q stop"
-    /// How long a file may take to be made whole, in seconds.
+    /// Seconds that completing the file may take.
     private static let closing = 15.0
 
     private let path: String
     private let settings: Value
     private let duration: Double?
     private var isStopping = false
-    /// When it was told to stop (``MonotonicClock``).
+    /// When the stop was requested (``MonotonicClock``).
     private var stopTime: UInt64 = 0
     private var isPausedByUs = false
-    /// Why it paused by itself; present until it goes on.
+    /// Why it paused by itself; nil after it resumed.
     private var pauseReason: String?
     private var closingTime: Timer?
     private var hasBegun = false
@@ -85,7 +85,7 @@ final class Recording: FrontEnd {
         line.title = path.escaped
         line.duration = duration
         closingTime = Timer(on: service.loop) { [unowned self] in
-            end(Complaint.refused("\(path.escaped): the file was not finished in time"))
+            end(Complaint.refused("\(path.escaped): the file could not be completed in time"))
         }
         plugin.onPaused = { [unowned self] in paused($0.escaped) }
     }
@@ -101,7 +101,7 @@ final class Recording: FrontEnd {
     }
 
     private func record() {
-        // What was recorded before a pause counts.
+        // Earlier parts of the recording count.
         let rest = duration.map { max(0.01, $0 - line.position) }
         plugin.call(rest == nil ? "Record" : "RecordFor", rest.map { [.double($0)] } ?? []) { [weak self] answer in
             guard let self, case .failure(let failure) = answer else { return }
@@ -126,14 +126,14 @@ final class Recording: FrontEnd {
 
     private func learn(_ position: Value?) { line.position = position?.doubleValue ?? line.position }
 
-    // MARK: What the recorder says
+    // MARK: Events of the recorder
 
     override func finished(_ success: Bool) {
         close { [unowned self] in
             guard success else { return end(Complaint.refused("\(path.escaped): the end of the file is missing")) }
             sayLength()
             guard let pauseReason, !isInteractive else { return end(0) }
-            end(Complaint.refused("\(pauseReason): the recording ended there; record into another file to go on"))
+            end(Complaint.refused("\(pauseReason): the recording ended; to continue, record into another file"))
         }
     }
 
@@ -144,14 +144,14 @@ final class Recording: FrontEnd {
         }
     }
 
-    /// Where nobody can press a key, nobody could let it go on: that is its end.
+    /// Without a terminal nobody could resume it: the recording ends.
     private func paused(_ message: String) {
         guard !isStopping else { return }
         pauseReason = message
         if !isInteractive { stop() }
     }
 
-    /// Learns how long it has become.
+    /// Reads the length of the recording.
     private func close(_ then: @escaping () -> Void) {
         plugin.get("Position") { [weak self] value in
             guard let self else { return }
@@ -161,7 +161,7 @@ final class Recording: FrontEnd {
     }
 
     private func sayLength() {
-        let reason = line.position == 0 ? ": nothing came from the input" : ""
+        let reason = line.position == 0 ? ": the input sent no data" : ""
         say("\(path.escaped)  \(Wording.tenths(line.position)) s\(reason)")
     }
 
@@ -174,7 +174,7 @@ final class Recording: FrontEnd {
         switch state {
         case "recording":
             pauseReason = nil
-            if !isInteractive { say(hasBegun ? "recording on" : "recording \(path.escaped)") }
+            if !isInteractive { say(hasBegun ? "resumed" : "recording \(path.escaped)") }
             hasBegun = true
             beginDrawing(Self.help)
         case "paused": if hasBegun, !isInteractive { say("paused") }
@@ -201,9 +201,9 @@ final class Recording: FrontEnd {
         }
     }
 
-    /// Whatever ends us, the file is made whole first.
+    /// Completes the file before every exit.
     override func interrupted(by signal: Int32) {
-        // The same ctrl-C may come twice, as from timeout(1); only one that comes later is impatience.
+        // The same ctrl-C may arrive twice, as from timeout(1); only a later one forces an exit.
         if isStopping, MonotonicClock.now() > stopTime + 1_000_000 { end(128 + signal) }
         stop()
     }

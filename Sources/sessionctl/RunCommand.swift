@@ -9,17 +9,17 @@ import SessionKit
 /// `sessionctl run`.
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run", abstract: "Run a command as an active session, for as long as it runs.",
+        commandName: "run", abstract: "Run a command as an active session until it ends.",
         usage: "sessionctl run [<options>] -- <command> [<argument> ...]",
         discussion: """
             The command does not start before its session is active. It is stopped (SIGSTOP) while it is interrupted, \
-            and goes on when it should resume. The category is playback unless another is given.
+            and continues when it should resume. The default category is playback.
             """)
 
     @OptionGroup var session: SessionOptions
-    @Option(name: .customLong("class"), help: "How privileged it is.")
+    @Option(name: .customLong("class"), help: "The class, which sets the priority.")
     var sessionClass: SessionClass = .app
-    @Flag(help: "Recommend others to resume even when this program is killed.")
+    @Flag(help: "Give others the should-resume hint even if this program is killed.")
     var notify = false
     @OptionGroup var bus: BusOptions
     @Argument(parsing: .postTerminator, help: "The command and its arguments.")
@@ -27,7 +27,7 @@ struct RunCommand: ParsableCommand {
 
     func validate() throws {
         guard let first = command.first, !first.isEmpty else {
-            throw ValidationError("what to run is missing; write it behind --")
+            throw ValidationError("the command is missing; write it after --")
         }
     }
 

@@ -3,11 +3,11 @@ import DBus
 import EventLoop
 import SessionBus
 
-/// The bus and the daemon on it, as a command talks to them: everything has a deadline.
+/// The connection of a command to the daemon; every call has a deadline.
 final class Service {
-    /// How long the daemon may take, in seconds.
+    /// Seconds that the daemon has to answer.
     static let timeout = 5.0
-    /// How long one that was just started may take to find the sound server, in seconds.
+    /// Seconds that a daemon that was just started has to find the sound server.
     private static let startUpTime = 0.5
 
     let loop = EventLoop()
@@ -25,7 +25,7 @@ final class Service {
 
     func complaint(_ failure: Failure) -> Complaint { Complaint(failure, system: bus.isSystem) }
 
-    /// Calls a method of an object of the daemon's; answers from the loop.
+    /// Calls a method of an object of the daemon; the answer comes from the loop.
     func call(
         _ member: String, _ arguments: [Value] = [], interface: String = BusName.manager,
         path: String = ObjectPath.root, _ reply: @escaping (Result<[Value], Failure>) -> Void
@@ -33,7 +33,7 @@ final class Service {
         connection.call(BusName.service, path, interface, member, arguments, timeout: Self.timeout, reply)
     }
 
-    /// The same, waited for.
+    /// The same, blocking.
     @discardableResult
     func ask(
         _ member: String, _ arguments: [Value] = [], interface: String = BusName.manager,
@@ -51,17 +51,17 @@ final class Service {
         (try ask("ListSessions").first?.arrayValue ?? []).compactMap(SessionInfo.init)
     }
 
-    /// Runs the loop until `body`'s completion was called; `body` starts what calls it.
+    /// Runs the loop until the completion of `body` is called.
     func wait<Success>(_ body: (@escaping (Result<Success, Failure>) -> Void) -> Void) throws -> Success {
         var outcome: Result<Success, Failure>?
         body { outcome = $0 }
         while true {
             if let outcome { return try outcome.mapError(complaint).get() }
-            guard loop.iterate() else { throw Complaint.unreachable("the bus is gone") }
+            guard loop.iterate() else { throw Complaint.unreachable("the bus connection was lost") }
         }
     }
 
-    /// A daemon that is started by being asked does not know the sound server yet: it is given a moment to.
+    /// A daemon that was started by this call does not know the sound server yet: wait for it briefly.
     func awaitSoundServer() throws {
         let answer = try? connection.askBusAndWait(
             "NameHasOwner", [.string(BusName.service)], timeout: Self.timeout)
@@ -80,20 +80,20 @@ final class Service {
         _ = withExtendedLifetime(watch) { loop.iterate(timeout: Self.startUpTime) { isConnected } }
     }
 
-    /// Hears the daemon come (its unique name) and go (empty).
+    /// Reports when the daemon starts (its unique name) and stops (empty).
     func watchOwner(_ handler: @escaping (String) -> Void) -> Subscription {
         connection.watchOwner(of: BusName.service, handler)
     }
 }
 
-/// Which daemon a command talks to.
+/// The daemon that a command uses.
 struct BusOptions: ParsableArguments {
     @Flag(help: "Talk to the daemon on the system bus.")
     var system = false
 }
 
-/// How a command that reads writes.
+/// The output format of a reading command.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "Write JSON, with the keys as on D-Bus.")
+    @Flag(help: "Print JSON, with the keys of D-Bus.")
     var json = false
 }

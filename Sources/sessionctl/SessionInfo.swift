@@ -2,9 +2,9 @@ import DBus
 import PluginAPI
 import SessionBus
 
-/// A session as the daemon lists it.
+/// A session as listed by the daemon.
 struct SessionInfo {
-    /// As it came, for JSON.
+    /// The unchanged properties, for JSON.
     let raw: Value
     let path: String
     private let properties: [String: Value]
@@ -20,9 +20,9 @@ struct SessionInfo {
 
     var number: UInt64 { ObjectPath.sessionID(path)?.number ?? 0 }
     var name: String { string("Name") }
-    /// Nil where the daemon knows a state we do not.
+    /// Nil for an unknown state.
     var state: SessionState? { SessionState(rawValue: string("State")) }
-    /// When it took on the state it is in, in microseconds of the daemon's clock; 0 where the daemon does not say.
+    /// When it entered its state, in microseconds of the daemon's clock; 0 if unknown.
     var since: UInt64 { properties["StateSince"]?.uint64Value ?? 0 }
     var category: String { string("Category") }
     var mode: String { string("Mode") }
@@ -35,19 +35,19 @@ struct SessionInfo {
     var isDucked: Bool { properties["Ducked"]?.boolValue ?? false }
     var duckGain: Double { properties["DuckGain"]?.doubleValue ?? 0 }
     var isMuted: Bool { properties["Muted"]?.boolValue ?? false }
-    /// Whether it plays on although it was told to fall silent.
+    /// Whether it plays on although it was interrupted.
     var ignoredInterruption: Bool { properties["IgnoredInterruption"]?.boolValue ?? false }
-    /// What shows a call that nobody declared; else empty.
+    /// The evidence of a guessed call; else empty.
     var evidence: String { string("Evidence") }
     var isForeground: Bool { properties["Foreground"]?.boolValue ?? true }
-    /// Whether it lowers others while it is active.
+    /// Whether it ducks others while it is active.
     var isDucker: Bool { options.contains("duck-others") }
 
     private func string(_ property: String) -> String { properties[property]?.stringValue ?? "" }
 }
 
 extension [SessionInfo] {
-    /// The one that a person means: by path, number, process, name or part of a name.
+    /// Finds a session by path, number, process, name or part of a name.
     func chosen(by text: String) throws -> SessionInfo {
         if let session = first(where: { $0.path == text }) { return session }
         if text.hasPrefix("/") {
@@ -57,7 +57,7 @@ extension [SessionInfo] {
             if let session = first(where: { $0.number == number }) { return session }
             if let session = try only(filter { UInt64($0.processID) == number }, text) { return session }
         }
-        // Empty, as a variable that was not set, would be a part of every name.
+        // An empty text, for example from an unset variable, would match every name.
         guard !text.isEmpty else { throw Complaint.refused("which session? see 'sessionctl list'") }
         let wanted = text.lowercased()
         let same = filter { $0.name.lowercased() == wanted }
@@ -70,6 +70,6 @@ extension [SessionInfo] {
     private func only(_ found: [SessionInfo], _ text: String) throws -> SessionInfo? {
         guard found.count > 1 else { return found.first }
         let lines = found.map { "\n  \($0.number)  \($0.name.escaped)  (pid \($0.processID), \($0.path))" }
-        throw Complaint.refused("'\(text.escaped)' may be any of these; use the number:" + lines.joined())
+        throw Complaint.refused("'\(text.escaped)' matches several sessions; use the number:" + lines.joined())
     }
 }

@@ -1,11 +1,11 @@
 import ArgumentParser
 import Glibc
 
-/// Looks at and talks to the audio session service.
+/// Inspects and controls the audio session service.
 @main
 struct Sessionctl: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sessionctl", abstract: "Look at and talk to the audio session service.", version: version,
+        commandName: "sessionctl", abstract: "Inspect and control the audio session service.", version: version,
         subcommands: [
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
             MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
@@ -13,7 +13,7 @@ struct Sessionctl: ParsableCommand {
         ])
 
     static func main() {
-        // A reader that went away is an error of write(2), not our end in the middle of something.
+        // A reader that has gone is an error of write(2), and must not kill the process.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()

@@ -6,7 +6,7 @@ import SessionBus
 /// `sessionctl silent`.
 struct SilentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "silent", abstract: "The silent switch: mutes ambient and solo-ambient sessions.")
+        commandName: "silent", abstract: "Set the silent switch, which mutes ambient and solo-ambient sessions.")
 
     enum Position: String, ExpressibleByArgument, CaseIterable { case on, off }
 
@@ -20,14 +20,14 @@ struct SilentCommand: ParsableCommand {
 /// `sessionctl route`.
 struct RouteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "route", abstract: "Where sound comes from and goes to.",
+        commandName: "route", abstract: "Show or change the inputs and outputs in use.",
         subcommands: [RouteList.self, RouteOverride.self, RouteInput.self], defaultSubcommand: RouteList.self)
 }
 
 /// `sessionctl route list`.
 struct RouteList: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "The current route, and everything sound could go through.")
+        commandName: "list", abstract: "List all inputs and outputs, and mark the current route.")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -48,13 +48,13 @@ struct RouteList: ParsableCommand {
         add(properties["AvailableOutputs"]?.ports ?? [], "out", current: route.outputs, to: &table)
         add(properties["AvailableInputs"]?.ports ?? [], "in", current: route.inputs, to: &table)
         guard properties["ServerConnected"]?.boolValue ?? false else {
-            return Output.line("no audio server: there is no route")
+            return Output.line("no sound server: there is no route")
         }
         Output.write(table)
     }
 
     private func add(_ available: [Port], _ direction: String, current: [Port], to table: inout Table) {
-        // A port of the route that is no longer available is still where the sound is.
+        // A port of the route that is no longer available is still in use.
         let ports = current.filter { port in !available.contains { $0.uid == port.uid } } + available
         for port in ports {
             let isCurrent = current.contains { $0.uid == port.uid }
@@ -73,10 +73,10 @@ struct RouteList: ParsableCommand {
 struct RouteOverride: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "override",
-        abstract: "The output of a play-and-record session, until the next route change.",
+        abstract: "Override the output of a play-and-record session, until the next route change.",
         discussion: "Only the program that owns a session may override its output.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
+    @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
     var session: String
     @Argument(help: "speaker or none.")
     var port: OutputOverride
@@ -92,13 +92,13 @@ struct RouteOverride: ParsableCommand {
 /// `sessionctl route input`.
 struct RouteInput: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "input", abstract: "The input a session prefers.",
+        commandName: "input", abstract: "Set the input that a session prefers.",
         discussion: "Only the program that owns a session may choose its input.")
 
-    @Argument(help: "A session: its number, its name or part of it, a process, a path.", completion: .sessions)
+    @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
     var session: String
     @Argument(
-        help: "The uid of an available input, as 'route list' shows it; empty for no preference.", completion: .inputs)
+        help: "The uid of an available input, as 'route list' shows it; empty: no preference.", completion: .inputs)
     var uid: String
     @OptionGroup var bus: BusOptions
 
@@ -110,7 +110,7 @@ struct RouteInput: ParsableCommand {
 }
 
 extension SessionInfo {
-    /// Calls one of the methods that are its owner's alone, as whoever we are; `instead` is what a person can do.
+    /// Calls a method that only the owner may call; `instead` is the command that users can run.
     fileprivate func tell(_ service: Service, _ member: String, _ arguments: [Value], instead: String) throws {
         let answer: Result<[Value], Failure> = try service.wait { reply in
             service.call(member, arguments, interface: BusName.session, path: path) { reply(.success($0)) }
@@ -120,14 +120,14 @@ extension SessionInfo {
             throw service.complaint(failure)
         }
         throw Complaint.refused(
-            "NotOwner: only the program of '\(name.escaped)' chooses that for it; for everybody, '\(instead)' does")
+            "NotOwner: only the owner of '\(name.escaped)' may change this; for all programs, use '\(instead)'")
     }
 }
 
 /// `sessionctl plugins`.
 struct PluginsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "plugins", abstract: "Players, recorders and the like: installed and running.")
+        commandName: "plugins", abstract: "List the plugins, installed and running.")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -142,7 +142,7 @@ struct PluginsCommand: ParsableCommand {
         case .success(let values): plugins = values.first ?? .array(of: "a{sv}", [])
         case .failure(let failure)
         where [Failure.Name.unknownInterface, Failure.Name.unknownMethod].contains(failure.name):
-            throw Complaint.refused("this sessiond has no plugins; it is older than they are")
+            throw Complaint.refused("this version of sessiond does not support plugins; update it")
         case .failure(let failure): throw service.complaint(failure)
         }
         if output.json { return Output.line(JSON.object([("Plugins", plugins)])) }
@@ -159,7 +159,8 @@ struct PluginsCommand: ParsableCommand {
             table.add([
                 Table.Cell(text("name").isEmpty ? text("id") : text("name"), .strong), Table.Cell(text("kind")),
                 Table.Cell(text("version")), Table.Cell(text("state"), Wording.pluginStyle(text("state"))),
-                Table.Cell(serves.map(\.escaped).joined(separator: " ")), Table.Cell(row["busy"]?.boolValue == true ? "busy" : text("message"), .dim),
+                Table.Cell(serves.map(\.escaped).joined(separator: " ")),
+                Table.Cell(row["busy"]?.boolValue == true ? "busy" : text("message"), .dim),
             ])
         }
         Output.write(table)

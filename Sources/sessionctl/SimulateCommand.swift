@@ -9,21 +9,21 @@ import SessionManager
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Carry out a written scenario with the daemon's own rules, without a daemon.",
+        abstract: "Run a scenario file with the daemon's rules, without a daemon.",
         discussion: """
-            Prints what comes of every step, and exits 1 where something written as expected did not come. \
-            sessionctl-scenario(5) says how scenarios are written; 'sessionctl history --export' writes one.
+            Prints the effects of each step, and exits 1 if an expectation fails. \
+            sessionctl-scenario(5) describes the file format; 'sessionctl history --export' prints a scenario.
             """)
 
-    @Argument(help: "The file; '-' for the standard input.", completion: .file())
+    @Argument(help: "The file, or '-' for standard input.", completion: .file())
     var scenario: String
-    @Flag(help: "Write it out again as it was carried out, as 'history --export' does; for exact scenarios.")
+    @Flag(help: "Print it again with the results of this run, like 'history --export'; for exact scenarios.")
     var export = false
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if export, output.json {
-            throw ValidationError("--export writes a scenario, which is no JSON; use one of both")
+            throw ValidationError("--export prints a scenario, not JSON; use only one of the two options")
         }
     }
 
@@ -79,7 +79,7 @@ struct SimulateCommand: ParsableCommand {
                 throw unreadable()
             }
             bytes += chunk[..<count]
-            // Nothing that is text has one; a disk or a device full of them need not be read to its end.
+            // Text has no NUL; a device or disk full of NULs need not be read completely.
             if bytes.prefix(4096).contains(0) { break }
         }
         return bytes
@@ -90,9 +90,9 @@ struct SimulateCommand: ParsableCommand {
     }
 }
 
-/// How a run is shown.
+/// The output of a run.
 struct SimulationView {
-    /// More sessions than this have no columns of their own.
+    /// With more sessions than this, no columns are printed for them.
     static let mostColumns = 6
 
     private(set) var table = Table()
@@ -148,7 +148,7 @@ struct SimulationView {
         ])
     }
 
-    /// Seconds, without the zeros that say nothing.
+    /// Seconds without trailing zeros.
     private static func time(_ instant: Instant) -> String {
         var digits = String(1_000_000 + instant.microseconds % 1_000_000).dropFirst()
         while digits.count > 1, digits.last == "0" { digits.removeLast() }

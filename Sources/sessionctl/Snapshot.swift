@@ -3,14 +3,14 @@ import EventLoop
 import PluginAPI
 import SessionBus
 
-/// Everything the daemon tells about now, read in one go.
+/// The complete current state of the daemon, read at once.
 struct Snapshot {
-    /// The Manager's properties, as they came.
+    /// The Manager's properties, unchanged.
     let manager: Value
     let sessions: [SessionInfo]
-    /// Newest last.
+    /// Latest last.
     let decisions: [PastDecision]
-    /// Nil where the daemon has no plugins' interface.
+    /// Nil if the daemon has no Plugins interface.
     let plugins: [Value]?
     /// When it was read, on the daemon's clock, in microseconds.
     let time: UInt64
@@ -28,10 +28,10 @@ struct Snapshot {
         time = MonotonicClock.now()
     }
 
-    /// Enough to know since when anything is as it is, unless much has happened since.
+    /// Usually enough to know since when each session is in its state.
     private static let historyLength: UInt32 = 256
 
-    /// Asks for all of it at once; answers once, from the loop.
+    /// Reads everything at once; answers once, from the loop.
     static func read(_ service: Service, _ reply: @escaping (Result<Snapshot, Failure>) -> Void) {
         var answers: [Result<[Value], Failure>?] = [nil, nil, nil, nil]
         func collect(_ index: Int) -> (Result<[Value], Failure>) -> Void {
@@ -39,7 +39,7 @@ struct Snapshot {
                 answers[index] = answer
                 let all = answers.compactMap { $0 }
                 guard all.count == answers.count else { return }
-                // Only the last may be missing: a daemon without plugins is one all the same.
+                // Only the last one may be missing: older daemons have no plugins.
                 for case .failure(let failure) in all.dropLast() { return reply(.failure(failure)) }
                 let values = all.map { try? $0.get().first }
                 reply(
@@ -58,7 +58,7 @@ struct Snapshot {
 
     func name(of path: String) -> String { Names(self)[path] }
 
-    /// One object: the Manager's properties, and the sessions and plugins beside them.
+    /// One object: the Manager's properties, with the sessions and plugins.
     var json: String {
         var members = (manager.dictionaryValue ?? []).map { ($0.key.stringValue ?? "", $0.value) }
         members.append(("Sessions", .array(of: "a{sv}", sessions.map(\.raw))))
@@ -67,9 +67,9 @@ struct Snapshot {
     }
 }
 
-/// One event of the past, and what came of it.
+/// One decision of the history, with its effects.
 struct PastDecision {
-    /// As it came, for JSON.
+    /// The unchanged value, for JSON.
     let raw: Value
     let sequence: UInt64
     /// Monotonic, in microseconds.
@@ -81,7 +81,7 @@ struct PastDecision {
     let session: String
     let name: String
     let effects: [[String: Value]]
-    /// The refusal's name and message, where it was refused.
+    /// The name and message of the refusal, if it was refused.
     let error: String?
     let message: String
 
@@ -107,7 +107,7 @@ struct PastDecision {
     }
 }
 
-/// What sessions are called, also those that are gone.
+/// The names of sessions, also of closed ones.
 struct Names {
     fileprivate var names: [String: String] = [:]
 
@@ -118,7 +118,7 @@ struct Names {
         for session in snapshot.sessions { names[session.path] = session.name }
     }
 
-    /// The name, safe to show.
+    /// The name, safe to print.
     subscript(_ path: String) -> String {
         if let name = names[path] { return name.escaped }
         return ObjectPath.sessionID(path).map { "session \($0.number)" } ?? path.escaped
@@ -128,6 +128,6 @@ struct Names {
 }
 
 extension Names {
-    /// The name as it is, where it is known.
+    /// The unchanged name, if known.
     func known(_ path: String) -> String? { names[path] }
 }

@@ -2,7 +2,7 @@ import Glibc
 import Processes
 
 extension Spawn {
-    /// Where in PATH a program is; throws the shell's 127 or 126 where there is none to run.
+    /// Finds a program in PATH; throws the shell's exit code 127 or 126 if it cannot be run.
     static func find(_ name: String) throws -> String {
         var isSeen = false
         func isProgram(_ path: String) -> Bool {
@@ -24,7 +24,7 @@ extension Spawn {
             : Complaint(code: 127, message: "\(name.escaped): command not found")
     }
 
-    /// ``start(_:_:descriptors:ownGroup:)`` with the shell's 127 or 126 where it cannot.
+    /// ``start(_:_:descriptors:ownGroup:)`` that throws the shell's exit code 127 or 126 on failure.
     static func launch(
         _ program: String, _ arguments: [String], descriptors: [(from: Int32, to: Int32)]
     ) throws -> pid_t {
@@ -35,7 +35,7 @@ extension Spawn {
         }
     }
 
-    /// A pipe that no program inherits by accident: to read from, to write to.
+    /// A pipe that other programs do not inherit: its read end and its write end.
     static func pipe() throws -> (read: Int32, write: Int32) {
         var ends: [Int32] = [-1, -1]
         guard Glibc.pipe(&ends) == 0 else { throw Complaint.refused("pipe: \(String(cString: strerror(errno)))") }

@@ -7,9 +7,9 @@ import SessionBus
 /// `sessionctl status`.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Who is active, who waits for whom and why, and where the sound goes.")
+        commandName: "status", abstract: "Show all sessions, why they are in their state, and the route.")
 
-    @Flag(help: "Draw it anew at every change, until interrupted.")
+    @Flag(help: "Update the screen at every change, until interrupted.")
     var watch = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -32,7 +32,7 @@ struct StatusCommand: ParsableCommand {
     }
 }
 
-/// Status that follows what happens: drawn anew when the daemon says something, never because time passed.
+/// `--watch`: updates the screen when the daemon sends a signal, not periodically.
 final class StatusWatch {
     private let service: Service
     private let isJSON: Bool
@@ -48,7 +48,7 @@ final class StatusWatch {
     private var clock: Timer?
     private var usesScreen: Bool { terminal.canRedraw && !isJSON }
 
-    /// Several changes that come together are drawn once, in seconds: faster than an eye, slower than a burst.
+    /// Several changes within this time, in seconds, are drawn once.
     private static let settling = 0.03
 
     init(_ service: Service, isJSON: Bool) {
@@ -61,12 +61,12 @@ final class StatusWatch {
             },
         ]
         service.connection.onDisconnect = { [unowned service] in
-            Output.complain("the bus is gone")
+            Output.complain("the bus connection was lost")
             service.loop.quit(69)
         }
         let loop = service.loop
         settle = Timer(on: loop) { [unowned self] in read() }
-        // The daemon is not asked: only the ages on the screen go on.
+        // The daemon is not asked: only the ages on the screen change.
         clock = Timer(on: loop) { [unowned self] in draw() }
         signals = [SIGINT, SIGTERM, SIGHUP].map { number in
             loop.watch(signal: number) { [unowned loop] in loop.quit(128 + number) }
@@ -75,7 +75,7 @@ final class StatusWatch {
         // Another screen came to the front meanwhile.
         signals.append(loop.watch(signal: SIGCONT) { [unowned self] in draw(isAnew: true) })
         closed = Output.quitWhenClosed(loop)
-        // The alternate screen, without the cursor: what was there before comes back afterwards.
+        // The alternate screen, without the cursor: the previous contents come back afterwards.
         if usesScreen { Output.write("\u{1B}[?1049h\u{1B}[?25l") }
     }
 
@@ -120,7 +120,7 @@ final class StatusWatch {
         if let snapshot {
             lines = StatusView(snapshot, terminal).lines(width: size.columns, rows: size.rows)
         }
-        // Every line is written over the old one and its rest erased: nothing is ever blank in between.
+        // Every line overwrites the old one and erases its rest, so the screen never flickers.
         let text = lines.prefix(size.rows).joined(separator: "\u{1B}[K\r\n")
         let start = isAnew ? "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J" : ""
         Output.write(start + "\u{1B}[?2026h\u{1B}[H" + text + "\u{1B}[K\u{1B}[J\u{1B}[?2026l")

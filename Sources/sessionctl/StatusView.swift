@@ -45,7 +45,7 @@ struct StatusView {
             title("Sound"),
             isConnected
                 ? Table.Cell(server.isEmpty ? "connected" : server)
-                : Table.Cell("no audio server; sessions are arbitrated all the same", .bad),
+                : Table.Cell("no sound server; sessiond decides, but cannot change streams", .bad),
         ])
         let route = snapshot["CurrentRoute"]?.route ?? .none
         if isConnected {
@@ -70,7 +70,7 @@ struct StatusView {
             let fields = neighbour.asProperties ?? [:]
             func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
             table.add([
-                title(index == 0 ? "Beside us" : ""), Table.Cell("\(text("name")): \(text("does"))", .warning),
+                title(index == 0 ? "Neighbours" : ""), Table.Cell("\(text("name")): \(text("does"))", .warning),
             ])
         }
         return table
@@ -180,7 +180,7 @@ struct StatusView {
             let duckers = snapshot.sessions.filter { $0.isDucker && $0.state == .active && $0.path != session.path }
             let by = duckers.isEmpty ? "" : " by \(Wording.list(duckers.map(\.name.escaped)))"
             let start = latest(session) { $0["effect"]?.stringValue == "ducking-changed" }?.time
-            remarks.append("lowered \(Wording.decibels(session.duckGain))\(by)" + (start.map { ", \(age($0))" } ?? ""))
+            remarks.append("ducked \(Wording.decibels(session.duckGain))\(by)" + (start.map { ", \(age($0))" } ?? ""))
         }
         if session.isMuted {
             let isSilent = snapshot["SilentMode"]?.boolValue ?? false

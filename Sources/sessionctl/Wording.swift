@@ -103,12 +103,12 @@ enum Wording {
         switch RouteChangeReason(rawValue: number) {
         case .newDeviceAvailable:
             return isSame ? "a new device is available; still \(now)" : "\(now) connected ← \(ports(before))"
-        case .oldDeviceUnavailable: return isSame ? "a device went; still \(now)" : "\(left) unplugged → \(now)"
-        case .categoryChange: return "\(isSame ? "" : ports(before) + " ")→ \(now), by the category"
+        case .oldDeviceUnavailable: return isSame ? "a device was removed; still \(now)" : "\(left) unplugged → \(now)"
+        case .categoryChange: return "\(isSame ? "" : ports(before) + " ")→ \(now), changed by the category"
         case .override: return "\(isSame ? "" : ports(before) + " ")→ \(now), overridden"
         case .wakeFromSleep: return "→ \(now), after sleep"
         case .noSuitableRouteForCategory: return nothingSuits
-        case .routeConfigurationChange: return "\(now) runs with other settings"
+        case .routeConfigurationChange: return "\(now) has new settings"
         case .unknown, nil: return isSame ? "→ \(now)" : "\(ports(before)) → \(now)"
         }
     }
@@ -141,9 +141,9 @@ enum Wording {
         return words.joined(separator: ", ")
     }
 
-    static let ignored = "played on after it was told, silenced at the sound server"
+    static let ignored = "played on although it was interrupted; silenced at the sound server"
 
-    private static let nothingSuits = "nothing suits the category"
+    private static let nothingSuits = "no input or output suits the category"
 
     /// What the session's category needs and is not there; nil: nothing.
     static func lack(of session: SessionInfo) -> String? {
@@ -151,7 +151,7 @@ enum Wording {
         let hasNoInput = category.hasInput && session["AvailableInputs"]?.arrayValue?.isEmpty == true
         let hasNoOutput = category.hasOutput && session["CurrentRoute"]?.route?.outputs.isEmpty == true
         guard hasNoInput || hasNoOutput else { return nil }
-        return nothingSuits + ": no \(list((hasNoInput ? ["input"] : []) + (hasNoOutput ? ["output"] : [])))"
+        return "no usable " + list((hasNoInput ? ["input"] : []) + (hasNoOutput ? ["output"] : []))
     }
 
     /// Why it is silent, before who it waits for.

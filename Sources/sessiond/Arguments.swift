@@ -1,7 +1,7 @@
 import DBus
 import Logging
 
-/// The daemon's command line (contract §5). By hand, because an argument library would bring Foundation with it.
+/// The daemon's command line (contract §5). Parsed here, because an argument library would need Foundation.
 struct Arguments {
     var isSystem = false
     var configuration: String?
@@ -21,7 +21,7 @@ struct Arguments {
 
           --system           serve the system bus instead of the session bus
           --config FILE      read this file instead of sessiond.conf (see sessiond.conf(5))
-          --replace          take the name org.sessiond1 over from a running sessiond
+          --replace          take over the name org.sessiond1 from a running sessiond
           --log-level LEVEL  trace, debug, info, notice, warning, error or critical (default: notice)
           --version          print the version
           --help             print this help

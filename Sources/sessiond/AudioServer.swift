@@ -1,33 +1,31 @@
 import EventLoop
 import Logging
 import PluginAPI
+import Routing
 import SessionManager
 
-/// What the audio server says, as events of the core; and what the core wants of the server.
+/// Passes the sound server's state to ``Routing`` and the rules, and carries out their requests at the server. Decides
+/// nothing itself.
 final class AudioServer {
     private let backend: any AudioBackend
     private let enforcer: Enforcer
+    private let loop: EventLoop
     private let log: Logger
     private let submit: (Event) -> Void
-    /// What was said of it last; nil: nothing yet.
-    private var isMicrophoneMuted: Bool?
-    private let keeper: RouteKeeper
-    private let preferredInputs: PreferredInputs
+    private var routing = Routing()
+    private var recordings = RecordingPlacement()
+    private var timer: Timer?
+    private var farewell: Timer?
     /// The route's volume or latencies changed.
     var onVolumeChanged: (() -> Void)?
     var onLatencyChanged: (() -> Void)?
-    /// The server began or ceased to arbitrate by itself, or went.
+    /// The server began or stopped to apply its own rules, or is gone.
     var onPoliciesChanged: (() -> Void)?
-    private let outputGuard: OutputGuard
-    /// What will be wanted of the server after a loss; nil where that must be told at once.
+    /// The output to request after a loss; nil if the loss must be reported at once.
     var foresee: ((Audio) -> RouteChoice?)?
-    /// The route of which something went, while the server is asked to go on elsewhere than where it went by itself: told
-    /// when that is the route, as one change and not two. Nil: it is not.
-    private var left: Route?
-    private var isSettling: Bool { left != nil }
-    private var patience: Timer?
-    /// Seconds that the server may take to follow.
-    private static let patience = 1.0
+
+    /// Seconds that the server may take when the daemon exits.
+    private static let patience = 0.5
 
     init(
         _ backend: any AudioBackend, _ enforcer: Enforcer, on loop: EventLoop, log: Logger,
@@ -35,44 +33,30 @@ final class AudioServer {
     ) {
         self.backend = backend
         self.enforcer = enforcer
+        self.loop = loop
         self.log = log
         self.submit = submit
-        keeper = RouteKeeper(backend, log: log)
-        preferredInputs = PreferredInputs(backend, log: log)
-        outputGuard = OutputGuard(backend, on: loop)
-        patience = Timer(on: loop) { [unowned self] in settle() }
+        timer = Timer(on: loop) { [unowned self] in tell(.timePassed) }
     }
 
     var snapshot: AudioSnapshot { backend.snapshot }
 
     func start() {
         backend.onServicesLost = { [unowned self] in
-            log.warning("the audio server is away; sessions are arbitrated all the same")
-            left = nil
-            submit(.servicesLost)
+            log.warning("no connection to the sound server; sessions are still decided, but streams are not changed")
+            tell(.servicesLost)
             onPoliciesChanged?()
             enforcer.serverLost()
         }
         backend.onServicesReset = { [unowned self] in
             log.notice("connected to \(snapshot.serverName)")
-            submit(.servicesReset(audio))
-            updateMicrophone()
+            tell(.servicesReset)
             onPoliciesChanged?()
             enforcer.streamsChanged()
         }
-        backend.onRouteChanged = { [unowned self] reason, previous, _ in
-            // A newcomer is news of its own.
-            if reason == .newDeviceAvailable { settle() }
-            if reason == .oldDeviceUnavailable || isSettling, isOnItsWay(from: previous) { return }
-            if isSettling { return settle() }
-            submit(.routeChanged(reason, audio))
-            updateMicrophone()
+        backend.onRouteChanged = { [unowned self] reason, previous, _ in tell(.routeChanged(reason, previous: previous))
         }
-        backend.onPortsChanged = { [unowned self] in
-            if let left { return isOnItsWay(from: left) ? () : settle() }
-            submit(.portsChanged(audio))
-            updateMicrophone()
-        }
+        backend.onPortsChanged = { [unowned self] in tell(.portsChanged) }
         backend.onStreamsChanged = { [unowned self] in
             enforcer.streamsChanged()
             placeRecordings()
@@ -80,92 +64,101 @@ final class AudioServer {
         backend.onOutputVolumeChanged = { [unowned self] _ in onVolumeChanged?() }
         backend.onLatencyChanged = { [unowned self] in onLatencyChanged?() }
         backend.onPoliciesChanged = { [unowned self] in onPoliciesChanged?() }
-        backend.onInputMuteChanged = { [unowned self] _ in updateMicrophone() }
+        backend.onInputMuteChanged = { [unowned self] _ in tell(.inputMuteChanged) }
         backend.start()
     }
 
+    // MARK: What the sessions want
+
+    /// Before a request, so that no request is judged by an old route.
+    func requested() { tell(.requested) }
+
+    /// Requests the route that the sessions want after that event.
+    func follow(_ choice: RouteChoice, after event: Event) { tell(.wanted(choice, reason: event.routeReason)) }
+
     /// Prepares the server for what the sessions need, after every event.
     ///
-    /// - Parameter reason: why that session is interrupted; asked rarely.
+    /// - Parameter reason: why that session is interrupted; rarely called.
     func follow(guards: Bool, reason: (SessionID) -> InterruptionReason?) {
-        outputGuard.follow(guards: guards) {
-            !(enforcer.sounding?.sessions ?? []).contains { reason($0) == .routeDisconnected }
-        }
+        let isSilent =
+            snapshot.isOutputHeld
+            && !(enforcer.sounding?.sessions ?? []).contains { reason($0) == .routeDisconnected }
+        tell(.guarded(guards, isSilent: isSilent))
     }
 
-    /// Takes back what was prepared, then does the rest.
-    func leave(_ done: @escaping () -> Void) { outputGuard.dismiss(done) }
-
-    func sessionClosed(_ id: SessionID) {
-        preferredInputs.prefer(nil, of: id)
-        placeRecordings()
-    }
-
-    /// Asks the server for what is wanted after what it has just shown; false where it is there already.
-    private func isOnItsWay(from previous: Route) -> Bool {
-        guard let choice = foresee?(audio) else { return false }
-        keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: .oldDeviceUnavailable)
-        guard keeper.isMoving else { return false }
-        if left == nil {
-            left = previous
-            patience?.arm(after: AudioServer.patience)
-        }
-        return true
-    }
-
-    /// Tells the route as it is, where that was put off: nobody who asks for something is judged by an old one.
-    func settle() {
-        guard let old = left else { return }
-        left = nil
-        patience?.disarm()
-        let audio = audio
-        func uids(_ route: Route) -> [String] { (route.outputs + route.inputs).map(\.uid) }
-        if audio.route == old {
-            // It is back already.
-            submit(.portsChanged(audio))
-        } else {
-            let isBack = uids(audio.route) == uids(old)
-            submit(.routeChanged(isBack ? .routeConfigurationChange : .oldDeviceUnavailable, audio))
-        }
-        updateMicrophone()
-    }
-
-    /// Carries out what the sessions want of the route, after that event.
-    func follow(_ choice: RouteChoice, after event: Event) {
-        let choice = isSettling ? foresee?(audio) ?? choice : choice
-        keeper.follow(choice, idle: { Arbiter.idleRouteChoice(on: audio) }, reason: event.routeReason(choice))
-    }
-
-    /// Has the session's recordings come from that port; nil: from where everybody's do.
+    /// Lets the session's recordings use that port; nil: the default.
     func selectInput(_ uid: String?, of session: SessionID) {
-        preferredInputs.prefer(uid, of: session)
+        recordings.prefer(uid, of: session)
         placeRecordings()
     }
+
+    func sessionClosed(_ id: SessionID) { selectInput(nil, of: id) }
 
     /// The machine has woken up.
-    func wake() {
-        settle()
-        if snapshot.isConnected { submit(.routeChanged(.wakeFromSleep, audio)) }
+    func wake() { tell(.woke) }
+
+    /// Leaves the server as it was, then does the rest, and waits for no server that does not answer.
+    func leave(_ done: @escaping () -> Void) {
+        farewell = Timer(on: loop, done)
+        farewell?.arm(after: AudioServer.patience)
+        backend.removeGuard { _ in done() }
+    }
+
+    // MARK: Carrying out
+
+    private func tell(_ fact: Routing.Fact) {
+        let now = Instant(microseconds: MonotonicClock.now())
+        let effects = routing.handle(fact, Routing.View(snapshot), at: now) { foresee?($0) }
+        for effect in effects { carryOut(effect) }
+        if let due = routing.nextDeadline { timer?.arm(at: due.microseconds) } else { timer?.disarm() }
+    }
+
+    private func carryOut(_ effect: Routing.Effect) {
+        switch effect {
+        case .submit(let event): submit(event)
+        case .ask(let request, let reason): ask(request, reason)
+        case .wish(let wish): backend.outputWish = wish
+        case .guardOutput(let guards): backend.guardsOutput = guards
+        case .releaseOutput: backend.releaseOutput()
+        case .warn(let text): log.warning("\(text)")
+        case .then(let fact): tell(fact)
+        }
+    }
+
+    private func ask(_ request: Routing.Request, _ reason: RouteChangeReason) {
+        let answered: AudioBackend.Completion = { [weak self] result in
+            if case .failure(let error) = result { self?.tell(.refused(request, error)) }
+        }
+        switch request {
+        case .output(let uid): backend.selectOutput(uid, reason: reason, completion: answered)
+        case .input(let uid): backend.selectInput(uid, reason: reason, completion: answered)
+        case .handsFree(let uid, let takesOver):
+            backend.setHandsFree(uid, takesOver: takesOver, reason: reason, completion: answered)
+        }
     }
 
     private func placeRecordings() {
-        preferredInputs.place { enforcer.owners(of: $0) }
-    }
-
-    /// Says whether the microphone is muted, also where that was so from the start, or changed while no daemon was there
-    /// to see it.
-    private func updateMicrophone() {
         let snapshot = snapshot
-        guard snapshot.isConnected, !isSettling else { return }
-        // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
-        let isMuted = snapshot.isInputMuted && snapshot.route.inputs.contains { $0.type == .microphoneBuiltIn }
-        guard isMuted != isMicrophoneMuted else { return }
-        isMicrophoneMuted = isMuted
-        submit(.microphoneMuted(isMuted))
+        let moves = recordings.moves(snapshot.streams, route: snapshot.route) { enforcer.owners(of: $0) }
+        for move in moves {
+            backend.moveStream(move.stream, to: move.input) { [weak self, log] result in
+                guard case .failure(let error) = result else { return }
+                log.warning("the recording could not be moved to the preferred input: \(error)")
+                self?.recordings.refused(move)
+            }
+        }
     }
+}
 
-    private var audio: Audio {
-        let snapshot = snapshot
-        return Audio(route: snapshot.route, inputs: snapshot.availableInputs, outputs: snapshot.availableOutputs)
+extension Routing.View {
+    fileprivate init(_ snapshot: AudioSnapshot) {
+        self.init()
+        isConnected = snapshot.isConnected
+        audio = Audio(route: snapshot.route, inputs: snapshot.availableInputs, outputs: snapshot.availableOutputs)
+        isEnumerating = snapshot.isEnumerating
+        enumerated = snapshot.enumerated
+        isOutputHeld = snapshot.isOutputHeld
+        pauseDelay = snapshot.pauseDelay
+        isInputMuted = snapshot.isInputMuted
     }
 }

@@ -3,23 +3,23 @@ import EventLoop
 
 /// Programs that have told the desktop that they are in a call.
 ///
-/// Chromium and what is made of it take an inhibitor against suspending, with the reason below, for as long as they have a
-/// connection to another peer (`PeerConnection`). GNOME's session manager and KDE's power management say which there are.
-/// Others who take inhibitors (Xfce) do not tell the reasons.
+/// Chromium and programs based on it take an inhibitor against suspending, with the reason below, while they are
+/// connected to another peer (`PeerConnection`). GNOME's session manager and KDE's power management list inhibitors
+/// with reasons; others (Xfce) list no reasons.
 final class CallInhibitors {
     /// As Chromium writes it (`content/browser/webrtc/webrtc_internals.cc`).
     private static let reason = "WebRTC has active PeerConnections"
-    /// Inhibitors that are asked about: any program of the user may take as many as it likes.
+    /// A limit: any program of the user may take as many inhibitors as it likes.
     private static let limit = 64
 
     private let connection: Connection
     private var subscriptions: [Subscription] = []
-    /// By who keeps them. Names or paths of executables, as the programs have given them.
+    /// By desktop service. Names or paths of executables, as the programs have given them.
     private var programs: [String: Set<String>] = [:]
-    /// One more for each reading, so that what an earlier one brings too late is dropped.
+    /// Increases with each query, so that late answers to earlier ones are ignored.
     private var readings: [String: Int] = [:]
 
-    /// Another program has told so, or one has ceased to.
+    /// A program took or released such an inhibitor.
     var onChanged: (() -> Void)?
 
     init(_ connection: Connection) {
@@ -38,7 +38,7 @@ final class CallInhibitors {
             })
     }
 
-    /// Whether the program has told so that runs that file, or is that sandboxed application.
+    /// Whether a program with that executable, or that sandboxed application, has one.
     func names(_ program: String) -> Bool {
         let file = program.split(separator: "/").last.map(String.init) ?? program
         return programs.values.contains { names in
@@ -121,7 +121,7 @@ final class CallInhibitors {
         onChanged?()
     }
 
-    /// Nil where there was no answer. Nobody waits for it.
+    /// Nil if there was no answer. Nothing waits for it.
     private func call(
         _ name: String, _ path: String, _ interface: String, _ member: String, _ reply: @escaping ([Value]?) -> Void
     ) {

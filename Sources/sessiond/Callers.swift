@@ -2,12 +2,12 @@ import DBus
 import Glibc
 import PluginAPI
 
-/// Who calls, as far as what they may do depends on it: by what the bus has from the kernel, whatever its policy lets by.
+/// What a caller may do, by what the bus has from the kernel; independent of the bus policy.
 ///
-/// On the bus of the whole machine the switches are for those who look after it, the daemon's own user, root and the group
-/// audio; plugins, which run as the daemon, for the former two. On a session's own bus everybody is the same person, but for programs in sandboxes.
+/// On the system bus the switches are for the daemon's own user, root and the group audio; plugins, which run as the
+/// daemon, for the first two. On a session bus all callers are the same user, but sandboxed programs are restricted.
 final class Callers {
-    /// Callers that are remembered, so that the bus is not asked at each call; no name is ever another's.
+    /// The number of remembered callers, so that the bus is not asked at each call; unique names are never reused.
     private static let limit = 64
 
     private let connection: Connection
@@ -19,21 +19,21 @@ final class Callers {
         self.isSystem = isSystem
     }
 
-    /// Throws `AccessDenied` where the caller may not change what is for everybody. Waits for the bus where it is new.
+    /// Throws `AccessDenied` if the caller may not change shared state. Waits for the bus if the caller is new.
     func requireSwitches(_ caller: String) throws(Failure) {
         guard isTrusted(try credentials(of: caller)) else {
             throw Callers.denied(
                 isSystem
-                    ? "only root and the group audio may change what is for everybody"
-                    : "a program in a sandbox may not change what is for everybody")
+                    ? "only root and the group audio may change this"
+                    : "a program in a sandbox may not change this")
         }
     }
 
-    /// The same for having the daemon start what does as the caller says.
+    /// The same for starting plugins.
     func requirePlugins(_ caller: String) throws(Failure) {
         guard isSystem else { return }
         guard let user = try credentials(of: caller).userID, user == geteuid() || user == 0 else {
-            throw Callers.denied("only root may open anything with the service's own plugins")
+            throw Callers.denied("only root may open plugins of the system service")
         }
     }
 
@@ -49,7 +49,7 @@ final class Callers {
         return credentials
     }
 
-    /// Whether the class of a session, or a switch, is for them where `any` is said.
+    /// Whether the caller may use a class or a switch that is allowed for `any`.
     func isTrusted(_ caller: Credentials) -> Bool {
         guard isSystem else {
             guard let process = caller.processID.map(Process.init), case .none = process.confinement else {

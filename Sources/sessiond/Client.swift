@@ -2,15 +2,15 @@ import DBus
 import Glibc
 import SessionManager
 
-/// One connection that owns, or is about to own, sessions.
+/// One connection that owns sessions, or is about to.
 final class Client {
     let id: ClientID
     /// Unique name on the bus.
     let name: String
     private(set) var credentials: Credentials
-    /// When its process started: with its id, that process and no later one. 0: unknown, or it has ended.
+    /// The start time of its process: together with its id it identifies the process. 0: unknown, or it has ended.
     let startTime: UInt64
-    /// Ends when the connection does.
+    /// Ends with the connection.
     var watch: Subscription?
     var sessionCount = 0
 
@@ -21,10 +21,10 @@ final class Client {
         self.startTime = startTime
     }
 
-    /// What the bus says of it now; its process is the same.
+    /// Updates the credentials from the bus; the process is the same.
     func confirm(_ credentials: Credentials) { self.credentials = credentials.withoutProof }
 
-    /// Its process; nil where that is unknown, or has ended: another one may have its number now.
+    /// Its process; nil if unknown or ended, because another process may have the id now.
     var process: Process? {
         guard startTime != 0, let process = credentials.processID.map(Process.init) else { return nil }
         return process.startTime == startTime ? process : nil
@@ -32,20 +32,20 @@ final class Client {
 }
 
 extension Credentials {
-    /// When the process started, in clock ticks since boot; nil where it is unknown or has ended. Where the bus hands
-    /// over the process itself, another one that has its number now is not taken for it.
+    /// When the process started, in clock ticks since boot; nil if unknown or ended. If the bus passes a descriptor of
+    /// the process, another process with the same id is not mistaken for it.
     var startTime: UInt64? {
         let time = processID.flatMap { Process(id: $0).startTime }
-        // In this order: what had not ended by now still had its number when the time was read.
+        // In this order: if it has not ended now, the time was read from the right process.
         return process.map(Credentials.hasEnded) == true ? nil : time
     }
 
-    /// A pidfd is readable once its process has ended.
+    /// A pidfd is readable when its process has ended.
     private static func hasEnded(_ process: FileDescriptor) -> Bool {
         var state = pollfd(fd: process.number, events: Int16(POLLIN), revents: 0)
         return poll(&state, 1, 0) > 0
     }
 
-    /// From here on the start time tells the process, so that no client keeps a descriptor of ours open.
+    /// From here on the start time identifies the process, so that no client keeps a descriptor open.
     var withoutProof: Credentials { Credentials(processID: processID, userID: userID, groupIDs: groupIDs) }
 }

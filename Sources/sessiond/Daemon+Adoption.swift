@@ -7,10 +7,10 @@ import SessionBus
 import SessionManager
 import State
 
-/// Sessions of our own making, for programs that never spoke to us.
+/// Sessions of adopted programs.
 extension Daemon {
-    /// Makes a session for the program, as its role says. `evidence`: what shows a call that was guessed; else empty. Nil
-    /// where there may be no more of them.
+    /// Creates a session for the program, with its role. `evidence`: that of a guessed call; else empty. Nil if the
+    /// limit of sessions is reached.
     func adopt(_ adopted: AdoptedProgram, _ program: Program, _ evidence: String) -> SessionID? {
         let process: UInt32
         switch adopted.program {
@@ -33,7 +33,7 @@ extension Daemon {
         return id
     }
 
-    /// The program counts as that from now on; where the rules refuse it, it is looked at as one that has just come.
+    /// Changes how the program is adopted; if the rules refuse that, it is treated like a new program.
     func change(_ id: SessionID, to adopted: AdoptedProgram) {
         records[id]?.adopted = adopted
         let wasInterrupted = arbiter.session(id)?.state == .interrupted
@@ -41,13 +41,13 @@ extension Daemon {
         if decision.refusal != nil {
             _ = decide(.close(id))
         } else if wasInterrupted, arbiter.session(id)?.state == .inactive, arbiter.isFreeToActivate(id) {
-            // What it waited for is no reason any more; nobody asks it whether it comes back.
+            // Its former wait no longer applies, and an adopted program cannot be asked to come back.
             _ = decide(.activate(id))
         }
         announce()
     }
 
-    /// One that an earlier daemon made. It is closed again where its program is gone.
+    /// Takes over a session of an earlier daemon. It is closed if its program is gone.
     func readopt(_ entry: StateRecord.Entry) {
         let client = Client(
             id: entry.session.new.client, name: "",

@@ -11,7 +11,7 @@ extension Daemon: SessionService {
     ) {
         do throws(SessionError) {
             try check(request.name, "name")
-            guard !request.name.isEmpty else { throw .badParameter("a session needs a name; people will read it") }
+            guard !request.name.isEmpty else { throw .badParameter("a session needs a name; users will see it") }
             try check(request.desktopEntry, "desktop-entry")
         } catch {
             reply(.failure(Failure(error)))
@@ -49,7 +49,7 @@ extension Daemon: SessionService {
         return id
     }
 
-    /// The process the session's streams belong to: the caller's own, or another of the same user.
+    /// The process whose streams belong to the session: the caller's own, or another of the same user.
     private func actingProcess(_ request: SessionRequest, _ client: Client) throws(SessionError) -> UInt32 {
         guard let processID = request.processID else { return client.credentials.processID ?? 0 }
         guard let user = Process(id: processID).userID else {
@@ -57,23 +57,23 @@ extension Daemon: SessionService {
         }
         guard user == client.credentials.userID else {
             throw SessionError(
-                .missingEntitlement, "process \(processID) belongs to another user; give one of your own")
+                .missingEntitlement, "process \(processID) belongs to another user; use a process of your own")
         }
-        // In a sandbox one acts for what is in it.
+        // In a sandbox, only for processes of that sandbox.
         if let caller = client.process, caller.id != processID {
             switch caller.confinement {
             case .none: break
             case .application, .hidden:
                 guard Process(id: processID).isLike(caller) else {
                     throw SessionError(
-                        .missingEntitlement, "process \(processID) is not of your sandbox; give one that is")
+                        .missingEntitlement, "process \(processID) is not in your sandbox; use one that is")
                 }
             }
         }
         return processID
     }
 
-    /// Who may take a privileged class is the policy file's to say, and who asks is the kernel's.
+    /// The settings decide who may take a privileged class; the kernel identifies the caller.
     private func authorize(_ sessionClass: SessionClass, _ client: Client) throws(SessionError) {
         let holder: Settings.Privileges.Holder
         switch sessionClass {
@@ -81,27 +81,27 @@ extension Daemon: SessionService {
         case .alert: holder = settings.privileges.alert
         case .call: holder = settings.privileges.call
         }
-        // Asked again afterwards: what was read was read of that process.
+        // Checked again afterwards, to be sure that the right process was read.
         if let process = client.process, admits(holder, process, client), client.process != nil { return }
         throw SessionError(
             .missingEntitlement,
-            "class '\(sessionClass.rawValue)' is not for this program; allow it in sessiond.conf, "
+            "class '\(sessionClass.rawValue)' is not allowed for this program; allow it in sessiond.conf, "
                 + "[privileges] \(sessionClass.rawValue)")
     }
 
-    /// On the bus of the whole machine `any` is anybody who looks after it.
+    /// On the system bus `any` means root, the daemon's user and the group audio.
     private func admits(_ holder: Settings.Privileges.Holder, _ process: Process, _ client: Client) -> Bool {
         if bus.isSystem, holder == .anyone, !callers.isTrusted(client.credentials) { return false }
         return holder.admits(process)
     }
 
-    /// One user of several may not take all the sessions there are.
+    /// One user must not use up all sessions.
     private func requireRoom(for client: Client) throws(SessionError) {
         guard bus.isSystem, !callers.isTrusted(client.credentials) else { return }
         let own = records.values.count { $0.client.credentials.userID == client.credentials.userID }
         guard own < max(1, settings.limits.sessions / 4) else {
             throw SessionError(
-                .resourceNotAvailable, "your user has \(own) sessions, a quarter of all there may be; close some")
+                .resourceNotAvailable, "your user has \(own) sessions, a quarter of the limit; close some")
         }
     }
 
@@ -172,7 +172,7 @@ extension Daemon: SessionService {
         return decisions.reversed().map { Value($0) }
     }
 
-    /// Decisions and effects in one answer, of about 150 bytes each.
+    /// The most decisions and effects in one answer; each has about 150 bytes.
     private static let longestHistory = 2_048
 
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
@@ -189,12 +189,12 @@ extension Daemon: SessionService {
                 return text
             }
         }
-        // The last decisions alone are too much, or the limit was lowered and no start is left: it begins now.
+        // The last decisions alone are too large, or the limit was reduced and no start is left: start here.
         history.keep(arbiter)
         return history.replayable(from: history.starts - 1).map(Transcript.text(of:)) ?? ""
     }
 
-    /// Bytes of a history that is written out: with a thousand sessions each decision may be as many lines.
+    /// The most bytes of an exported history: with a thousand sessions each decision may have as many lines.
     private static let longestExport = 2 << 20
 
     var sessionIDs: [SessionID] { arbiter.sessions.map(\.id) }

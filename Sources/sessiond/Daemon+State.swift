@@ -7,13 +7,13 @@ import SessionBus
 import SessionManager
 import State
 
-/// Surviving a restart (behaviour §8): what is written down of each event, and how a new daemon goes on from it.
+/// Surviving a restart (behaviour §8): what is stored of each event, and how a new daemon continues.
 extension Daemon {
-    /// Writes down what the decision changed, before anybody is told of it.
+    /// Stores what the decision changed, before any signal is sent.
     func save(_ decision: Decision) {
         guard let state, decision.isMemorable else { return }
         CrashPoint.pass("before-state")
-        // Before every answer: once over the effects, as nearly all are of one session.
+        // This runs before every answer: one pass over the effects, as nearly all concern one session.
         var ids: [SessionID] = []
         ids.reserveCapacity(decision.effects.count + 1)
         if let id = decision.session ?? decision.created { ids.append(id) }
@@ -34,7 +34,7 @@ extension Daemon {
         if state.isLong { state.replace(with: snapshot) }
     }
 
-    /// Writes down whom we have paused, or are about to, so that the next daemon may resume them.
+    /// Stores which players are paused, or about to be, so that the next daemon may resume them.
     func savePaused(_ kept: Set<PauseBook<String>.Kept>) {
         pausedPlayers = kept.map { pause in
             StateRecord.PausedPlayer(
@@ -47,7 +47,7 @@ extension Daemon {
         CrashPoint.pass("pause-noted")
     }
 
-    /// Whom the last daemon had paused.
+    /// The players that the last daemon had paused.
     var keptPauses: [PauseBook<String>.Kept] {
         pausedPlayers.map { player in
             PauseBook.Kept(
@@ -56,8 +56,8 @@ extension Daemon {
         }
     }
 
-    /// Goes on where the last daemon on this bus was, and returns what that was. Before anything is dispatched, once
-    /// the name is ours.
+    /// Restores the state of the last daemon on this bus, and returns it. Called before messages are dispatched, when
+    /// this daemon owns the name.
     func restore() -> StateLog.Summary? {
         busID = (try? connection.askBusAndWait("GetId", timeout: 5).first?.stringValue) ?? ""
         guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return nil }
@@ -66,27 +66,27 @@ extension Daemon {
             state.replace(with: snapshot)
             return nil
         }
-        // Whatever it says, nothing in it has happened later than now.
+        // Whatever the file says, nothing in it is later than now.
         saved.limit(to: MonotonicClock.now())
         var memory = saved.core
         memory.settings = Arbiter.Settings(settings)
         do throws(MemoryError) {
             arbiter = try Arbiter(memory)
         } catch {
-            log.warning("the saved state is not believed: \(error)")
+            log.warning("the saved state is invalid and is ignored: \(error)")
             state.replace(with: snapshot)
             return nil
         }
         saved.entries.forEach(revive)
-        if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions go on from before the restart") }
+        if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions restored after a restart") }
         CrashPoint.pass("restored")
         return saved
     }
 
-    /// Tells what the last daemon left untold, and takes in what happened while there was none.
+    /// Sends the signals that the last daemon did not send, and handles what happened while none was running.
     func catchUp(_ saved: StateLog.Summary) {
         tellRest(saved.untold, sequence: saved.core.sequence)
-        // Only what the bus confirms is believed; who went meanwhile has vanished (R11).
+        // Owners are checked with the bus; those that are gone count as disconnected (R11).
         let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
         pausedPlayers = saved.paused.filter { present.contains($0.name) }
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
@@ -111,7 +111,7 @@ extension Daemon {
     }
 
     private func revive(_ entry: StateRecord.Entry) {
-        // Ours, for a program that is looked for among the streams.
+        // An adopted program: it is searched among the streams.
         if entry.isAdopted { return readopt(entry) }
         let client =
             clients[entry.owner]
@@ -131,7 +131,7 @@ extension Daemon {
             entry.session.id)
     }
 
-    /// Watches a client again, and makes sure that it is the one that was written down.
+    /// Watches a client again, and checks that it is the one that was stored.
     private func confirm(_ client: Client) {
         watch(client)
         connection.credentials(of: client.name) { [weak self, weak client] result in
@@ -139,14 +139,14 @@ extension Daemon {
             guard case .success(let credentials) = result else { return }
             let start = credentials.startTime ?? 0
             guard credentials.processID == client.credentials.processID, start == client.startTime else {
-                self.log.warning("\(client.name) is not who it was before the restart")
+                self.log.warning("\(client.name) is another client than before the restart; its sessions are closed")
                 return self.submit(.clientVanished(client.id))
             }
             client.confirm(credentials)
         }
     }
 
-    /// Tells what the last daemon decided and did not get to tell.
+    /// Sends the signals of the last daemon's decision that were not sent.
     private func tellRest(_ untold: [(place: Int, notice: Notice)], sequence: UInt64) {
         for (place, notice) in untold {
             state?.noteTold(place + 1)

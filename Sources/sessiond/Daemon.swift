@@ -10,17 +10,17 @@ import SessionBus
 import SessionManager
 import State
 
-/// The shell around the core: feeds it events, carries out its effects. Decides nothing by itself.
+/// The shell around the rules: passes events to them and carries out their effects. Decides nothing itself.
 final class Daemon {
-    /// What the shell knows of a session and the core need not.
+    /// What the daemon knows of a session and the rules do not need.
     struct Record {
         let object: SessionObject
         let client: Client
         let processID: UInt32
         let desktopEntry: String
-        /// Whether the client lowers its own sound when it is told to.
+        /// Whether the client ducks its own sound when it is told to.
         var lowersItself = false
-        /// Present where we made the session for a program that never spoke to us.
+        /// Present for adopted programs.
         var adopted: AdoptedProgram?
     }
 
@@ -33,7 +33,7 @@ final class Daemon {
     var records: [SessionID: Record] = [:]
     /// By unique name.
     var clients: [String: Client] = [:]
-    /// Who asked for a session and whose credentials are on their way, with what to do then.
+    /// Clients that asked for a session and whose credentials are being read, with what to do then.
     var arrivals: [String: [(Result<Client, Failure>) -> Void]] = [:]
     var managerObject: ManagerObject?
     var audio: AudioServer?
@@ -44,21 +44,21 @@ final class Daemon {
     private var players: MediaPlayers?
     private var playerRules: PlayerRules?
     private var sleepWatch: SleepWatch?
-    /// Nil where nothing can be kept for a restart.
+    /// Nil if no state can be stored.
     var state: StateFile?
-    /// The bus's own id; empty where it does not say.
+    /// The id of the bus; empty if unknown.
     var busID = ""
-    /// Of other programs, as the state file has them.
+    /// The paused players, as stored in the state file.
     var pausedPlayers: [StateRecord.PausedPlayer] = []
     private var announcements: [Effect] = []
     private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
-    /// What the connection is to.
+    /// The bus of the connection.
     let bus: BusAddress
     let callers: Callers
 
-    /// How many files a plugin may have open.
+    /// The limit of open files for plugins.
     private let pluginsMayOpen: OpenFiles?
 
     init(
@@ -76,20 +76,20 @@ final class Daemon {
         history = History(capacity: settings.limits.history)
     }
 
-    /// Exports the objects, goes on where the last daemon was, and connects to the audio server. The name is ours by
-    /// now, and nothing is dispatched before the loop runs, so nobody sees less than everything.
+    /// Exports the objects, restores the state of the last daemon, and connects to the sound server. This daemon owns
+    /// the name already, and no message is dispatched before the loop runs, so no client sees an incomplete state.
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
         deadline = Timer(on: loop) { [unowned self] in expireClaims() }
         let saved = restore()
-        // Sessions from before a restart were announced then; that one is gone by now is told.
+        // Restored sessions were announced by the last daemon; now announce those that have gone since.
         connection.objects.enableObjectManager(at: ObjectPath.root)
         if let saved { catchUp(saved) }
         startPlugins()
         startAudio()
-        // Not before somebody could have been served: another bus is not worth waiting for.
+        // Clients must not wait for the connection to another bus.
         loop.later { [weak self] in self?.startSleepWatch() }
-        // The users' own players are on the users' own buses.
+        // The users' own players are on the users' session buses.
         if !bus.isSystem { startPlayers() }
     }
 
@@ -143,17 +143,17 @@ final class Daemon {
         players.start(keptPauses)
     }
 
-    /// Only active sessions are told, as of everything that may change many times a second.
+    /// Sent to active sessions only, like everything that may change many times a second.
     private func tellActive(_ properties: [String]) {
         for session in arbiter.sessions where session.state == .active {
             records[session.id]?.object.propertiesChanged(properties)
         }
     }
 
-    /// The sessions of programs that never spoke to us whose players play, and could be paused.
+    /// The adopted sessions whose players play and can be paused.
     var pausablePlayers: Set<SessionID> { playerRules?.pausable ?? [] }
 
-    /// Ends the loop with that code, once the audio server is as it was, and after a while where it does not answer.
+    /// Ends the loop with that code when the sound server is restored; after a timeout also if it does not answer.
     func leave(_ code: Int32) {
         guard let enforcer, let audio else { return loop.quit(code) }
         enforcer.leave { [loop] in audio.leave { loop.quit(code) } }
@@ -170,28 +170,28 @@ final class Daemon {
         connection.close()
     }
 
-    /// Takes over changed settings, also for what is under way: who is lowered is lowered by them from now on.
+    /// Applies changed settings, also to what is in progress: ducked sessions get the new gain.
     func reload(_ settings: Settings) {
         let ducking = self.settings.ducking
         self.settings = settings
         history = History(capacity: settings.limits.history, keeping: history)
-        // Before whoever is lowered is told of another gain: how fast it gets there is news, too.
+        // Before the new gain is sent: the ramp times have changed too.
         if settings.ducking != ducking { managerObject?.propertiesChanged(["Ducking"]) }
         submit(.settingsChanged(Arbiter.Settings(settings)))
         enforcer?.reload(settings)
         players?.reload(MediaPlayers.Settings(settings))
     }
 
-    /// The one way into the core for facts.
+    /// All facts enter the rules here.
     func submit(_ event: Event) {
         _ = decide(event)
         announce()
     }
 
-    /// The one way into the core for requests. What the answer itself says is announced after it, by ``announce()``.
+    /// All requests enter the rules here. Changes that the answer implies are announced after it, by ``announce()``.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
-        audio?.settle()
+        audio?.requested()
         let decision = decide(event)
         if let refusal = decision.refusal { throw refusal }
         return decision
@@ -200,7 +200,7 @@ final class Daemon {
     func decide(_ event: Event) -> Decision {
         announce()
         let now = Instant(microseconds: MonotonicClock.now())
-        // A claim that ran out before this event happened must be over before it is judged.
+        // A claim that expired before this event must be ended before it is judged.
         if let due = arbiter.nextDeadline, due <= now, event != .timePassed { _ = take(.timePassed, at: now) }
         let decision = take(event, at: now)
         if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
@@ -218,9 +218,9 @@ final class Daemon {
 
     private func execute(_ decision: Decision) {
         history.append(decision)
-        // A new session is written down when it has its owner.
+        // A new session is stored when its owner is known.
         if decision.created == nil { save(decision) }
-        // Texts are made where somebody reads them.
+        // The text is built only if it is logged.
         if decision.isNoteworthy, log.logLevel <= .debug {
             let subject = decision.session.map { " of session \($0)" } ?? ""
             let outcome = decision.refusal.map { "refused: \($0.message)" } ?? "\(decision.effects.count) effects"
@@ -234,7 +234,7 @@ final class Daemon {
         if decision.isNoteworthy { players?.sessionsChanged() }
     }
 
-    /// Puts a session on the bus.
+    /// Exports a session on the bus.
     func add(_ record: Record, _ id: SessionID) {
         records[id] = record
         record.object.export()
@@ -248,20 +248,20 @@ final class Daemon {
                 carryOut(effect, of: decision)
                 continue
             }
-            // Each is sent by itself: a daemon that is killed between noting and sending loses one, not all.
+            // Sent one by one: a daemon that is killed between storing and sending loses one signal, not all.
             told += 1
             if told > 1 { state?.noteTold(told) }
             CrashPoint.pass("told-noted")
             carryOut(effect, of: decision)
             connection.push()
             CrashPoint.pass("told")
-            // What else changed for it, and the answer, come after that.
+            // Other changes of it, and the answer, come after that.
             if told == 1 { connection.giveWay() }
         }
         tellWaits(decision)
     }
 
-    /// Each who waits for more or fewer is told once, however many came or went.
+    /// Each session whose waits changed gets one signal, however many sessions came or went.
     private func tellWaits(_ decision: Decision) {
         var waiters: SessionSet = []
         for case .waitsChanged(let change) in decision.effects { waiters.formUnion(change.waiters) }
@@ -288,11 +288,11 @@ final class Daemon {
             managerObject?.routeChanged(reason, previous: previous, current: current)
         case .servicesLost: managerObject?.servicesLost()
         case .servicesReset: managerObject?.servicesReset()
-        // Part of what the route follows.
+        // A part of the followed route.
         case .selectOutput: break
         case .selectInput(let id, let uid): audio?.selectInput(uid, of: id)
         case .propertiesChanged(let id, let properties):
-            // What concerns others comes before the answer; what the caller knows from the answer need not delay it.
+            // Changes for others come before the answer; those that the caller knows from the answer must not delay it.
             if id == decision.session {
                 announcements.append(effect)
             } else {
@@ -302,7 +302,7 @@ final class Daemon {
         }
     }
 
-    /// Tells which properties of the caller's own session, and of the manager, read differently since the last time.
+    /// Announces the changed properties of the caller's own session and of the manager.
     func announce() {
         CrashPoint.pass("replied")
         guard !announcements.isEmpty else { return }
@@ -335,7 +335,7 @@ final class Daemon {
 // MARK: - Clients
 
 extension Daemon {
-    /// The client of that connection, once the bus has said who it is; it is watched from then on.
+    /// The client of that connection, when the bus has identified it; it is watched from then on.
     func withClient(_ name: String, _ body: @escaping (Result<Client, Failure>) -> Void) {
         if let client = clients[name] {
             body(.success(client))
@@ -343,7 +343,7 @@ extension Daemon {
             arrivals[name]?.append(body)
         } else {
             arrivals[name] = [body]
-            // The answer comes after the watch is in place, so nobody can go unseen between the two.
+            // The answer comes after the watch is in place, so no disconnect in between is missed.
             let watch = connection.watchName(name) { [unowned self] in vanished(name) }
             connection.credentials(of: name) { [unowned self] result in
                 let waiting = arrivals.removeValue(forKey: name) ?? []
@@ -362,7 +362,7 @@ extension Daemon {
         }
     }
 
-    /// A number that no client had yet.
+    /// A number that no client had before.
     func newClientID() -> ClientID {
         lastClient += 1
         return ClientID(lastClient)

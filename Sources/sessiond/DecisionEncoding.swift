@@ -4,7 +4,7 @@ import Scenario
 import SessionBus
 import SessionManager
 
-// How a decision is written on the bus: History, and Explain.
+// The form of a decision on the bus: History, and Explain.
 
 extension Value {
     init(_ decision: Decision) {
@@ -33,47 +33,25 @@ extension Value {
         self = .properties(fields)
     }
 
-    /// Nil for effects that only say which properties to read again.
+    /// Nil for effects that only say which properties changed.
     private init?(effect: Effect, of decision: Decision) {
-        let rule = Value.string(decision.rule(of: effect).rawValue)
-        func fields(_ name: String, _ id: SessionID?, _ more: [(String, Value)] = []) -> Value {
-            .properties([("effect", .string(name)), ("session", Value(id))] + more + [("rule", rule)])
-        }
-        switch effect {
-        case .created(let id): self = fields("created", id)
-        case .activated(let id): self = fields("activated", id)
-        case .deactivated(let id): self = fields("deactivated", id)
-        case .closed(let id): self = fields("closed", id)
-        case .interruptionBegan(let id, let interruption):
-            self = fields(
-                "interruption-began", id,
-                [
-                    ("reason", .string(interruption.reason.rawValue)), ("by", Value(interruption.by)),
-                    ("by-name", .string(interruption.byName)),
-                ])
-        case .interruptionEnded(let id, let shouldResume, let duration, let reason, _):
-            self = fields(
-                "interruption-ended", id,
-                [
-                    ("should-resume", .bool(shouldResume)), ("duration-usec", .uint64(duration)),
-                    ("reason", .string(reason.rawValue)),
-                ])
-        case .claimDropped(let id, _): self = fields("claim-dropped", id)
-        case .interruptionIgnored(let id): self = fields("interruption-ignored", id)
-        case .duckingChanged(let id, let ducked, let gain):
-            self = fields("ducking-changed", id, [("ducked", .bool(ducked)), ("gain-db", .double(gain))])
-        case .mutedChanged(let id, let muted): self = fields("muted-changed", id, [("muted", .bool(muted))])
-        case .silenceSecondaryAudioHint(let id, let begin):
-            self = fields("silence-secondary-audio-hint", id, [("begin", .bool(begin))])
-        case .routeChanged(let id, let reason, let previous, let current):
-            self = fields(
-                "route-changed", id,
-                [("reason", .uint32(reason.rawValue)), ("previous", Value(previous)), ("current", Value(current))])
-        case .servicesLost: self = fields("services-lost", nil)
-        case .servicesReset: self = fields("services-reset", nil)
-        case .selectOutput(let id, let uid): self = fields("select-output", id, [("uid", .string(uid ?? ""))])
-        case .selectInput(let id, let uid): self = fields("select-input", id, [("uid", .string(uid ?? ""))])
-        case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: return nil
-        }
+        guard !effect.kind.traits.contains(.isProperty) else { return nil }
+        self = .properties(
+            [("effect", .string(effect.kind.rawValue)), ("session", Value(effect.session))]
+                + effect.fields.map { ($0.name, Value($0.value)) }
+                + [("rule", .string(decision.rule(of: effect).rawValue))])
+    }
+
+    private init(_ field: Effect.Field) {
+        self =
+            switch field {
+            case .text(let text): .string(text)
+            case .flag(let flag): .bool(flag)
+            case .session(let id): Value(id)
+            case .microseconds(let duration): .uint64(duration)
+            case .decibels(let gain): .double(gain)
+            case .number(let number): .uint32(number)
+            case .route(let route): Value(route)
+            }
     }
 }

@@ -5,40 +5,40 @@ import Logging
 import PluginAPI
 import SessionManager
 
-/// Keeps the streams at the audio server as the sessions they belong to: tells ``Enforcement`` all facts, and carries
-/// out what follows. Decides nothing by itself.
+/// Makes the streams at the sound server follow their sessions: gives ``Enforcement`` all facts, and carries out its
+/// commands. Decides nothing itself.
 final class Enforcer {
     private unowned let daemon: Daemon
     private let backend: any AudioBackend
     private let ledger: StreamLedger
     private var enforcement: Enforcement
     private var reader: ProgramReader
-    /// Who has told the desktop of a call; nil on a bus without a desktop.
+    /// Programs that told the desktop of a call; nil on a bus without a desktop.
     var inhibitors: CallInhibitors? {
         didSet { inhibitors?.onChanged = { [weak self] in self?.lookSoon() } }
     }
     private var timer: Timer?
     private var facts = Enforcement.Facts(sessions: [], streams: [], canHold: false, defaultDevice: nil, gone: [])
-    /// Who sounds, by the streams; nil where the server cannot say.
+    /// The sessions that play, by their streams; nil if the server cannot tell.
     private(set) var sounding: Sounding?
-    /// Of each told session: the application its process is confined to, or its desktop entry.
+    /// For each client's session: the sandboxed application of its process, or its desktop entry.
     private var applications: [SessionID: String] = [:]
     /// The processes of adopted sessions, until they end.
     private var watches: [UInt32: ProcessWatch] = [:]
     private var gone: Set<UInt32> = []
     private var hasTakenOver = false
-    /// Of the sessions that were looked at last.
+    /// The sessions at the last check.
     private var hasAdopted = false
     private var isLooking = false
     private var isDue = false
     private var isLeaving = false
-    /// Commands wait here until what they change is written down.
+    /// Commands wait here until their changes are in the journal.
     private var queue: [StreamCommand] = []
     private var isKeeping = false
     private var unanswered = 0
     private var onQuiet: (() -> Void)?
 
-    /// Seconds that a server may take to put everything back before we leave.
+    /// Seconds that a server may take to restore everything before the daemon exits.
     private static let patience = 0.5
 
     init(_ daemon: Daemon, _ backend: any AudioBackend, busID: String) {
@@ -50,7 +50,7 @@ final class Enforcer {
         timer = Timer(on: daemon.loop) { [unowned self] in look() }
     }
 
-    // MARK: What happened
+    // MARK: Events
 
     func streamsChanged() { look() }
 
@@ -62,7 +62,7 @@ final class Enforcer {
         look()
     }
 
-    /// `isPrivileged`: it may hold everybody as soon as it is active.
+    /// `isPrivileged`: whether it may silence all others when it becomes active.
     func sessionAdded(isPrivileged: Bool) {
         if isPrivileged, daemon.settings.enforcement.mode == .full { backend.prepareHold() }
         lookSoon()
@@ -73,19 +73,19 @@ final class Enforcer {
         look()
     }
 
-    /// Where the decision may concern a stream, looks after the one who asked has been answered.
+    /// If the decision may affect a stream, checks the streams after the answer was sent.
     func decided(_ decision: Decision) {
         guard !backend.snapshot.streams.isEmpty || hasAdopted, !isLooking, !isDue else { return }
         if decision.effects.contains(where: \.concernsStreams) { lookSoon() }
     }
 
-    /// The sessions that the stream belongs to.
+    /// The sessions to which the stream belongs.
     func owners(of stream: AudioStream) -> [SessionID] { enforcement.owners(facts)[stream.id] ?? [] }
 
-    /// Why the program has a session, for people.
+    /// Why the program was adopted, for display.
     func reason(for adopted: AdoptedProgram) -> String { enforcement.reason(for: adopted, facts) }
 
-    /// Other players play, or can be paused.
+    /// The list of players that play or can be paused changed.
     func playersChanged() { lookSoon() }
 
     private func lookSoon() {
@@ -97,7 +97,7 @@ final class Enforcer {
         }
     }
 
-    // MARK: Looking
+    // MARK: Checks
 
     private func look() {
         isDue = false
@@ -113,7 +113,7 @@ final class Enforcer {
         for stream in snapshot.streams where enforcement.isNew(stream.id) {
             if let base = ledger.base(of: stream) { enforcement.takeOver(stream, base, isNew: true) }
         }
-        // Each step leads to facts that ask for fewer; the bound is against a mistake of ours.
+        // Each step reduces the steps that follow; the limit guards against a bug.
         for _ in 0..<1_000 where snapshot.isConnected {
             let steps = enforcement.steps(facts, at: MonotonicClock.now())
             if steps.isEmpty { break }
@@ -128,7 +128,7 @@ final class Enforcer {
         let outcome = enforcement.commands(facts, at: MonotonicClock.now())
         for id in outcome.ignoring.sorted() where daemon.arbiter.session(id)?.ignoredSince == nil {
             let name = daemon.arbiter.session(id)?.name ?? ""
-            daemon.log.notice("\(quoted(name)) plays on although it was told to fall silent: silenced at the server")
+            daemon.log.notice("\(quoted(name)) plays on although it was interrupted; silenced at the sound server")
             daemon.submit(.interruptionIgnored(id))
         }
         if outcome.expectsCall { backend.prepareHold() }
@@ -144,14 +144,14 @@ final class Enforcer {
         facts = Enforcement.Facts(
             sessions: isNeeded ? daemon.arbiter.sessions.compactMap(describe) : [], streams: streams,
             canHold: snapshot.canHold,
-            // It forgets what is moved, and would never raise it again; nor can it be seen what it has lowered.
+            // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
             mayHold: !snapshot.policies.contains(.roleDucking), defaultDevice: snapshot.defaultDevice, gone: gone)
         facts.sustainedCalls = sustainedCalls
         hasAdopted = facts.sessions.contains { $0.kind != .told }
         watchPrograms()
     }
 
-    /// Guessed calls of programs that have told the desktop so.
+    /// Guessed calls of programs that told the desktop of a call.
     private var sustainedCalls: Set<Program.Key> {
         guard let inhibitors else { return [] }
         var result: Set<Program.Key> = []
@@ -186,7 +186,7 @@ final class Enforcer {
     private func application(of id: SessionID, _ record: Daemon.Record) -> String {
         if let known = applications[id] { return known }
         var application = record.desktopEntry
-        // Its number may be another's by now, but not of another user without being seen.
+        // Another process may have the id by now, but one of another user is detected.
         let process = Process(id: record.processID)
         if process.userID == record.client.credentials.userID, case .application(let sandbox) = process.confinement {
             application = sandbox
@@ -195,7 +195,7 @@ final class Enforcer {
         return application
     }
 
-    /// Adopted sessions end with their programs.
+    /// Adopted sessions close when their programs end.
     private func watchPrograms() {
         var needed: Set<UInt32> = []
         for session in facts.sessions {
@@ -228,7 +228,7 @@ final class Enforcer {
         }
     }
 
-    /// Who sounds, by the streams; nil where the server cannot say.
+    /// The sessions that play, by their streams; nil if the server cannot tell.
     private func hear(_ snapshot: AudioSnapshot) {
         var now: Sounding?
         if snapshot.isConnected {
@@ -237,7 +237,7 @@ final class Enforcer {
             for stream in snapshot.streams where stream.direction == .playback && stream.isSounding {
                 if let sessions = owners[stream.id] { heard.sessions.formUnion(sessions) } else { heard.others = true }
             }
-            // Who records, too, is in a conversation, which goes on without headphones.
+            // A session that also records is in a conversation, which continues without headphones.
             let listening = snapshot.streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
             heard.pausable = heard.sessions.intersection(daemon.pausablePlayers).subtracting(listening)
             now = heard
@@ -247,7 +247,7 @@ final class Enforcer {
         daemon.submit(.soundingChanged(now))
     }
 
-    // MARK: Acting
+    // MARK: Commands
 
     private func run(_ commands: [StreamCommand]) {
         queue += commands
@@ -278,7 +278,7 @@ final class Enforcer {
             var succeeded = true
             if case .failure(let error) = result {
                 succeeded = false
-                daemon.log.debug("the audio server did not do \(command): \(error.message)")
+                daemon.log.debug("the sound server refused \(command): \(error.message)")
             }
             enforcement.answered(command, succeeded: succeeded, at: MonotonicClock.now())
             if onQuiet != nil { reportQuiet() } else { lookSoon() }
@@ -292,9 +292,9 @@ final class Enforcer {
         CrashPoint.pass("stream-changed")
     }
 
-    // MARK: Leaving
+    // MARK: Exit
 
-    /// Puts everything back as its person left it, then calls `completion`; in any case soon.
+    /// Restores all streams as the user left them, then calls `completion`; at the latest after a timeout.
     func leave(_ completion: @escaping () -> Void) {
         guard !isLeaving else { return }
         isLeaving = true
@@ -329,16 +329,9 @@ final class Enforcer {
 }
 
 extension Effect {
-    /// Whether it may change what a stream must be, or whose it is.
+    /// Whether it may change how a stream must be, or to which session it belongs.
     fileprivate var concernsStreams: Bool {
-        switch self {
-        case .activated, .deactivated, .closed, .interruptionBegan, .interruptionEnded, .claimDropped, .duckingChanged,
-            .mutedChanged:
-            true
-        case .propertiesChanged(_, let properties): !properties.isDisjoint(with: .configuration)
-        case .created, .interruptionIgnored, .silenceSecondaryAudioHint, .routeChanged, .servicesLost, .servicesReset,
-            .selectOutput, .selectInput, .waitsChanged, .managerPropertiesChanged:
-            false
-        }
+        if case .propertiesChanged(_, let properties) = self { return !properties.isDisjoint(with: .configuration) }
+        return kind.traits.contains(.concernsStreams)
     }
 }

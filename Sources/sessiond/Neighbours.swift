@@ -1,7 +1,7 @@
 import DBus
 import PluginAPI
 
-/// Others on this machine that silence or pause by rules of their own: seen, shown, and left alone.
+/// Other software that mutes, ducks or pauses by its own rules: detected, shown, and left alone.
 final class Neighbours {
     private static let kdeConnect = "org.kde.kdeconnect"
 
@@ -10,14 +10,14 @@ final class Neighbours {
     private var subscription: Subscription?
     private let onChange: () -> Void
 
-    /// `onChange` is called when ``list`` reads differently. Players are paused on a session bus alone.
+    /// `onChange` is called when ``list`` changes. Players are paused only on a session bus.
     init(_ connection: Connection, isSessionBus: Bool, onChange: @escaping () -> Void) {
         self.onChange = onChange
         guard isSessionBus else { return }
         subscription = connection.watchOwner(of: Neighbours.kdeConnect) { [weak self] owner in
             self?.setKDEConnect(owner != "")
         }
-        // Asked after the rule is added: whatever changes from here on is seen one way or the other.
+        // Asked after the match rule is added, so that no change is missed.
         connection.askBus("NameHasOwner", [.string(Neighbours.kdeConnect)]) { [weak self] answer in
             if (try? answer.get())?.first?.boolValue == true { self?.setKDEConnect(true) }
         }
@@ -38,7 +38,7 @@ final class Neighbours {
     /// Each with its `name` and what it `does`; always in the same order.
     var list: [(name: String, does: String)] {
         var list = ServerPolicy.allCases.filter(policies.contains).map { ($0.rawValue, $0.does) }
-        if hasKDEConnect { list.append(("kdeconnect", "may pause players while the telephone rings")) }
+        if hasKDEConnect { list.append(("kdeconnect", "may pause players while the phone rings")) }
         return list
     }
 }
@@ -46,9 +46,9 @@ final class Neighbours {
 extension ServerPolicy {
     fileprivate var does: String {
         switch self {
-        case .roleCork: "mutes and pauses streams by their role, music while a call is on"
-        case .roleDucking: "lowers streams by their role, music while a call is on"
-        case .wirePlumberRoles: "pauses and lowers streams by their role"
+        case .roleCork: "mutes and pauses streams by their role: music during a call"
+        case .roleDucking: "ducks streams by their role: music during a call"
+        case .wirePlumberRoles: "pauses and ducks streams by their role"
         case .wirePlumberPause:
             "pauses players whose device is removed, unless linking.pause-playback is off in its settings"
         }

@@ -1,16 +1,15 @@
 import Glibc
 
-/// A file that this program writes itself, as it is read back: looked at and read through one descriptor, so that what
-/// was looked at is what is read.
+/// A file of this program: checked and read through one descriptor, so that the checked file is the one that is read.
 enum OwnFile {
     case absent
     /// A file that cannot be opened, or read to its end; errno says why.
     case unreadable
-    /// A link, a device, a folder, somebody else's, of two names, or larger than we ever write.
+    /// A link, a device, a folder, a file of another user, with several hard links, or too large.
     case foreign
     case contents([UInt8])
 
-    /// At most `limit` bytes. Follows no link and waits for nobody.
+    /// At most `limit` bytes. Follows no link and never blocks.
     init(_ path: String, limit: Int) {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -32,15 +31,15 @@ enum OwnFile {
         self = readFile(descriptor, limit: limit).map(OwnFile.contents) ?? .unreadable
     }
 
-    /// Writes it anew beside what is there, with its folder where there is none, and puts it in place by one `rename`.
+    /// Writes a new file next to the existing one, creating the folder if necessary, and replaces it by one `rename`.
     ///
-    /// Returns what it is open as, to append to, and the caller's to close; nil with errno, and what was there is as it
-    /// was. `beforeRename`: when it is whole, and not yet in place.
+    /// Returns the new file, open for appending; the caller must close it. On failure nil with errno, and the old file
+    /// is unchanged. `beforeRename`: called when the new file is complete but not yet in place.
     static func replace(_ path: String, with bytes: [UInt8], beforeRename: () -> Void = {}) -> Int32? {
         let temporary = path + ".new"
         let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         mkdir(folder, 0o700)
-        // In a folder of somebody else's, or that others may write to, nothing that is read back stays what it was.
+        // In a folder to which others may write, the file could be exchanged.
         var status = stat()
         guard lstat(folder, &status) == 0 else { return nil }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
@@ -61,11 +60,11 @@ enum OwnFile {
         return nil
     }
 
-    /// In one `write`, so that it is there whole or not at all to whoever reads meanwhile; false, with errno, where
-    /// only a part of it was.
+    /// One `write`, so that concurrent readers see all of it or nothing; false, with errno, if only a part was
+    /// written.
     static func append(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
         let count = write(file, bytes.baseAddress, bytes.count)
-        // Less than all is a disk that is full, of which only the next write would say so.
+        // A partial write means a full disk; only the next write would return the error.
         if count >= 0, count < bytes.count { errno = ENOSPC }
         return count == bytes.count
     }

@@ -3,41 +3,34 @@ import MediaPlayers
 import PluginAPI
 import SessionManager
 
-/// Which sessions an MPRIS player belongs to, and what follows for it.
+/// The sessions of MPRIS players, and what the rules want from the players.
 final class PlayerRules: PlayerPolicy {
-    /// What the kernel says of a player: the processes above it, itself first, and the sandbox it is in.
+    /// What the kernel says of a player: its process and its ancestors, and its sandbox.
     private struct Origin {
         let line: [UInt32]
         let sandbox: String?
     }
 
     private unowned let daemon: Daemon
-    /// Read once in the life of each.
+    /// Read once for each player.
     private var origins: [Player.ID: Origin] = [:]
     private var sessionLines: [SessionID: [UInt32]] = [:]
-    /// The sessions of programs that never spoke to us whose players play, and could be paused.
+    /// The adopted sessions whose players play and can be paused.
     private(set) var pausable: Set<SessionID> = []
 
     init(_ daemon: Daemon) { self.daemon = daemon }
 
-    /// Programs that never spoke to us are paused with the interruption; those who did, where they went on playing.
     func demand(of player: Player) -> Demand {
-        var wanted = Demand.free
-        var isSomebodys = false
-        for (id, record) in daemon.records where belongs(player, to: id, record) {
-            guard let session = daemon.arbiter.session(id) else { continue }
-            isSomebodys = true
-            switch session.state {
-            case .interrupted: if record.adopted != nil || session.ignoredSince != nil { wanted = .silent }
-            case .inactive: if session.mayResume, wanted == .free { wanted = .resume }
-            case .active:
-                // It came back by its stream, which a player may keep open while it is paused.
-                guard session.cause.kind == .cameBack else { return .free }
-                if wanted == .free { wanted = .resume }
-            }
+        let owners = daemon.records.compactMap { id, record -> Demand.Owner? in
+            guard belongs(player, to: id, record), let session = daemon.arbiter.session(id) else { return nil }
+            var owner = Demand.Owner(session.state)
+            owner.isAdopted = record.adopted != nil
+            owner.isSilencedAtServer = session.ignoredSince != nil
+            owner.mayResume = session.mayResume
+            owner.cameBack = session.cause.kind == .cameBack
+            return owner
         }
-        // Who was paused as somebody that is no longer adopted is given back.
-        return !isSomebodys && daemon.settings.adoption.isOff ? .resume : wanted
+        return Demand(of: owners, isAdoptionOff: daemon.settings.adoption.isOff)
     }
 
     func isNowPlaying(_ player: Player) -> Bool {
@@ -45,7 +38,7 @@ final class PlayerRules: PlayerPolicy {
         return belongs(player, to: id, record)
     }
 
-    /// Only for those who cannot ask themselves.
+    /// Only for programs that cannot activate a session themselves.
     func takeBack(_ player: Player) {
         for (id, record) in daemon.records.sorted(by: { $0.key < $1.key })
         where record.adopted != nil && belongs(player, to: id, record) {
@@ -65,8 +58,8 @@ final class PlayerRules: PlayerPolicy {
         daemon.enforcer?.playersChanged()
     }
 
-    /// A player may be what a session's process started; a browser's sound comes from processes below the one that is
-    /// the player; and in a sandbox process numbers mean nothing.
+    /// A player may be a child of the session's process; a browser plays from child processes of the player; and in a
+    /// sandbox process ids mean nothing.
     private func belongs(_ player: Player, to id: SessionID, _ record: Daemon.Record) -> Bool {
         guard player.processID != 0 else { return false }
         let origin = origin(of: player)

@@ -2,12 +2,12 @@ import Glibc
 import Logging
 import PluginAPI
 
-/// The manifests that are installed, the user's before the system's; the first of an id counts.
+/// The installed manifests, the user's before the system's; the first one of an id is used.
 struct PluginFolders {
     private let log: Logger
-    /// Whether it is the service of the whole machine: what a plugin could write to is no place for manifests then.
+    /// Whether this is the system service: then folders to which plugins can write are ignored.
     private let isSystem: Bool
-    /// What was logged of bad manifests that are still there.
+    /// The logged errors of manifests that still exist.
     private var complaints: Set<String> = []
 
     init(isSystem: Bool, log: Logger) {
@@ -24,7 +24,8 @@ struct PluginFolders {
         }
     }
 
-    /// Read anew each time: installing one needs no restart. A bad one is passed over, with one line in the log.
+    /// Read at each call, so installing a plugin needs no restart. An invalid manifest is ignored, with one line in the
+    /// log.
     mutating func manifests() -> [PluginManifest] {
         var found: [PluginManifest] = []
         let known = complaints
@@ -36,13 +37,13 @@ struct PluginFolders {
                 if !found.contains(where: { $0.id == manifest.id }) { found.append(manifest) }
             } catch {
                 complaints.insert(error.description)
-                if !known.contains(error.description) { log.warning("plugin passed over: \(error.description)") }
+                if !known.contains(error.description) { log.warning("plugin ignored: \(error.description)") }
             }
         }
         return found
     }
 
-    /// The absolute path of a manifest's program: as it is, beside this program, or in PATH; nil: nowhere.
+    /// The absolute path of a manifest's program: as given, next to this program, or in PATH; nil: not found.
     func executable(_ program: String) -> String? {
         if program.hasPrefix("/") { return access(program, X_OK) == 0 ? program : nil }
         let own = Process(id: UInt32(getpid())).executable ?? ""
@@ -52,7 +53,7 @@ struct PluginFolders {
     }
 }
 
-/// The folder's files of that ending, hidden ones aside, by name.
+/// The files in the folder with that extension, without hidden ones, sorted by name.
 func filesIn(_ folder: String, suffix: String) -> [String] {
     guard let handle = opendir(folder) else { return [] }
     defer { closedir(handle) }

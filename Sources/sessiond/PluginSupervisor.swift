@@ -6,9 +6,9 @@ import PluginAPI
 import Processes
 import SessionBus
 
-/// Plugins as processes: found by their manifests, started on demand, watched, never in the way of anything else.
+/// Plugin processes: found by their manifests, started on demand, and watched, without blocking anything.
 final class PluginSupervisor: PluginService {
-    /// One plugin that is up, coming up, or was.
+    /// One plugin that is running, starting, or was running.
     private final class Instance {
         enum State: String {
             case starting, running, stopping, stopped, crashed
@@ -16,39 +16,39 @@ final class PluginSupervisor: PluginService {
 
         let id: String
         var state = State.starting
-        /// What it crashed of.
+        /// The reason of its last crash.
         var message = ""
         var process: pid_t?
         var busName = ""
         var path = ""
-        /// What it said of itself when it registered; counts where no manifest does.
+        /// The data of its registration; used if there is no manifest.
         var registered: PluginManifest?
         var watch: Subscription?
         var deadline: Timer?
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
-        /// Who opened it and is still there, by unique name.
+        /// The clients that opened it and are still connected, by unique name.
         var users: [String: Subscription] = [:]
-        /// What it says of itself: it works for somebody, whoever opened it may be gone.
+        /// Whether it registered as busy: it works for a client that may have left.
         var saysBusy = false
-        /// Seconds it may be idle; 0: for ever.
+        /// Seconds after which it is stopped when idle; 0: never.
         var idleTimeout = 0
         var idleTimer: Timer?
-        /// When it last crashed, newest last.
+        /// The times of its crashes, latest last.
         var crashes: [UInt64] = []
 
         init(id: String) { self.id = id }
     }
 
-    /// How long a plugin has to register once it is started, in seconds.
+    /// Seconds in which a started plugin must register.
     private static let startTime = 10.0
-    /// So many crashes within so many microseconds, and it is left alone for as long.
+    /// After that many crashes within that many microseconds, the plugin is not started for as long.
     private static let crashLimit = (count: 3, microseconds: UInt64(30_000_000))
-    /// Plugins that may be known at once, and what each may say of itself.
+    /// Limits for known plugins and for the data of a registration.
     private static let limits = (instances: 256, ofOneClient: 16, texts: 64, bytes: 255)
 
     private let loop: EventLoop
     private let connection: Connection
-    /// What tells a plugin which bus it is to serve.
+    /// The variables that tell a plugin which bus to serve.
     private let environment: [String: String]
     private let openFiles: OpenFiles?
     private let callers: Callers
@@ -56,11 +56,11 @@ final class PluginSupervisor: PluginService {
     private var folders: PluginFolders
     private var instances: [String: Instance] = [:]
     private var children: SignalWatch?
-    /// Whether the client of that unique name has a session that sounds or waits.
+    /// Whether the client of that unique name has an active or interrupted session.
     private let hasBusySession: (String) -> Bool
-    /// A plugin came up, went or crashed: its id, state and what is wrong.
+    /// A plugin started, stopped or crashed: its id, state and error.
     var onStateChanged: ((_ id: String, _ state: String, _ message: String) -> Void)?
-    /// How long a plugin that is told to end may take, in seconds.
+    /// Seconds that a plugin may take to exit.
     private static let endTime = 5.0
 
     init(
@@ -78,7 +78,7 @@ final class PluginSupervisor: PluginService {
         folders = PluginFolders(isSystem: bus.isSystem, log: log)
     }
 
-    /// Ends what was started here.
+    /// Stops the plugins that were started here.
     func stop() {
         for instance in instances.values { if let process = instance.process { kill(process, SIGTERM) } }
     }
@@ -87,7 +87,7 @@ final class PluginSupervisor: PluginService {
 
     var plugins: [Value] { known().map(describe) }
 
-    /// Installed ones, then those that only registered and are still there, by id.
+    /// The installed plugins, then those that only registered and are still connected, by id.
     private func known() -> [PluginManifest] {
         let installed = folders.manifests()
         let others = instances.values.filter { instance in
@@ -126,7 +126,7 @@ final class PluginSupervisor: PluginService {
             switch instance.state {
             case .running where !instance.busName.isEmpty: answer(.success((instance.busName, instance.path)))
             case .starting where instance.process != nil: instance.waiting.append(answer)
-            // It is started again when it is gone.
+            // It is started again when the old process has ended.
             case .stopping: instance.waiting.append(answer)
             case .starting, .running, .stopped, .crashed:
                 if instance.process == nil { try start(instance, manifest) } else { replace(instance) }
@@ -139,14 +139,14 @@ final class PluginSupervisor: PluginService {
 
     private static func mismatch(_ id: String, _ version: Int) -> String {
         let supported = PluginManifest.supportedInterface
-        return "plugin \(quoted(id)) speaks version \(version) of the plugin interface, this daemon version "
+        return "plugin \(quoted(id)) implements version \(version) of the plugin interface, this daemon version "
             + "\(supported); update \(version > supported ? "sessiond" : "the plugin")"
     }
 
     func register(
         _ id: String, _ info: [String: Value], caller: String, _ reply: @escaping (Result<Void, Failure>) -> Void
     ) {
-        // What the bus has from the kernel; nothing of it is the caller's own word.
+        // Facts that the bus has from the kernel; the caller cannot forge them.
         connection.credentials(of: caller) { [weak self] answer in
             guard let self else { return reply(.failure(.disconnected)) }
             do throws(Failure) {
@@ -159,23 +159,23 @@ final class PluginSupervisor: PluginService {
         }
     }
 
-    /// Only the process that was started here may be the plugin it was started as. Any other id, and that of an
-    /// installed plugin which nobody started, is for programs of our own user, or root's, that no sandbox holds: whoever
-    /// opens something afterwards hands it to them.
+    /// Only the process that was started here for an id may register it. Other ids, and that of an installed plugin
+    /// that was not started, are for programs of the daemon's own user or root outside of sandboxes: clients that open
+    /// something later pass it to them.
     private func admit(_ caller: Credentials, to id: String) throws(Failure) {
         guard let process = caller.processID.map(Process.init), caller.startTime != nil else {
-            throw Failure(SessionError(.missingEntitlement, "nobody can say which process registers"))
+            throw Failure(SessionError(.missingEntitlement, "the process that registers is unknown"))
         }
         if let started = instances[id]?.process {
-            // A script that runs the program is its parent, in the group that was made for it.
+            // If a script runs the program, it is the parent, in the process group that was created for it.
             guard process.id == UInt32(started) || getpgid(pid_t(process.id)) == started else {
                 throw Failure(
-                    SessionError(.missingEntitlement, "plugin \(quoted(id)) is process \(started), and no other"))
+                    SessionError(.missingEntitlement, "plugin \(quoted(id)) is process \(started), not this one"))
             }
         } else {
             guard caller.userID == geteuid() || caller.userID == 0 else {
                 throw Failure(
-                    SessionError(.missingEntitlement, "plugins are programs of the user that runs sessiond, or root's"))
+                    SessionError(.missingEntitlement, "a plugin must run as the user of sessiond, or as root"))
             }
             guard case .none = process.confinement else {
                 throw Failure(SessionError(.missingEntitlement, "a program in a sandbox cannot be a plugin"))
@@ -212,14 +212,14 @@ final class PluginSupervisor: PluginService {
         }
         let own = instances.values.count { $0.busName == caller && $0.id != id }
         guard own < limits.ofOneClient else {
-            throw Failure(SessionError(.resourceNotAvailable, "you are \(own) plugins already"))
+            throw Failure(SessionError(.resourceNotAvailable, "you have already registered \(own) plugins"))
         }
         let instance = instances[id] ?? Instance(id: id)
         guard instance.state != .stopping else {
             throw Failure(SessionError(.resourceNotAvailable, "plugin \(quoted(id)) is being stopped"))
         }
         guard instance.state != .running || instance.busName == caller || instance.busName.isEmpty else {
-            throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is registered by \(instance.busName) already"))
+            throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is already registered by \(instance.busName)"))
         }
         instances[id] = instance
         instance.path = path
@@ -237,7 +237,7 @@ final class PluginSupervisor: PluginService {
         log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
     }
 
-    /// What of a registration is kept: a few texts, none of them long.
+    /// What is stored of a registration: a few short texts.
     private func described(_ id: String, _ info: [String: Value]) throws(Failure) -> PluginManifest {
         func checked(_ key: String, _ type: String, _ read: (Value) -> [String]?) throws(Failure) -> [String] {
             guard let value = info[key] else { return [] }
@@ -275,7 +275,7 @@ final class PluginSupervisor: PluginService {
             throw SessionError(
                 .resourceNotAvailable,
                 "plugin \(quoted(instance.id)): there is no program \(quoted(manifest.exec[0])) in sessiond's PATH; "
-                    + "its manifest may name it with its whole path (Exec=)")
+                    + "write its absolute path in the manifest (Exec=)")
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
         do throws(SpawnFailure) {
@@ -303,7 +303,7 @@ final class PluginSupervisor: PluginService {
             instance.deadline = nil
             switch change {
             case _ where instance.state == .stopping:
-                // It was told to end; where it fell over before it heard of that, it fell over.
+                // A crash before it could exit is a crash.
                 if case .killed(let signal) = change, signal != SIGTERM, signal != SIGKILL {
                     instance.crashes.append(MonotonicClock.now())
                 }
@@ -330,7 +330,7 @@ final class PluginSupervisor: PluginService {
         instance.saysBusy = false
         instance.idleTimer = nil
         if instance.state == .running { set(instance, .stopped) }
-        // What never was a process of ours leaves nothing behind.
+        // A process that was not started here leaves nothing behind.
         if instance.process == nil, instance.crashes.isEmpty, instance.waiting.isEmpty,
             instances[instance.id] === instance
         {
@@ -382,7 +382,7 @@ final class PluginSupervisor: PluginService {
 // MARK: - Idle plugins
 
 extension PluginSupervisor {
-    /// Keeps the plugin up for as long as that client is on the bus.
+    /// Keeps the plugin running while that client is on the bus.
     private func use(_ instance: Instance, by caller: String) {
         guard instance.users[caller] == nil else { return }
         instance.users[caller] = connection.watchName(caller) { [weak self, weak instance] in
@@ -393,7 +393,7 @@ extension PluginSupervisor {
         settleIdle(instance)
     }
 
-    /// A timer runs while a plugin that was started here has no user, and at no other time.
+    /// A timer runs only while a plugin that was started here has no user.
     private func settleIdle(_ instance: Instance) {
         guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0,
             !instance.saysBusy
@@ -411,15 +411,15 @@ extension PluginSupervisor {
         instance.idleTimer = timer
     }
 
-    /// Whether it works for somebody, by its own word or by its session's.
+    /// Whether it registered as busy, or has an active or interrupted session.
     private func isBusy(_ instance: Instance) -> Bool {
         instance.saysBusy || !instance.busName.isEmpty && hasBusySession(instance.busName)
     }
 
-    /// It left the bus or was given up, and its process is there still: that one ends before another one starts.
+    /// Stops a process that left the bus, or failed to register, and still runs; the next one starts when it has ended.
     private func replace(_ instance: Instance) {
         if instance.state == .crashed { instance.crashes.append(MonotonicClock.now()) }
-        end(instance, "serves no more")
+        end(instance, "left the bus or did not register")
     }
 
     private func end(_ instance: Instance, _ why: String) {
@@ -432,7 +432,7 @@ extension PluginSupervisor {
         instance.deadline = deadline
     }
 
-    /// Somebody asked for it while it was ending.
+    /// A client asked for it while it was exiting.
     private func startAgain(_ instance: Instance) {
         guard !instance.waiting.isEmpty else { return }
         do throws(SessionError) {

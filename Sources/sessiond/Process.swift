@@ -3,27 +3,27 @@ import Glibc
 import PluginAPI
 import Processes
 
-/// What the kernel says of a process. Nothing here is taken from the process's own word.
+/// What the kernel says of a process. Nothing here is stated by the process itself.
 struct Process {
     let id: UInt32
 
-    /// Its owner; nil where it is gone.
+    /// Its user; nil if it is gone.
     var userID: UInt32? {
         var status = stat()
         return stat("/proc/\(id)", &status) == 0 ? status.st_uid : nil
     }
 
-    /// Who started it; nil where it is gone or is the first.
+    /// Its parent; nil if it is gone or is the first process.
     var parent: UInt32? {
         guard let bytes = readFile("/proc/\(id)/stat", limit: 4096) else { return nil }
-        // The command may hold spaces and parentheses: the fields start after the last one.
+        // The command may contain spaces and parentheses: the fields start after the last one.
         guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
         guard fields.count > 1, let number = UInt32(String(decoding: fields[1], as: UTF8.self)) else { return nil }
         return number == 0 ? nil : number
     }
 
-    /// When it started, in clock ticks since boot: with the id, this process and no later one.
+    /// When it started, in clock ticks since boot: together with the id it identifies the process.
     var startTime: UInt64? {
         guard let bytes = readFile("/proc/\(id)/stat", limit: 4096),
             let end = bytes.lastIndex(of: UInt8(ascii: ")"))
@@ -32,7 +32,7 @@ struct Process {
         return fields.count > 19 ? UInt64(String(decoding: fields[19], as: UTF8.self)) : nil
     }
 
-    /// The absolute path of what it runs; nil where it may not be seen.
+    /// The absolute path of its executable; nil if it may not be read.
     var executable: String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = Capabilities.looking { readlink("/proc/\(id)/exe", &buffer, buffer.count - 1) }
@@ -40,10 +40,10 @@ struct Process {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The file name of what it runs; nil where it may not be seen.
+    /// The file name of its executable; nil if it may not be read.
     var executableName: String? { executable?.split(separator: "/").last.map(String.init) }
 
-    /// The processes of that user that have that number inside a process namespace of a sandbox (`NSpid` of
+    /// The processes of that user that have that id inside the process namespace of a sandbox (`NSpid` of
     /// proc_pid_status(5)) and run a file of that name; oldest first.
     static func sandboxed(number: UInt32, running name: String, under user: UInt32) -> [Process] {
         guard let folder = opendir("/proc") else { return [] }
@@ -61,7 +61,7 @@ struct Process {
         return found.sorted { $0.id < $1.id }
     }
 
-    /// Its number in the innermost process namespace, where that is not ours; nil: it has no other number than here.
+    /// Its id in the innermost process namespace, if that is not ours; nil: it has no other id.
     private var innermostID: UInt32? {
         guard let status = text("status") else { return nil }
         for line in status.split(separator: "\n") where line.hasPrefix("NSpid:") {
@@ -79,7 +79,7 @@ struct Process {
         }
     }
 
-    /// Whether it is of those who look after the machine: our own user, root or the group audio.
+    /// Whether it belongs to the daemon's user, root or the group audio.
     var isTrusted: Bool {
         guard let user = userID, let status = text("status") else { return false }
         var groups: [UInt32] = []
@@ -89,20 +89,20 @@ struct Process {
         return Callers.areTrusted(user, groups)
     }
 
-    /// Whether a sandbox holds it.
+    /// Whether it is in a sandbox.
     enum Sandbox {
         case none
-        /// The application id that the sandbox gave it.
+        /// The application id from the sandbox.
         case application(String)
-        /// The kernel does not let us look, which a process can bring about itself (`PR_SET_DUMPABLE`).
+        /// The kernel does not allow to inspect it; a process can cause that itself (`PR_SET_DUMPABLE`).
         case hidden
     }
 
     var confinement: Sandbox {
         if let info = text("root/.flatpak-info") { return .application(Confinement.flatpak(info) ?? "flatpak") }
-        // Of one that is gone the file is missing, too.
+        // The file of an ended process is missing, too.
         guard errno == ENOENT, startTime != nil else { return .hidden }
-        // Without AppArmor there is no label; where snapd finds no systemd to ask, no control group.
+        // Without AppArmor there is no label; if snapd finds no systemd, there is no control group.
         let label = text("attr/apparmor/current") ?? text("attr/current")
         let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
         return snap.map { .application($0) } ?? .none
@@ -113,12 +113,12 @@ struct Process {
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Itself, then who started it, and so on up, as far as systemd counts them as one application: what a desktop
-    /// starts is not the desktop's.
+    /// The process and its ancestors, as far as systemd treats them as one application: programs that a desktop
+    /// starts do not belong to the desktop.
     var ancestry: [UInt32] {
         var chain = [id]
         let unit = applicationUnit
-        // Deeper than any real tree, and an end to a chain that changes while it is read.
+        // A limit above any real depth, in case the tree changes while it is read.
         while chain.count < 64, let parent = Process(id: chain[chain.count - 1]).parent, parent > 1,
             Process(id: parent).applicationUnit == unit
         {
@@ -127,7 +127,7 @@ struct Process {
         return chain
     }
 
-    /// The first process of the program: up from this one while the parent runs the same executable.
+    /// The first process of the program: the highest ancestor that runs the same executable.
     var root: UInt32 {
         guard let executable else { return id }
         var root = self
@@ -141,7 +141,7 @@ struct Process {
     private var applicationUnit: String? { text("cgroup").flatMap(Confinement.applicationUnit(groups:)) }
 }
 
-/// The absolute path without links in it; itself where it is none or leads nowhere.
+/// The absolute path with links resolved; the path itself if that fails.
 func resolved(_ path: String) -> String {
     guard path.hasPrefix("/"), let real = realpath(path, nil) else { return path }
     defer { free(real) }
@@ -149,7 +149,7 @@ func resolved(_ path: String) -> String {
 }
 
 extension Settings.Privileges.Holder {
-    /// Whether that process may take the class: what the kernel says of it decides.
+    /// Whether that process may take the class, by what the kernel says of it.
     func admits(_ process: Process) -> Bool {
         switch (process.confinement, self) {
         case (.hidden, _): return false

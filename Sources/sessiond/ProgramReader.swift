@@ -2,11 +2,11 @@ import Enforcement
 import Glibc
 import PluginAPI
 
-/// Who plays each stream: what it says of itself, where the kernel does not know better. Read once per stream's life.
+/// The program of each stream: from the kernel if possible, else as stated by the client. Read once per stream.
 struct ProgramReader {
     private var known: [AudioStream.ID: StreamFacts] = [:]
     private var privileges = Settings().privileges
-    /// Whether several users' programs play here.
+    /// Whether programs of several users play here.
     private let isSystem: Bool
 
     init(isSystem: Bool) { self.isSystem = isSystem }
@@ -32,7 +32,7 @@ struct ProgramReader {
     private func read(_ stream: AudioStream) -> StreamFacts {
         let portal = stream.sandbox
         guard stream.isProgram else {
-            // One end of a loopback or a filter: nobody's, but for a telephone call (``Program/server``).
+            // One end of a loopback or a filter belongs to no program, except a telephone call (``Program/server``).
             return StreamFacts(stream: stream, ancestry: [], sandbox: nil, program: .server)
         }
         guard stream.processID != UInt32(bitPattern: getpid()) else {
@@ -70,12 +70,12 @@ struct ProgramReader {
                 mayAlert: admits(privileges.alert, process, of: stream)))
     }
 
-    /// Where everybody is the same person, who cannot be seen is that one, too.
+    /// If all programs belong to one user, a process that cannot be inspected belongs to that user, too.
     private func user(of process: Process?) -> UInt32? { process?.userID ?? (isSystem ? nil : geteuid()) }
 
-    /// A list names programs, and is not for whoever says that it is one of them: a server that has a stream's process
-    /// from its client alone has its client's word. `any` is anybody who looks after the machine, where it has several
-    /// users.
+    /// A list in the settings must not admit a program that only claims to be listed: a server without the process id
+    /// from the kernel has only the client's statement. With several users, `any` means root, the daemon's user and the
+    /// group audio.
     private func admits(_ holder: Settings.Privileges.Holder, _ process: Process, of stream: AudioStream) -> Bool {
         switch holder {
         case .only: stream.isProcessVouched && holder.admits(process)
@@ -83,11 +83,11 @@ struct ProgramReader {
         }
     }
 
-    /// The process that plays or records; nil where it is unknown.
+    /// The process that plays or records; nil if unknown.
     ///
-    /// PipeWire has the number from the kernel. PulseAudio has what the client says, which inside a sandbox with process
-    /// numbers of its own is the number of another process here, or of none: the one that runs what the client says it
-    /// runs is looked for in all sandboxes then.
+    /// PipeWire has the id from the kernel. PulseAudio has what the client states. From a sandbox with its own process
+    /// namespace, that is the id of another process here, or of none; then the process is searched in all sandboxes, by
+    /// the executable that the client states.
     private func process(of stream: AudioStream) -> Process? {
         guard let process = stream.processID.map(Process.init) else { return nil }
         if stream.isProcessVouched { return process.userID == nil ? nil : process }
@@ -107,7 +107,7 @@ struct ProgramReader {
 }
 
 extension AudioStream {
-    /// The id of the sandboxed application, as PipeWire has it from the kernel; nil where it is in no sandbox, or the
+    /// The id of the sandboxed application, which PipeWire has from the kernel; nil if it is not in a sandbox, or the
     /// server does not know.
     fileprivate var sandbox: String? {
         for key in ["pipewire.access.portal.app_id", "pipewire.snap.id"] {
@@ -118,7 +118,7 @@ extension AudioStream {
 }
 
 extension StreamFacts {
-    /// A number may be used again, by another server or after 2^32 streams.
+    /// Stream numbers may be reused, by another server or after 2^32 streams.
     fileprivate func isAbout(_ other: AudioStream) -> Bool {
         stream.processID == other.processID && stream.applicationName == other.applicationName
     }

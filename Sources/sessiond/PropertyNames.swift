@@ -1,7 +1,7 @@
 import SessionManager
 
 extension SessionProperties {
-    /// The properties' names on the bus.
+    /// The names of the properties on the bus.
     var names: [String] {
         var names: [String] = []
         if contains(.category) { names.append("Category") }

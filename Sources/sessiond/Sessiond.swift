@@ -6,13 +6,13 @@ import PluginAPI
 import Processes
 import SessionBus
 
-/// Wiring: arguments and settings in, the daemon on the bus, an exit code out.
+/// The main program: reads arguments and settings, runs the daemon on the bus, returns the exit code.
 @main
 enum Sessiond {
-    /// Seconds until the sound server has been read, or will not be soon.
+    /// Seconds until the sound server has usually been read.
     private static let startUpTime = 1.0
 
-    /// Where to answer from: 0 done, 1 refused, 64 wrong usage, 69 no bus.
+    /// Returns the exit code: 0 done, 1 refused, 64 wrong usage, 69 no bus.
     static func main() {
         Capabilities.setAside()
         let openFiles = OpenFiles.raise()
@@ -27,7 +27,7 @@ enum Sessiond {
 
     private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
         signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow any more is an error like a full disk, not the end.
+        // A file that cannot grow is an error, like a full disk, and must not kill the process.
         signal(SIGXFSZ, SIG_IGN)
         Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
@@ -53,7 +53,7 @@ enum Sessiond {
         let daemon = Daemon(
             settings, loop: loop, connection: connection, to: bus, pluginsMayOpen: openFiles, log: log)
         connection.onDisconnect = { [unowned daemon] in
-            log.error("the bus is gone")
+            log.error("the bus connection was lost")
             daemon.leave(69)
         }
         connection.onNameLost = { [unowned daemon] name in
@@ -74,7 +74,7 @@ enum Sessiond {
         return code
     }
 
-    /// Nil once the name is ours.
+    /// Nil when this daemon owns the name.
     private static func claimName(_ connection: Connection, _ arguments: Arguments) -> Int32? {
         do throws(Failure) {
             switch try connection.requestName(
@@ -83,8 +83,8 @@ enum Sessiond {
             case .owner: return nil
             case .taken(let owner):
                 complain(
-                    "sessiond: \(BusName.service) is owned by \(owner ?? "another connection") already; "
-                        + "stop that one, or use --replace\n")
+                    "sessiond: \(BusName.service) is already owned by \(owner ?? "another connection"); "
+                        + "stop that process, or use --replace\n")
                 return 1
             }
         } catch {
@@ -101,9 +101,9 @@ enum Sessiond {
         let reload = loop.watch(signal: SIGHUP) { [unowned daemon] in
             do throws(SettingsError) {
                 daemon.reload(try files.read())
-                log.notice("settings read anew")
+                log.notice("settings reloaded")
             } catch {
-                log.error("the old settings stay: \(error.message)")
+                log.error("the old settings are kept: \(error.message)")
             }
         }
         return stops + [reload]

@@ -1,14 +1,14 @@
 import Glibc
 import PluginAPI
 
-/// Where the settings are read from: one file, and the drop-ins beside it in the order of their names.
+/// The settings files: one main file, and the drop-ins next to it in the order of their names.
 struct SettingsFiles {
-    /// The file given with `--config`; nil: the first that is there of the user's and the system's.
+    /// The file given with `--config`; nil: the first that exists of the user's and the system's.
     let explicit: String?
-    /// Whether it is the service of the whole machine: a home that it can write to itself is no place for its settings.
+    /// Whether this is the system service: then settings in its own home are ignored, because it can write there.
     let isSystem: Bool
 
-    /// Throws a line for a person: the file, where in it, and what is wrong.
+    /// Throws an error text for the user: the file, the position, and what is wrong.
     func read() throws(SettingsError) -> Settings {
         var files: [(name: String, bytes: [UInt8])] = []
         if let explicit {
@@ -37,7 +37,7 @@ struct SettingsFiles {
         return (home.map { [$0 + "/sessiond/sessiond.conf"] } ?? []) + ["/etc/sessiond/sessiond.conf"]
     }
 
-    /// At most one byte more than a settings file may have, so that a huge one is refused and not read.
+    /// At most one byte more than the limit, so that a huge file is refused without reading it.
     private func contents(_ path: String) -> [UInt8]? { readFile(path, limit: KeyFile.maximumBytes + 1) }
 }
 
@@ -46,13 +46,13 @@ struct SettingsError: Error {
     init(_ message: String) { self.message = message }
 }
 
-/// The variable's value; nil where it is unset or empty.
+/// The value of the variable; nil if unset or empty.
 func environment(_ name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(cString: value)
 }
 
-/// The first `limit` bytes of a file; nil, with errno set, where it cannot be read. Never waits for a FIFO's writer.
+/// The first `limit` bytes of a file; nil, with errno, if it cannot be read. Never waits for the writer of a FIFO.
 func readFile(_ path: String, limit: Int) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
@@ -60,7 +60,7 @@ func readFile(_ path: String, limit: Int) -> [UInt8]? {
     return readFile(descriptor, limit: limit)
 }
 
-/// The same of a file that is open, from where it is read next.
+/// The same for an open file, from its current position.
 func readFile(_ descriptor: Int32, limit: Int) -> [UInt8]? {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 16384)

@@ -2,9 +2,9 @@ import DBus
 import EventLoop
 import Logging
 
-/// Tells when the machine has woken up: logind's `PrepareForSleep(false)`, on the system bus.
+/// Reports when the machine has woken up: logind's `PrepareForSleep(false)`, on the system bus.
 ///
-/// Listens and never asks; without a system bus, or without logind, it hears nothing and costs nothing.
+/// Only listens; without a system bus or logind it does nothing.
 final class SleepWatch {
     private var connection: Connection?
     private let isOwn: Bool
@@ -12,11 +12,11 @@ final class SleepWatch {
     private var subscription: Subscription?
     private let woke: () -> Void
 
-    /// Seconds within which the system bus has to answer.
+    /// Seconds in which the system bus must answer.
     private static let patience = 5.0
 
-    /// On `shared` where that is the system bus already, else on a connection of its own, once that bus is known to
-    /// answer: nobody may have to wait for it.
+    /// Uses `shared` if that is the system bus, else a separate connection, after checking that the bus answers, so
+    /// that nothing has to wait for it.
     init(loop: EventLoop, shared: Connection?, log: Logger, _ woke: @escaping () -> Void) {
         self.woke = woke
         connection = shared
@@ -33,7 +33,7 @@ final class SleepWatch {
                 connection = try Connection(.system, loop: loop)
                 listen()
             } catch {
-                log.debug("no system bus, so nobody tells when the machine wakes up: \(error.message)")
+                log.debug("no system bus: a wake-up of the machine will not be noticed: \(error.message)")
             }
         }
     }

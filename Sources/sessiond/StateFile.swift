@@ -2,28 +2,28 @@ import Glibc
 import Logging
 import State
 
-/// The state for a restart: a log of what each event changed, `$XDG_RUNTIME_DIR/sessiond/state-<bus>`.
+/// The state for a restart: a log of the changes by each event, `$XDG_RUNTIME_DIR/sessiond/state-<bus>`.
 ///
-/// A record is one `write`, so it is there whole or it does not count; what was written outlives the process, and with
-/// the folder not the machine, whose sessions end with it. A log that has grown is written anew beside the old one and
-/// takes its place in one `rename`. Whatever goes wrong costs one warning, and then the state, never the service.
+/// A record is one `write`, so it is complete or ignored. It survives the process, but not the machine, because the
+/// sessions end with the machine. A log that has grown is written again to a new file that replaces the old one by one
+/// `rename`. Any error causes one warning and the loss of the state, never of the service.
 final class StateFile {
-    /// Larger is not ours.
+    /// A larger file is refused.
     private static let maximumBytes = 64 << 20
 
     private let log: Logger
     private let path: String
     private var descriptor: Int32 = -1
     private var size = 0
-    /// How large it was when it was last written anew.
+    /// Its size when it was last written completely.
     private var baseSize = 0
     private var hasWarned = false
 
-    /// `bus`: the bus's own id, so that a state is never read back on another bus.
+    /// `bus`: the id of the bus, so that a state is never used on another bus.
     init?(bus: String, log: Logger) {
         self.log = log
         guard let runtime = environment("XDG_RUNTIME_DIR") else {
-            log.warning("XDG_RUNTIME_DIR is not set: sessions will not survive a restart of this daemon")
+            log.warning("XDG_RUNTIME_DIR is not set; sessions will not survive a restart of this daemon")
             return nil
         }
         path = runtime + "/sessiond/state-" + bus
@@ -31,28 +31,28 @@ final class StateFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Reads what is there; nil where there is nothing, or nothing to be believed.
+    /// Reads the file; nil if there is none, or it is invalid.
     func read() -> StateLog.Summary? {
         let bytes: [UInt8]
         switch OwnFile(path, limit: StateFile.maximumBytes) {
         case .absent: return nil
         case .unreadable:
-            warn("cannot be read (\(String(cString: strerror(errno)))); starting anew")
+            warn("cannot be read (\(String(cString: strerror(errno)))); starting with an empty state")
             return nil
         case .foreign:
-            warn("is not a file of ours; starting anew")
+            warn("is not a regular file of this user; starting with an empty state")
             return nil
         case .contents(let contents): bytes = contents
         }
         guard let log = StateLog(bytes) else {
-            warn("is not a state of this version; starting anew")
+            warn("was not written by this version; starting with an empty state")
             return nil
         }
-        if !log.isWhole { warn("ends early; what is whole of it counts") }
+        if !log.isWhole { warn("is truncated; using the complete records") }
         return log.summary
     }
 
-    /// Writes the whole state anew, in place of what was there.
+    /// Writes the complete state in a new file.
     func replace(with record: StateRecord) {
         let bytes = StateLog.magic + StateLog.bytes(of: record)
         guard let file = OwnFile.replace(path, with: bytes, beforeRename: { CrashPoint.pass("state-rename") }) else {
@@ -64,20 +64,20 @@ final class StateFile {
         baseSize = bytes.count
     }
 
-    /// Adds what one event changed. The first of its notices counts as told from here on.
+    /// Appends the changes of one event. Its first signal counts as sent.
     func append(_ record: StateRecord) { StateLog.withBytes(of: record) { append($0) } }
 
-    /// Notes that so many notices of the last record are told: before each is sent, so that none is sent twice.
+    /// Records how many signals of the last record are sent; called before each is sent, so that none is sent twice.
     func noteTold(_ count: Int) { StateLog.bytes(ofTold: count).withUnsafeBytes { append($0) } }
 
-    /// Whether it has grown enough to be worth writing anew.
+    /// Whether it has grown enough to be written again.
     var isLong: Bool { descriptor >= 0 && size > max(256 << 10, 8 * baseSize) }
 
     private func append(_ bytes: UnsafeRawBufferPointer) {
         guard descriptor >= 0 else { return }
         guard OwnFile.append(bytes, to: descriptor) else {
             let reason = errno
-            // Half a story is worse than none: what is there must not be believed later.
+            // An incomplete state must not be used later.
             ftruncate(descriptor, 0)
             errno = reason
             return fail()

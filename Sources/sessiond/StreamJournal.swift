@@ -2,24 +2,24 @@ import Glibc
 import Logging
 import State
 
-/// What was changed at the audio server, on disk before it is changed: `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`, and what
-/// of it the server may remember beyond the end of the machine's run also in `$XDG_STATE_HOME/sessiond/streams`.
+/// The changes at the sound server, written to disk before each change: `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`. What
+/// the server may remember over a restart of the machine is also in `$XDG_STATE_HOME/sessiond/streams`.
 ///
-/// Written whole, and put in place by one `rename`; gone while nothing is changed. A daemon that follows one that was
-/// killed reads how everything was.
+/// Always written completely and put in place by one `rename`; deleted while nothing is changed. After a crash the next
+/// daemon reads the original values.
 final class StreamJournal {
     private static let maximumBytes = 1 << 20
 
     private let path: String
-    /// Nil where there is no place that lasts.
+    /// Nil if there is no such directory.
     private let lastingPath: String?
     private let log: Logger
     private var written = StreamRecord()
-    /// What is at ``lastingPath``: memories alone.
+    /// The contents of ``lastingPath``: only remembered values.
     private var lasting = StreamRecord()
     private var hasWarned = false
 
-    /// Nil where there is nowhere to keep it.
+    /// Nil if there is no directory for it.
     init?(bus: String, log: Logger) {
         guard let runtime = environment("XDG_RUNTIME_DIR"), !bus.isEmpty else { return nil }
         path = runtime + "/sessiond/streams-" + bus
@@ -28,7 +28,7 @@ final class StreamJournal {
         self.log = log
     }
 
-    /// What the last daemon left; empty where it left nothing, or nothing to be believed.
+    /// What the last daemon left; empty if there is nothing valid.
     func read() -> StreamRecord {
         var contents = read(path) ?? StreamRecord()
         written = contents
@@ -39,24 +39,24 @@ final class StreamJournal {
         return contents
     }
 
-    /// Nil where there is nothing to be believed.
+    /// Nil if there is nothing valid.
     private func read(_ path: String) -> StreamRecord? {
         let bytes: [UInt8]
         switch OwnFile(path, limit: StreamJournal.maximumBytes) {
         case .absent: return nil
         case .unreadable, .foreign:
-            warn(path, "is not ours; what was changed at the audio server before is not known")
+            warn(path, "is not a file of this user; earlier changes at the sound server cannot be restored")
             return nil
         case .contents(let read): bytes = read
         }
         guard let contents = StreamRecord(bytes) else {
-            warn(path, "is cut short, or of another version; what was changed at the audio server before is not known")
+            warn(path, "is truncated or of another version; earlier changes at the sound server cannot be restored")
             return nil
         }
         return contents
     }
 
-    /// On disk when this returns. False where it cannot be: nothing may be changed then.
+    /// On disk when this returns. False if that fails: then nothing may be changed.
     func write(_ contents: StreamRecord) -> Bool {
         guard contents != written else { return true }
         guard put(contents, at: path) else { return false }
@@ -65,7 +65,7 @@ final class StreamJournal {
         memories.memories = contents.memories
         if memories != lasting, let lastingPath {
             makeFolders(of: lastingPath)
-            // Without it, what is remembered is put right as long as the machine runs.
+            // Without this file, remembered values can be corrected only while the machine runs.
             if put(memories, at: lastingPath) { lasting = memories }
         }
         CrashPoint.pass("journal-written")
@@ -75,18 +75,18 @@ final class StreamJournal {
     private func put(_ contents: StreamRecord, at path: String) -> Bool {
         guard !contents.isEmpty else { return unlink(path) == 0 || errno == ENOENT }
         let bytes = contents.bytes
-        // What is longer would not be read back.
+        // A longer file could not be read back.
         if bytes.count > StreamJournal.maximumBytes { errno = EFBIG }
         guard bytes.count <= StreamJournal.maximumBytes, let file = OwnFile.replace(path, with: bytes) else {
             let reason = String(cString: strerror(errno))
-            warn(path, "cannot be written (\(reason)): streams of other programs are left as they are")
+            warn(path, "cannot be written (\(reason)): streams of other programs will not be changed")
             return false
         }
         close(file)
         return true
     }
 
-    /// As far as they are missing; whoever writes there says what is wrong.
+    /// Creates missing folders; the writer reports errors.
     private func makeFolders(of path: String) {
         for place in path.indices.dropFirst() where path[place] == "/" { mkdir(String(path[..<place]), 0o700) }
     }

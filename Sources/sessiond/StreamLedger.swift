@@ -3,20 +3,20 @@ import EventLoop
 import PluginAPI
 import State
 
-/// How streams, and what the server remembers of them, were before we changed them; and back to that.
+/// How streams, and the server's remembered values, were before the daemon changed them; restores them.
 final class StreamLedger {
     private let backend: any AudioBackend
-    /// Nil where nothing can be kept: then nothing is changed either.
+    /// Nil if nothing can be stored: then nothing is changed.
     private let journal: StreamJournal?
     private var contents: StreamRecord
     private var isReading = false
     private var isStale = false
     private var waiting: [() -> Void] = []
-    /// Names whose memory is right, as far as it can be written, and whose next stream is waited for.
+    /// Names whose remembered values are corrected as far as possible, and whose next stream is awaited.
     private var written: Set<String> = []
-    /// What was put right where it cannot be read, by name, and when.
+    /// Corrected values that cannot be read back, by name, and when.
     private var putRight: [String: (memory: StreamRecord.Memory, time: UInt64)] = [:]
-    /// How long the server may still go by what it remembered before, in microseconds: some milliseconds were seen.
+    /// How long the server may still use the old remembered values, in microseconds; some milliseconds were seen.
     private static let afterlife: UInt64 = 1_000_000
 
     init(_ backend: any AudioBackend, _ journal: StreamJournal?) {
@@ -28,8 +28,8 @@ final class StreamLedger {
 
     var isEmpty: Bool { contents.isEmpty }
 
-    /// What of the streams that are there now an earlier daemon, or connection, was not done with. What it changed of
-    /// others has ended with them, but for what the server remembers.
+    /// The existing streams that an earlier daemon or connection had changed. Its changes of other streams ended with
+    /// them, except for what the server remembers.
     func takeOver(_ snapshot: AudioSnapshot) -> [(AudioStream, StreamBase)] {
         var found: [(AudioStream, StreamBase)] = []
         for entry in contents.entries where entry.instance == snapshot.instance {
@@ -42,7 +42,7 @@ final class StreamLedger {
         return found
     }
 
-    /// How the person left a stream that was just found, where it started as we left another; nil: it did not.
+    /// The user's values for a new stream that started with the daemon's values of the last one; nil: it did not.
     func base(of stream: AudioStream) -> StreamBase? {
         guard let name = stream.memoryName, let kept = memory(of: name) else { return nil }
         let snapshot = backend.snapshot
@@ -56,8 +56,8 @@ final class StreamLedger {
         return contents.memories.first { $0.name == name } ?? putRight[name]?.memory
     }
 
-    /// Writes down how these streams were, then calls `completion` with whether they may be changed: at once where
-    /// that is written already.
+    /// Stores how these streams were, then calls `completion` with whether they may be changed; at once if they are
+    /// stored already.
     func keep(
         _ kept: [AudioStream.ID: StreamBase], _ snapshot: AudioSnapshot, _ completion: @escaping (Bool) -> Void
     ) {
@@ -71,7 +71,7 @@ final class StreamLedger {
             guard let name = stream.memoryName else { continue }
             written.remove(name)
             if let place = contents.memories.firstIndex(where: { $0.name == name }) {
-                // The newest last: what the server remembers is of one of these.
+                // The newest last: the server remembers the values of one of these.
                 contents.memories[place].bases.removeAll { $0 == base }
                 contents.memories[place].bases = contents.memories[place].bases.suffix(7) + [base]
             } else {
@@ -86,7 +86,7 @@ final class StreamLedger {
         backend.readMemory { [weak self] memory in
             guard let self else { return }
             for name in unknown.sorted() where !contents.memories.contains(where: { $0.name == name }) {
-                // Without a memory there is nothing to put right.
+                // If the server remembers nothing, nothing must be corrected.
                 guard let memory else { break }
                 contents.memories.append(
                     StreamRecord.Memory(
@@ -98,7 +98,7 @@ final class StreamLedger {
         }
     }
 
-    /// Makes what the server remembers what it should, and forgets what is right and no longer needed.
+    /// Corrects what the server remembers, and deletes entries that are right and no longer needed.
     func repair(_ completion: (() -> Void)? = nil) {
         if let completion { waiting.append(completion) }
         guard !isReading else {
@@ -111,7 +111,7 @@ final class StreamLedger {
     }
 
     private func repair(_ memory: [StreamMemory]?) {
-        // The server is away, or has ceased to say: what is to be put right there stays written down.
+        // The server is gone, or no longer reports it: the entries stay stored.
         guard let memory else { return repaired() }
         var writes: [StreamMemory] = []
         var forgotten: [String] = []
@@ -127,26 +127,26 @@ final class StreamLedger {
         }
         guard !writes.isEmpty || !forgotten.isEmpty else { return repaired() }
         backend.writeMemory(writes, forgetting: forgotten) { [weak self] result in
-            // Read again, to be sure, unless the server will not.
+            // Read again, to be sure, unless the server cannot be read.
             if case .success = result { self?.isStale = true }
             self?.repaired()
         }
     }
 
-    /// Where it cannot be read: a stream that is there as its person left it has been remembered so. What ended before
-    /// that was remembered as we left it. The device it was held on cannot be written, so that one that was chosen stays in
-    /// the book until the next stream is there to be let go to it.
+    /// If it cannot be read: a stream that the user's values apply to has been remembered so. Streams that ended before
+    /// that were remembered with the daemon's values. The device on which a stream was held cannot be written, so a
+    /// chosen device stays stored until the next stream starts and is moved there.
     private func repairHidden() {
         let present = Set(backend.snapshot.streams.compactMap(\.memoryName))
         let changed = Set(contents.entries.compactMap(\.memoryName))
-        // Nor can anything else be where what is written is ignored.
+        // This also applies if the server ignores what is written.
         let mustBeThere = backend.snapshot.ignoresMemory
         contents.memories.removeAll { kept in
             let cannotBeWritten = StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil
             return !changed.contains(kept.name) && (present.contains(kept.name) || cannotBeWritten && !mustBeThere)
         }
         if mustBeThere {
-            // What is there is put right as it is; for the others somebody must be there.
+            // Existing streams are corrected directly; the others need a stand-in.
             backend.wantedStandIns = contents.memories.filter { !changed.contains($0.name) }.compactMap {
                 $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) }
             }
@@ -186,7 +186,7 @@ extension MemoryRepair {
 }
 
 extension StreamMemory {
-    /// How the person left the last of them; nil where that is not known.
+    /// The user's values of the last stream; nil if unknown.
     fileprivate init?(_ kept: StreamRecord.Memory) {
         guard let base = kept.bases.last, let channels = kept.original?.channels,
             channels.count == base.volume.count

@@ -225,7 +225,7 @@ import Testing
         let stage = try DaemonStage()
         let second = try stage.start()
         #expect(second.wait() == .code(1))
-        #expect(second.errors.joined().contains("is owned by"))
+        #expect(second.errors.joined().contains("is already owned by"))
         #expect(stage.isServing)
     }
 

@@ -230,7 +230,7 @@ import Testing
             try builtProduct(named: "sessionctl"), ["status"], environment: SessionctlStage.environment(on: stage.bus))
         #expect(
             status.split(separator: "\n").contains {
-                $0.contains("interrupted") && $0.contains("Music") && $0.contains("played on after it was told")
+                $0.contains("interrupted") && $0.contains("Music") && $0.contains("played on although")
             }, "\(status)")
         #expect(phone.deactivate(call) == nil)
         if standsStill { deaf.process.resume() }

@@ -56,7 +56,7 @@ import Testing
         b.activate(try b.session("B", options: ["duck-others"]))
         stage.bus.kill()
         #expect(stage.daemon.wait() == .code(69))
-        #expect(stage.daemon.errors.filter { $0.contains("bus is gone") }.count == 1)
+        #expect(stage.daemon.errors.filter { $0.contains("bus connection was lost") }.count == 1)
     }
 
     @Test func badSettingsOfEveryKind_oldOnesStay() throws {
@@ -109,7 +109,7 @@ import Testing
                 #expect(
                     eventually {
                         stage.daemon.isRunning
-                            && stage.daemon.errors.dropFirst(before).contains { $0.contains("old settings stay") }
+                            && stage.daemon.errors.dropFirst(before).contains { $0.contains("old settings are kept") }
                     }, "\(kind)")
                 #expect(stage.daemon.errors.dropFirst(before).filter { !$0.isEmpty }.count == 1, "\(kind)")
                 #expect(try stage.property("Ducking").asProperties?["gain"] == .double(-6), "\(kind)")

@@ -91,7 +91,12 @@ import Testing
         let begun = monotonicNow()
         music = try ForeignProgramTests.music(scene.pulse, nil)
         // Who starts anew during a call plays beside it, as everybody who mixes may.
-        #expect(isHeard(), "\((try? scene.inputs()) ?? [])")
+        #expect(
+            isHeard(),
+            """
+            other \(other.level(of: 440)) dB, speaker \(scene.ear.level(of: 440)) dB, \((try? scene.inputs()) ?? []), \
+            \((try? scene.pulse.pactl(["list", "short", "sinks"])) ?? "")
+            """)
         #expect(try eventually(hasItsVolume))
         let astray = scene.ear.trace(440, since: begun).filter { $0.level > -80 }
         // PipeWire's session manager may link it to the default first.

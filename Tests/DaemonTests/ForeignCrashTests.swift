@@ -184,7 +184,7 @@ import Testing
         story.stage.bus.kill()
         #expect(story.stage.daemon.wait() == .code(69))
         #expect(try house.isUntouched(), "\(house.description)")
-        #expect(story.stage.daemon.errors.filter { $0.contains("bus is gone") }.count == 1)
+        #expect(story.stage.daemon.errors.filter { $0.contains("bus connection was lost") }.count == 1)
     }
 
     /// What the journal says is believed only where it is a file of ours, whole: one warning, and nothing is touched.

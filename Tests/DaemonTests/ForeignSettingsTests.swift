@@ -116,7 +116,7 @@ import Testing
         let path = try #require(try scene.stage.sessions().first { $1["Name"] == .string("Music") }?.key)
         let causes = try scene.stage.manager("Explain", [.objectPath(path)])[0].arrayValue?.compactMap(\.asProperties)
         let why = causes?.first { $0["cause"]?.stringValue == "adopted" }?["text"]?.stringValue ?? ""
-        #expect(why.hasSuffix("; it played before the call or alert that is on, and is silent until that ends"))
+        #expect(why.hasSuffix("; it played before the current call or alert began, and is silent until that ends"))
         #expect(phone.ask("deactivate \(call)") == "ok")
         #expect(scene.ear.waitUntil(440, above: before - 0.5, below: before + 0.5, window: 0.1))
         #expect(try scene.awaits("Music", "active"))

@@ -19,13 +19,13 @@ import Testing
         let ducking = try pulse.loadModule("module-role-ducking trigger_roles=phone ducking_roles=music")
         #expect(eventually { names(stage.daemon) == ["module-role-cork", "module-role-ducking"] })
         let status = try stage.run(["status"]).output
-        #expect(status.contains { $0.hasPrefix("Beside us") && $0.contains("module-role-cork: mutes") })
-        #expect(status.contains { $0.contains("module-role-ducking: lowers") })
+        #expect(status.contains { $0.hasPrefix("Neighbours") && $0.contains("module-role-cork: mutes") })
+        #expect(status.contains { $0.contains("module-role-ducking: ducks") })
         try pulse.unloadModule(ducking)
         #expect(eventually { names(stage.daemon) == ["module-role-cork"] })
         pulse.kill()
         #expect(eventually { names(stage.daemon).isEmpty })
-        #expect(try !stage.run(["status"]).text.contains("Beside us"))
+        #expect(try !stage.run(["status"]).text.contains("Neighbours"))
     }
 
     @Test func wirePlumbersRolePolicy_isSeenByItsEndpoints() throws {

@@ -319,7 +319,7 @@ import Testing
         let manifest = try PluginTests.example("tone/tone.plugin") + "Interface=2\n"
         let home = try Home([manifest])
         let refusal = home.refusal("player", "tone:440")
-        #expect(refusal.contains("speaks version 2 of the plugin interface, this daemon version 1"), "\(refusal)")
+        #expect(refusal.contains("implements version 2 of the plugin interface, this daemon version 1"), "\(refusal)")
         #expect(try home.field("state", of: "org.example.tone") == "unsupported")
         #expect(try home.sessionctl(["plugins"]).contains("unsupported"))
         #expect(home.refusal("recorder", "tone:440").contains("no plugin of kind"))

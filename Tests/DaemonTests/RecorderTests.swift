@@ -167,7 +167,7 @@ import Testing
         let studio = try Studio()
         let file = studio.stage.media.path + "/take." + ending
         let recorder = try recorderThatFills(file, at: 0, studio)
-        #expect(recorder.signals.first?.hasSuffix("nothing was recorded, and the file is removed") == true)
+        #expect(recorder.signals.first?.hasSuffix("nothing was recorded, so the file was removed") == true)
         #expect(recorder.position == 0)
         #expect(!FileManager.default.fileExists(atPath: file))
     }

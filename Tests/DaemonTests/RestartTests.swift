@@ -257,7 +257,7 @@ import Testing
         #expect(eventually { music.state(phone) == "gone" })
         #expect(try music.heard() == ["Music ended resume"])
         #expect(
-            eventually { stage.daemon.isRunning && stage.daemon.errors.contains { $0.contains("is not who it was") } })
+            eventually { stage.daemon.isRunning && stage.daemon.errors.contains { $0.contains("another client") } })
         #expect(music.activate(path) == nil)
     }
 

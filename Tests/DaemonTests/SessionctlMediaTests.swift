@@ -95,7 +95,7 @@ import Testing
         client.activate(phone)
         #expect(child.line { $0 == "interrupted by Phone" } != nil)
         client.deactivate(phone, notify: true)
-        #expect(child.line { $0 == "playing on" } != nil)
+        #expect(child.line { $0 == "resumed" } != nil)
         child.signal(SIGINT)
         #expect(child.wait() == .code(130))
         #expect(try eventually { try stage.session("Tune") == nil })
@@ -150,13 +150,13 @@ import Testing
         let outcome = try stage.run(
             [command, tone("one.wav", seconds: 0.2), "--category", "ambient", "--mode", "voice-chat"], timeout: 60)
         #expect(outcome.code == 1)
-        #expect(outcome.errors.count == 1 && outcome.complaint.contains("not legal with category 'ambient'"))
+        #expect(outcome.errors.count == 1 && outcome.complaint.contains("not allowed with category 'ambient'"))
     }
 
     @Test func folderIsMissing_recordingIsRefused() throws {
         let outcome = try stage.run(["record", file("nowhere/take.wav")], timeout: 60)
         #expect(outcome.code == 1)
-        #expect(outcome.complaint.contains("nowhere' is not there; make it first"))
+        #expect(outcome.complaint.contains("nowhere' does not exist; create it first"))
     }
 
     /// The two settings of the articles: Apple Lossless, 44.1 kHz, mono; and the telephone's, 8 kHz, mono, 8 bit.

@@ -16,7 +16,7 @@ import Testing
         let lines = try stage.run(["status"]).output
         #expect(lines.contains { $0.hasPrefix("active") && $0.contains("Phone") && $0.contains("call") })
         #expect(lines.contains { $0.hasPrefix("interrupted") && $0.contains("interrupted by Phone, waits for it") })
-        #expect(lines.contains { $0.contains("no audio server") })
+        #expect(lines.contains { $0.contains("no sound server") })
         // Aligned: the names start where the heading says.
         let heading = try #require(lines.first { $0.hasPrefix("STATE") })
         let column = try #require(heading.range(of: "SESSION")).lowerBound.utf16Offset(in: heading)
@@ -34,7 +34,7 @@ import Testing
         #expect(sessions[0]["WaitingFor"] as? [String] == [phone])
 
         let explained = try stage.run(["explain", "mus"]).text
-        #expect(explained.contains("interrupted by Phone (call); will be offered to resume when it ends"))
+        #expect(explained.contains("interrupted by Phone (call); will be asked to resume when it ends"))
         #expect(try stage.json(["explain", "Music"])["causes"] as? [Any] != nil)
 
         #expect(try stage.run(["list"]).output.count == 3)
@@ -63,12 +63,12 @@ import Testing
                 ? "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
                     + "master=speaker.monitor"
                 : "module-null-sink media.class=Audio/Source/Virtual sink_name=desk channel_map=mono")
-        #expect(try eventually { try line()?.contains("nothing suits") == false })
+        #expect(try eventually { try line()?.contains("no usable") == false })
         client.activate(memo)
         try pulse.unloadModule(microphone)
-        #expect(try eventually { try line()?.hasSuffix("nothing suits the category: no input") == true })
+        #expect(try eventually { try line()?.hasSuffix("no usable input") == true })
         client.deactivate(memo)
-        #expect(try line()?.hasSuffix("nothing suits the category: no input") == true)
+        #expect(try line()?.hasSuffix("no usable input") == true)
     }
 
     @Test func daemonIsKilled_statusSaysSinceWhenAllTheSame() throws {
@@ -131,7 +131,7 @@ import Testing
         client.activate(music)
         client.activate(prompt)
         let text = try stage.run(["status"]).text
-        #expect(text.contains("lowered 12 dB by Nav"))
+        #expect(text.contains("ducked 12 dB by Nav"))
         #expect(text.contains("Now playing    Music"))
     }
 
@@ -192,7 +192,7 @@ import Testing
         #expect(event["path"] as? String == music)
         #expect((event["arguments"] as? [String: Any])?["reason"] as? String == "default")
         stage.daemon.daemon.kill()
-        #expect(human.line { $0.contains("sessiond") && $0.contains("has gone") } != nil)
+        #expect(human.line { $0.contains("sessiond") && $0.contains("stopped") } != nil)
         human.signal(SIGINT)
         #expect(human.wait() == .code(130))
     }
@@ -244,7 +244,7 @@ import Testing
         ] {
             let outcome = try stage.run(command)
             #expect(outcome.code == 1)
-            #expect(outcome.complaint.contains("NotOwner: only the program of 'Call' "))
+            #expect(outcome.complaint.contains("NotOwner: only the owner of 'Call' "))
             #expect(outcome.complaint.contains("'pactl set-default-\(instead)'"))
         }
     }
@@ -263,7 +263,7 @@ import Testing
     @Test func plugins_areListedOrSaidToBeMissing() throws {
         let stage = try SessionctlStage()
         let outcome = try stage.run(["plugins"])
-        #expect(outcome.code == 0 ? !outcome.text.isEmpty : outcome.complaint.contains("no plugins"))
+        #expect(outcome.code == 0 ? !outcome.text.isEmpty : outcome.complaint.contains("does not support plugins"))
     }
 
     // MARK: Ends

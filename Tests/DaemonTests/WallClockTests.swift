@@ -66,9 +66,8 @@ import Testing
         jump = folder.path + "/jump"
         let source = try folder.file("wall-clock.c", WallClockTests.shim)
         let library = folder.path + "/wall-clock.so"
-        // The compiler that Swift itself links with.
-        let compiler = try Child("clang", ["-shared", "-fPIC", "-O1", "-w", "-o", library, source, "-ldl"])
-        guard compiler.wait(timeout: 60) == .code(0) else { throw SupportError("clang: \(compiler.errors)") }
+        let compiler = try Child(CompilerOfC.name, ["-shared", "-fPIC", "-O1", "-w", "-o", library, source, "-ldl"])
+        guard compiler.wait(timeout: 60) == .code(0) else { throw SupportError("\(CompilerOfC.name): \(compiler.errors)") }
         environment = ["LD_PRELOAD": library, "WALL_CLOCK_JUMP": jump]
     }
 

@@ -68,7 +68,7 @@ import Testing
             guard case .adopt(let adopted, _, _) = enforcement.steps(facts, at: 0).first else { return nil }
             return enforcement.reason(for: adopted, facts)
         }
-        let begin = "its program never spoke to sessiond, and counts as "
+        let begin = "its program does not use sessiond; adopted as "
         #expect(
             reason(nil) == begin + "playback, mix-with-others: no media.role; [adoption] streams = calls")
         let full = reason(nil) { $0.adoption.streams = .all }
@@ -77,16 +77,16 @@ import Testing
             reason("Phone")?.hasPrefix(begin + "call, play-and-record") == true
                 && reason("Phone")?.hasSuffix(": media.role 'Phone'; [adoption] streams = calls") == true)
         #expect(reason("phone", mayCall: false)?.contains("'phone', but it may not take the class call; ") == true)
-        #expect(reason("abc")?.contains("media.role 'abc', which [roles] does not name; ") == true)
+        #expect(reason("abc")?.contains("media.role 'abc', which is not in [roles]; ") == true)
         let named = reason(nil) { settings in
             settings.adoption.streams = .off
             settings.adoption.always = ["p70"]
         }
-        #expect(named == begin + "playback: no media.role; [adoption] always names it")
+        #expect(named == begin + "playback: no media.role; it is listed in [adoption] always")
         let role = Settings.Role(try Configuration(category: .ambient))
         let stage = Stage()
         // A player that is paused may have no stream to read it from.
         let gone = stage.enforcement.reason(for: AdoptedProgram(program: .process(9), role: role), stage.facts)
-        #expect(gone == begin + "ambient: by [adoption] and [roles]")
+        #expect(gone == begin + "ambient: see [adoption] and [roles]")
     }
 }

@@ -222,7 +222,7 @@ import Testing
                     program: .process(70), role: Settings.Role(.initial, sessionClass: .call), isGuess: true),
                 world.facts
             )
-            .contains("is in a call as far as its streams tell"))
+            .contains("guessed call"))
     }
 
     // MARK: Labels

@@ -50,7 +50,7 @@ import Testing
 
     @Test func aText_isNotSound() throws {
         let text = String(repeating: "To be or not to be, that is the question.\n", count: 500)
-        #expect(try #require(try outcome(try write("text.mp3", text.utf8))).contains("not sound"))
+        #expect(try #require(try outcome(try write("text.mp3", text.utf8))).contains("not audio"))
     }
 
     @Test func randomBytes_failOrEnd() throws {
@@ -111,7 +111,7 @@ import Testing
         }
         #expect(abs(heard - 2) <= 0.05, "\(heard) \(stage.states)")
         stage.finished = []
-        #expect(try #require(try outcome("http://127.0.0.1:\(port)/none.wav")).contains("not there"))
+        #expect(try #require(try outcome("http://127.0.0.1:\(port)/none.wav")).contains("does not exist"))
         server.kill()
         stage.failures = []
         let refused = try #require(try outcome("http://127.0.0.1:\(port)/tone.wav"))

@@ -207,7 +207,7 @@ import Testing
         #expect(refusal("take.wav", RecordingSettings(bitDepth: 12)).contains("bit-depth"))
         #expect(refusal("take.mp3", RecordingSettings(bitDepth: 16)).contains("bit-depth"))
         #expect(refusal("take.flac", RecordingSettings(isFloat: true)).contains("float"))
-        #expect(refusal("no/such/folder.wav", RecordingSettings()).contains("no/such' is not there"))
+        #expect(refusal("no/such/folder.wav", RecordingSettings()).contains("no/such' does not exist"))
         #expect(recorder.state == .idle && recorder.path == nil)
     }
 

@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func serversThatRefuse_areToldWithTheirReason() throws {
-        for (path, reason) in [("404", "not there"), ("500", "Internal Server Error"), ("loop", "circles")] {
+        for (path, reason) in [("404", "does not exist"), ("500", "Internal Server Error"), ("loop", "in a loop")] {
             stage.failures = []
             try start(path)
             #expect(stage.until(5) { !stage.failures.isEmpty }, "\(path)")
@@ -166,7 +166,7 @@ import Testing
             ])
         try write("empty.m3u", "#EXTM3U\n")
         #expect(try list(Media.uri(folder.path + "/empty.m3u")).isEmpty)
-        #expect(stage.failures.first?.contains("without anything to play") == true)
+        #expect(stage.failures.first?.contains("without any item to play") == true)
         // As much as a list may be, and no more.
         try write("large.m3u", "#EXTM3U\n" + String(repeating: "tone.wav\n", count: 1_000_000))
         #expect(try list(Media.uri(folder.path + "/large.m3u")).count == 10_000)

@@ -2,7 +2,7 @@ import Foundation
 import PluginAPI
 import Testing
 
-/// The table of kinds, and everything outside of Swift that must agree with it.
+/// The table of kinds, and the files that must agree with it.
 @Suite struct PluginKindTests {
     @Test func rows_haveNothingInCommon() {
         for column in [

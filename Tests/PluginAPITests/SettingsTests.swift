@@ -88,7 +88,7 @@ import Testing
 
     @Test func illegalRole_isRefusedWithoutACallsNumber() {
         let error = #expect(throws: KeyFileError.self) { try settings("[roles]\nphone = playback; voice-chat\n") }
-        #expect(error?.message.contains("'voice-chat' is not legal with category 'playback'") == true)
+        #expect(error?.message.contains("'voice-chat' is not allowed with category 'playback'") == true)
         #expect(error?.message.contains("(") == false, "\(error?.message ?? "")")
     }
 
@@ -153,9 +153,9 @@ enum DefaultFile {
 
     static var text: String {
         var lines = [
-            "# Settings of sessiond, each at its default. To change one, take the # in front away, here or in a",
-            "# drop-in sessiond.conf.d/*.conf, then reload: kill -HUP, or systemctl --user reload sessiond.",
-            "# See sessiond.conf(5).",
+            "# Settings of sessiond, each with its default. To change one, remove the # at the start of its line,",
+            "# here or in a drop-in sessiond.conf.d/*.conf. Then reload: systemctl --user reload sessiond, or",
+            "# send SIGHUP. See sessiond.conf(5).",
         ]
         for section in SettingKey.sections {
             lines += ["", "[\(section)]"]

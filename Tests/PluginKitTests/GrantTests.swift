@@ -2,9 +2,9 @@ import Testing
 
 @testable import PluginKit
 
-/// What a plugin's claim does at everything that can happen: a table of all of it, and long runs by chance.
+/// A table of every input in every state, and long random runs.
 @Suite struct GrantTests {
-    /// How each state is reached, by its letter in the table.
+    /// The inputs that lead to each state, by its letter in the table.
     private static let states: [(letter: Character, inputs: [Grant.Input])] = [
         ("I", []),
         ("L", [.wants(at: nil), .granted(order: 1, now: 0), .replaced]),
@@ -22,7 +22,7 @@ import Testing
     ]
     private static let resume = Grant.Input.ended(shouldResume: true, canResume: true)
 
-    /// The last order's answer is `granted` and `refused`; an older one's is `late`.
+    /// `granted` and `refused` answer the last request, `late` an older one.
     private static let inputs: [(name: String, input: @Sendable (_ order: UInt64) -> Grant.Input)] = [
         ("wants", { _ in .wants(at: nil) }),
         ("granted", { .granted(order: $0, now: 10) }),
@@ -58,7 +58,7 @@ import Testing
 
     /// Idle, Lingering, Asking, asking Behind an interruption, asking while Heard, Resuming, Due, Sounding, Ending,
     /// interrupted (X: resumes, Y: does not, V: nor does it, its output went before), Unplugged. Then what is to be done:
-    /// activate, deactivate and notify (d) or not (g), start, quiet, wait, linger. A point: nothing changes.
+    /// activate, deactivate and notify (d) or not (g), start, quiet, wait, linger. A dot: nothing changes.
     private static let table = """
                           | I   L   A   B   H   R   D   S   E   X   Y   U   V
         wants             | Aa  Aa  Aa  Ba  Ha  Ba  Aa  Ha  Aa  Ba  Ba  Aa  Ba
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func randomRuns_keepThePromises(resumesOnReplug: Bool) {
+    @Test(arguments: [true, false]) func randomRuns_keepTheRules(resumesOnReplug: Bool) {
         var starts = 0
         for seed in 0..<UInt64(1_500) {
             var world = GrantWorld(seed: seed, resumesOnReplug: resumesOnReplug)
@@ -197,6 +197,6 @@ import Testing
                 return
             }
         }
-        #expect(starts > 3_000, "the runs are about nothing")
+        #expect(starts > 3_000, "the runs hardly ever start the sound")
     }
 }

@@ -3,8 +3,8 @@ import PluginAPI
 @testable import PluginKit
 @testable import ReferenceModel
 
-/// A plugin around a ``Grant``, an engine and a daemon, none of them real: messages wait in two queues, in order, and
-/// chance decides what happens next. ``complaints`` says what must not have happened.
+/// A ``Grant`` with a fake engine and a fake daemon: messages wait in two queues, in order, and a random generator chooses
+/// what happens next. ``complaints`` lists violations of the rules.
 struct GrantWorld {
     private enum Call {
         case activate(order: UInt64)

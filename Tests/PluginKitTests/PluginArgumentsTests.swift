@@ -3,9 +3,9 @@ import Testing
 
 @testable import PluginKit
 
-/// A plugin program's command line, for kinds that are and for one that is not.
+/// The command line of plugin programs, for the kinds that exist and for one without a session.
 @Suite struct PluginArgumentsTests {
-    /// Nothing that it does is heard.
+    /// A kind without a session.
     private static let library = PluginKind(
         word: "library", id: "org.example.library", program: "example-library", interface: "org.example.Library",
         objectPath: "/org/example/library", busName: "org.example.Library", category: nil, item: "FOLDER",
@@ -22,7 +22,7 @@ import Testing
     @Test func usage_isTheKinds() {
         for kind in PluginKind.all {
             let text = usage(kind)
-            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]... [\(kind.item)]\n\n\(kind.action); without one,"))
+            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]... [\(kind.item)]\n\n\(kind.action); without it,"))
             #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))"))
             #expect(text.contains("--input") == kind.records && text.contains("--duration") == kind.records)
             #expect(text.hasSuffix("  --help             print this help\n"))
@@ -31,7 +31,7 @@ import Testing
 
     @Test func kindWithoutASession_takesNothingOfASession() {
         let text = usage(Self.library)
-        #expect(text.contains("--name NAME        the plugin's name"))
+        #expect(text.contains("--name NAME        the name of the plugin"))
         for option in ["--category", "--mode", "--option", "--class"] {
             #expect(!text.contains(option))
             #expect(complaint([option, "playback"], Self.library).hasPrefix("unknown argument '\(option)'"))

@@ -27,9 +27,9 @@ import Testing
         #expect(cause?.rule == .matrix && cause?.since == began && cause?.by == message)
         #expect(
             cause?.text
-                == "interrupted by Message; will be offered to resume when they end, if Message then says so "
-                + "(notify-others); waits also for Phone (call)")
-        #expect(first(world, message)?.text == "interrupted by Phone (call); will be offered to resume when it ends")
+                == "interrupted by Message; will be asked to resume when they end, if Message then "
+                + "deactivates with notify-others; waits also for Phone (call)")
+        #expect(first(world, message)?.text == "interrupted by Phone (call); will be asked to resume when it ends")
         #expect(first(world, message)?.rule == .classes)
         let chain = world.arbiter.explain(music)
         #expect(chain.map(\.cause) == ["interrupted", "waits-for", "interrupted", "waits-for"])
@@ -49,7 +49,7 @@ import Testing
         world.pass(2)
         #expect(
             first(world, music)?.text
-                == "interrupted by Message, which has left; will not be offered to resume: Message left without "
+                == "interrupted by Message, which has left; will not be asked to resume: Message left without "
                 + "notify-others; waits for Phone (call)")
         let cause = world.arbiter.explain(music).first { $0.cause == "will-not-resume" }
         #expect(cause?.rule == .leftWhileWaiting && cause?.since == left && cause?.by == message)
@@ -66,7 +66,7 @@ import Testing
         let phone = world.create("Phone", .call, .voice)
         world.activate(phone)
         world.leave(phone)
-        #expect(first(world, music)?.text.contains("it is asked to resume") == true)
+        #expect(first(world, music)?.text.contains("it was asked to resume") == true)
         world.pass(9)
         world.expire()
         #expect(first(world, music)?.rule == .grace && first(world, music)?.since == world.now)
@@ -81,7 +81,7 @@ import Testing
         world.activate(gone)
         world.activate(phone)
         world.send(.clientVanished(ClientID(77)))
-        #expect(text(world, music, "will-not-resume").contains("Gone vanished without notify-on-exit"))
+        #expect(text(world, music, "will-not-resume").contains("Gone disconnected without notify-on-exit"))
         #expect(world.arbiter.explain(music).first { $0.cause == "will-not-resume" }?.rule == .vanished)
     }
 
@@ -109,12 +109,12 @@ import Testing
         world.player("Second", .ducker)
         var cause = world.arbiter.explain(music).first { $0.cause == "ducked" }
         #expect(cause?.since == lowered && cause?.by == first && cause?.rule == .matrix)
-        #expect(cause?.text == "lowered by 12 dB while First, Second plays")
+        #expect(cause?.text == "ducked by 12 dB while First, Second plays")
         world.pass(1)
         world.leave(first)
         cause = world.arbiter.explain(music).first { $0.cause == "ducked" }
         #expect(cause?.since == lowered)
-        #expect(cause?.text == "lowered by 12 dB while Second plays; First lowered it first")
+        #expect(cause?.text == "ducked by 12 dB while Second plays; First ducked it first")
     }
 
     @Test func silentSwitchAndLock_sinceTheFirst() {
@@ -127,7 +127,7 @@ import Testing
         world.send(.setSilentMode(true))
         let cause = world.arbiter.explain(game).first { $0.cause == "muted" }
         #expect(cause?.since == muted && cause?.rule == .silentSwitch)
-        #expect(cause?.text == "muted: the silent switch is on and the screen is locked, and 'ambient' obeys it")
+        #expect(cause?.text == "muted: the silent switch is on and the screen is locked, and 'ambient' is affected")
     }
 
     @Test func nothingSuits_sayWhat_sinceItWent_alsoAfterARestart() throws {
@@ -180,7 +180,7 @@ import Testing
         world.send(.microphoneMuted(true))
         #expect(
             text(world, memo, "interrupted")
-                == "paused: the microphone is muted; will be offered to resume when it is unmuted")
+                == "paused: the microphone is muted; will be asked to resume when it is unmuted")
         #expect(first(world, memo)?.rule == .microphone)
     }
 
@@ -199,7 +199,7 @@ import Testing
         let b = world.player("B")
         let decision = world.leave(a)
         #expect(decision.effects.contains(.claimDropped(a, rule: .givesUp)))
-        #expect(first(world, a)?.rule == .givesUp && first(world, a)?.text == "it gave up its claim to come back")
+        #expect(first(world, a)?.rule == .givesUp && first(world, a)?.text == "it gave up its claim")
         #expect(first(world, b)?.cause == "active")
     }
 

@@ -1,8 +1,8 @@
 import Foundation
 
 /// The compiler that builds what the tests need in C: clang, which Swift brings along, or the system's.
-enum CompilerOfC {
-    static let name: String = {
+public enum CompilerOfC {
+    public static let name: String = {
         let folders = searchPath.split(separator: ":")
         return folders.contains { FileManager.default.isExecutableFile(atPath: $0 + "/clang") } ? "clang" : "cc"
     }()

@@ -33,14 +33,14 @@ struct Encoding {
     init(_ settings: RecordingSettings, path: String) throws(SessionError) {
         guard let format = settings.format ?? RecordingFormat(path: path) else {
             throw .badParameter(
-                "'\(path)': its ending names no format: give one (wav, flac, vorbis, opus, mp3, aac, alac)")
+                "'\(path)': its extension is not a known format: give one (wav, flac, vorbis, opus, mp3, aac, alac)")
         }
         self.format = format
         sampleRate = try Encoding.sampleRate(settings.sampleRate ?? (format == .opus ? 48_000 : 44_100), format)
         channels = settings.channels ?? 2
         let most = format == .mp3 ? 2 : 8
         guard (1...most).contains(channels) else {
-            throw .badParameter("channels \(channels): \(format.rawValue) takes 1 to \(most)")
+            throw .badParameter("channels \(channels): \(format.rawValue) supports 1 to \(most)")
         }
         isFloat = settings.isFloat
         let depth = try Encoding.bitDepth(settings, format)
@@ -73,15 +73,15 @@ struct Encoding {
             }
         if let allowed, !allowed.contains(rate) {
             let list = allowed.map(String.init).joined(separator: ", ")
-            throw .badParameter("sample-rate \(rate): \(format.rawValue) takes \(list) Hz")
+            throw .badParameter("sample-rate \(rate): \(format.rawValue) supports \(list) Hz")
         }
         return rate
     }
 
     private static func bitDepth(_ settings: RecordingSettings, _ format: RecordingFormat) throws(SessionError) -> Int {
         if settings.isFloat {
-            guard format == .wav else { throw .badParameter("float: only wav takes it, not \(format.rawValue)") }
-            guard settings.bitDepth ?? 32 == 32 else { throw .badParameter("bit-depth: float has 32") }
+            guard format == .wav else { throw .badParameter("float: only wav supports it, not \(format.rawValue)") }
+            guard settings.bitDepth ?? 32 == 32 else { throw .badParameter("bit-depth: float always has 32") }
             return 32
         }
         let allowed: [Int] =
@@ -95,7 +95,7 @@ struct Encoding {
         guard !allowed.isEmpty else { throw .badParameter("bit-depth: \(format.rawValue) has none; use quality") }
         guard allowed.contains(depth) else {
             let list = allowed.map(String.init).joined(separator: ", ")
-            throw .badParameter("bit-depth \(depth): \(format.rawValue) takes \(list)")
+            throw .badParameter("bit-depth \(depth): \(format.rawValue) supports \(list)")
         }
         return depth
     }

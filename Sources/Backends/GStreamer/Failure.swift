@@ -41,28 +41,28 @@ struct Failure {
             // What a source says that finds no server, or ends in the middle, and no more than that: of the way, not of
             // the item.
             self.init(
-                "'\(item)' cannot be read: its server cannot be reached, or does not go on; "
-                    + "check the address and the network",
+                "'\(item)' cannot be read: its server cannot be reached, or stopped sending; "
+                    + "check the URL and the network",
                 isAboutFormat: false)
         } else if error.domain == gst_stream_error_quark() {
             let reason =
                 switch code {
                 case GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue:
-                    "it is not sound in a known format"
+                    "it is not audio in a known format"
                 case GST_STREAM_ERROR_CODEC_NOT_FOUND.rawValue: "no decoder for it is installed"
                 case GST_STREAM_ERROR_DECRYPT.rawValue, GST_STREAM_ERROR_DECRYPT_NOKEY.rawValue: "it is encrypted"
-                default: "it is damaged, or not what it looks like"
+                default: "it is damaged, or its format is not what its name says"
                 }
             self.init("'\(item)' cannot be played: \(reason) (\(text))", isAboutFormat: true)
         } else if error.domain == gst_resource_error_quark() {
             let reason =
                 switch code {
                 case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: "no space is left on the disk"
-                case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: "it is not there"
+                case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: "it does not exist"
                 case GST_RESOURCE_ERROR_NOT_AUTHORIZED.rawValue: "access to it is not allowed"
                 // The source tries to go on where a connection ended.
-                case GST_RESOURCE_ERROR_SEEK.rawValue: "the connection ended too soon, and cannot be taken up again"
-                case _ where Failure.isRedirection(message): "the server sends us round in circles"
+                case GST_RESOURCE_ERROR_SEEK.rawValue: "the connection ended too early and cannot be resumed"
+                case _ where Failure.isRedirection(message): "the server redirects in a loop"
                 default: text
                 }
             self.init(

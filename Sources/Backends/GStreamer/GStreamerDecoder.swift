@@ -25,7 +25,7 @@ public final class GStreamerDecoder: SoundDecoder {
             let job = try Job(path: path, limit: limit, loop: loop)
             jobs[ObjectIdentifier(job)] = job
             let watchdog = Timer(on: loop) { [weak job] in
-                job?.onEnd?(.failure(.badParameter("'\(path)' cannot be decoded: it gives no sound")))
+                job?.onEnd?(.failure(.badParameter("'\(path)' cannot be decoded: it contains no audio")))
             }
             watchdog.arm(after: Self.patience)
             job.onEnd = { [weak self, weak job] result in
@@ -133,7 +133,7 @@ public final class GStreamerDecoder: SoundDecoder {
         private func sample() -> Result<SoundSample, SessionError> {
             let frame = GStreamerDecoder.channels * 2
             let count = Int(shim_tally_bytes(tally)) / frame * frame
-            guard count > 0 else { return .failure(.badParameter("'\(path)' has no sound in it")) }
+            guard count > 0 else { return .failure(.badParameter("'\(path)' contains no audio")) }
             let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
                 initialized = max(0, pread(output, buffer.baseAddress, count, 0))
             }

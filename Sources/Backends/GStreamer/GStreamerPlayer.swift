@@ -216,7 +216,7 @@ public final class GStreamerPlayer: QueueingEngine {
                 fetch = nil
                 switch outcome {
                 case .entries(let list?) where !list.isEmpty: take(list)
-                case .entries(_?): fail("'\(source.name)' is a list without anything to play in it")
+                case .entries(_?): fail("'\(source.name)' is a playlist without any item to play")
                 case .entries(nil): if let failure { fail(failure) } else { open(source) }
                 case .failed(let problem): fail(failure ?? problem.message)
                 }
@@ -337,7 +337,7 @@ public final class GStreamerPlayer: QueueingEngine {
     private func loadingTakesTooLong() {
         guard item?.isReady != true else { return }
         fetch = nil
-        fail("'\(item?.source.name ?? uri ?? "")' cannot be played: nothing came of it in time")
+        fail("'\(item?.source.name ?? uri ?? "")' cannot be played: it did not start in time")
     }
 
     private func fail(_ message: String) {
@@ -365,7 +365,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard state != .playing else { return }
         guard uri != nil else { throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first") }
         guard state != .failed else {
-            throw SessionError(.cannotStartPlaying, "what is loaded failed: load it again, or another one")
+            throw SessionError(.cannotStartPlaying, "the loaded item failed: load it again, or another one")
         }
         reopen()
         item?.play()

@@ -114,7 +114,7 @@ public final class GStreamerRecorder: RecorderEngine {
                 self.path = nil
             }
             if wasBusy || state == .idle { state = .failed }
-            onFailed?(isEmpty ? message + "; nothing was recorded, and the file is removed" : message)
+            onFailed?(isEmpty ? message + "; nothing was recorded, so the file was removed" : message)
         }
     }
 

@@ -70,7 +70,7 @@ final class Item {
             let outlet = Outlet(in: pipeline, after: duck, identity: identity, device: device, title: source.title),
             let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop),
             let succession = Succession(in: pipeline, to: head), succession.link(chain)
-        else { throw PipelineError(message: "the pipeline is not whole") }
+        else { throw PipelineError(message: "the pipeline is incomplete") }
         (self.pipeline, self.splice, self.succession, self.chain) = (pipeline, splice, succession, chain)
         self.volume = GainRamp(volume, gain: 1)
         self.duck = GainRamp(duck, gain: 1)
@@ -358,6 +358,6 @@ extension Item {
         let seconds = Int(Buffering.patience)
         onEvent?(
             .failed(
-                Failure("'\(source.name)': nothing more came for \(seconds) s", isAboutFormat: false)))
+                Failure("'\(source.name)': no data arrived for \(seconds) s", isAboutFormat: false)))
     }
 }

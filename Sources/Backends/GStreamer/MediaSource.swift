@@ -42,7 +42,7 @@ struct MediaSource {
         switch scheme {
         case "file":
             guard let raw = g_filename_from_uri(uri, nil, nil) else {
-                throw Refusal(message: "'\(uri)' names no file on this machine")
+                throw Refusal(message: "'\(uri)' is not a file on this machine")
             }
             let bytes = Array(UnsafeBufferPointer(start: raw, count: strlen(raw) + 1))
             g_free(raw)
@@ -127,7 +127,7 @@ struct MediaSource {
     ) throws(Refusal) -> [PlaylistEntry]? {
         guard Playlist.isNamedAsList(uri) || Playlist.looksLikeList(content.head) else { return nil }
         guard let entries = Playlist.entries(content.whole(Playlist.sizeLimit), base: uri) else { return nil }
-        guard !entries.isEmpty else { throw Refusal(message: "'\(name)' is a list without anything to play in it") }
+        guard !entries.isEmpty else { throw Refusal(message: "'\(name)' is a playlist without any item to play") }
         return entries
     }
 }

@@ -26,7 +26,7 @@ final class PlaylistFetch {
         pipeline = try Pipeline("\(MediaSource.webSource) ! fdsink name=sink sync=false", on: loop)
         guard let source = pipeline.child("source"), let sink = pipeline.child("sink"),
             let pad = gst_element_get_static_pad(sink, "sink")
-        else { throw PipelineError(message: "the pipeline is not whole") }
+        else { throw PipelineError(message: "the pipeline is incomplete") }
         self.file = file
         defer { gst_object_unref(pad) }
         tally = .allocate(capacity: 1)

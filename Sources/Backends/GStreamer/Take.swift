@@ -88,7 +88,7 @@ final class Take {
             let pad = gst_element_get_static_pad(samples, "src")
         else {
             Glibc.close(descriptor)
-            throw SessionError(.cannotStartRecording, "the pipeline is not whole")
+            throw SessionError(.cannotStartRecording, "the pipeline is incomplete")
         }
         (self.pipeline, self.source, self.entry, self.splice) = (pipeline, source, entry, splice)
         tally = .allocate(capacity: 1)
@@ -274,7 +274,7 @@ final class Take {
         var reason = String(cString: strerror(number))
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
         if number == ENOENT, access(folder.isEmpty ? "/" : folder, F_OK) != 0 {
-            reason = "the folder '\(folder)' is not there; make it first"
+            reason = "the folder '\(folder)' does not exist; create it first"
         }
         return SessionError(.cannotStartRecording, "'\(path)' cannot be written: \(reason)")
     }

@@ -1,11 +1,11 @@
 import CPulse
 import PluginAPI
 
-/// Which devices were enumerated, as a server or PipeWire's session manager started, rather than plugged in
+/// Which devices were found when a server or PipeWire's session manager started, as opposed to plugged in
 /// (docs/adr/0016).
 ///
-/// Devices that come within moments of the first one came together. Which of them is the default was chosen earlier, by
-/// whoever did, and is not to be changed because one of them was the last.
+/// Devices that appear within a short time after the first one belong together. Which of them is the default was chosen
+/// earlier, and must not change because one of them was the last.
 struct Enumeration {
     private struct Device: Hashable {
         let isInput: Bool
@@ -20,19 +20,19 @@ struct Enumeration {
 
         init(_ now: UInt64) { (begin, end) = (now, now &+ Enumeration.pause) }
 
-        /// Something came that belongs to it.
+        /// A device appeared that belongs to it.
         mutating func extend(_ now: UInt64) { end = min(now &+ Enumeration.pause, begin &+ Enumeration.longest) }
     }
 
-    /// Microseconds after the last device within which another one belongs to it; and for how long that may go on.
+    /// Microseconds after the last device within which another one belongs to it; and the limit for all of them.
     static let pause: UInt64 = 3_000_000
     static let longest: UInt64 = 15_000_000
-    /// For how many microseconds after a device its ports may come.
+    /// Microseconds after a device within which its ports may appear.
     private static let portDelay: UInt64 = 1_000_000
 
     private struct Arrival {
         let time: UInt64
-        /// Whether it came with others.
+        /// Whether it appeared together with others.
         let isEarly: Bool
     }
 
@@ -43,40 +43,40 @@ struct Enumeration {
     /// The devices of a session manager that has just started.
     private var ofManager: Window?
 
-    /// Who is the session manager: by the number that devices have of their client, which another client may have later, the
-    /// one that no other ever has.
+    /// The session manager: identified by the client number of its devices, which may be reused, and by the one that is
+    /// never reused.
     private var managers: [String: String] = [:]
-    /// Those that had devices.
+    /// Session managers that had devices.
     private var started: [String: String] = [:]
-    /// Those of them that have lost all that they had, and are there all the same.
+    /// Those that have lost all their devices but still exist.
     private var same: Set<String> = []
     private var others: Set<String> = []
-    /// Clients that have devices; those of them that have some they had before.
+    /// Clients that have devices; and those that still have older ones.
     private var clients: Set<String> = []
     private var steady: Set<String> = []
     private var looksForMissing = false
-    /// One has gone and the next has no device yet.
+    /// One has gone and the next one has no device yet.
     private var lacksManager = false
 
-    /// Whether the clients must be asked for before these devices are taken note of. `isLate`: also because of devices that
-    /// have gone; whatever was to go with them has gone by now.
+    /// Whether the clients must be read before these devices are processed. `isLate`: also because of removed devices;
+    /// what was to be removed with them is gone by now.
     mutating func asksForClients(of devices: [PulseDevice], isLate: Bool) -> Bool {
         let devices = devices.filter(Enumeration.counts)
         let before = clients
         clients = Set(devices.compactMap(\.client))
         steady = Set(devices.filter { arrivals[Device($0)] != nil }.compactMap(\.client))
         others.formIntersection(clients)
-        // Who has devices anew may be another one of that number.
+        // A client with new devices may be another one that reuses the number.
         same.subtract(steady)
         same.subtract(clients.subtracting(before))
         looksForMissing = missing.contains { isLate || clients.contains($0) }
         return looksForMissing || clients.contains { managers[$0] == nil && !others.contains($0) }
     }
 
-    /// Session managers that have lost all the devices they had.
+    /// Session managers that have lost all their devices.
     private var missing: [String] { started.keys.filter { !steady.contains($0) && !same.contains($0) } }
 
-    /// The clients were asked for.
+    /// The clients were read.
     mutating func know(_ all: PulseClients, now: UInt64) {
         managers = all.managers
         others = all.others.union(clients.filter { managers[$0] == nil })
@@ -86,7 +86,7 @@ struct Enumeration {
         same.formUnion(lost.filter { managers[$0] == started[$0] })
         let gone = lost.filter { !same.contains($0) }
         for client in gone { started[client] = nil }
-        // Another one will start, where none has.
+        // Another one will start if none has.
         if !gone.isEmpty, started.isEmpty {
             ofManager = Window(now)
             lacksManager = true
@@ -95,8 +95,8 @@ struct Enumeration {
 
     private static func counts(_ device: PulseDevice) -> Bool { !device.isNoPort && !device.isFilter }
 
-    /// Takes note of what is there at `now`, in microseconds. What is there at first was there before, who knows how long;
-    /// but a session manager may just be making more.
+    /// Processes the devices at time `now`, in microseconds. The first devices existed before, for an unknown time;
+    /// but a session manager may just be creating more.
     mutating func update(_ all: [PulseDevice], now: UInt64) {
         let wasEmpty = arrivals.isEmpty
         var present: [Device: Arrival] = [:]
@@ -115,7 +115,7 @@ struct Enumeration {
         isFirst = false
     }
 
-    /// Whether a device that has just come did so with others.
+    /// Whether a new device appeared together with others.
     private mutating func isEarly(_ device: PulseDevice, _ wasEmpty: Bool, _ now: UInt64) -> Bool {
         if wasEmpty, ofServer.map({ $0.end <= now }) ?? true { ofServer = Window(now) }
         if let end = ofServer?.end, now < end {
@@ -129,7 +129,7 @@ struct Enumeration {
         return true
     }
 
-    /// The ports of devices that came with others, while those devices are new.
+    /// The ports of devices that appeared together, while those devices are new.
     func ports(of devices: [PulseDevice], now: UInt64) -> Set<String> {
         let early = devices.filter { device in
             arrivals[Device(device)].map {
@@ -139,18 +139,18 @@ struct Enumeration {
         return Set(early.flatMap(\.available).map(\.uid))
     }
 
-    /// Whether the session manager is gone, with its devices, and no other one has made any.
+    /// Whether the session manager is gone with its devices, and no other one has created any.
     func isManagerAway(_ now: UInt64) -> Bool { lacksManager && ofManager.map { now < $0.end } == true }
 
-    /// When it is over, as far as can be seen; nil where it is.
+    /// The expected end; nil if it has ended.
     func end(_ now: UInt64) -> UInt64? {
         [ofServer, ofManager].compactMap { $0?.end }.filter { now < $0 }.max()
     }
 }
 
-/// PipeWire's clients, as far as it matters who makes devices.
+/// PipeWire's clients, as far as needed to know who creates devices.
 struct PulseClients {
-    /// By the number that their devices have of them, the one that no other client ever has.
+    /// By the client number of their devices: the number that is never reused.
     private(set) var managers: [String: String] = [:]
     private(set) var others: Set<String> = []
 

@@ -1,9 +1,9 @@
-/// The module of the server whose sink is the place for held streams.
+/// The server module whose sink is the hold sink.
 struct HoldModule {
     let name: String
     let arguments: String
 
-    /// `folder`: where the server may make a file. `wirePlumber` nil: PulseAudio, or a session manager nobody knows.
+    /// `folder`: where the server may create a file. `wirePlumber` nil: PulseAudio, or an unknown session manager.
     init(_ wirePlumber: WirePlumberVersion?, folder: String) {
         let isDriver = wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } ?? false
         name = isDriver ? "module-pipe-sink" : "module-null-sink"
@@ -16,13 +16,14 @@ struct HoldModule {
     /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default.
     private static let common = "device.description='Held by sessiond' device.class=filter sessiond.hold=1"
 
-    /// WirePlumber 0.4 makes a link to a passive sink passive, which wakes nobody: the stream is not asked for anything.
+    /// WirePlumber 0.4 makes a link to a passive sink passive, which wakes nothing: no data is requested from the
+    /// stream.
     private static let passive = "node.passive=true"
 
-    /// WirePlumber 0.5 does not, and the sink would run and swallow the stream. What is linked to a driver runs when the
-    /// driver says so. A pipe's sink expects another node to drive it, and never does: as a driver it stops, without a
-    /// single cycle, all that is linked to it, also what wants to run always. With the least rank it is never chosen to
-    /// drive others. WirePlumber would remember its volume under a name that all pipes' sinks share.
+    /// WirePlumber 0.5 does not, and the sink would run and consume the stream. A node runs when the driver of its
+    /// group runs. A pipe sink expects another node as driver and never starts a cycle: as a driver itself, it stops
+    /// everything that is linked to it, also nodes that ask to run always. With the lowest priority it is never chosen
+    /// to drive others. Otherwise WirePlumber would store its volume under a name that all pipe sinks share.
     private static let driver =
         "node.driver=true priority.driver=0 media.name=\(PulseDevice.holdName) state.restore-props=false"
 }

@@ -1,25 +1,25 @@
 import PluginAPI
 
-/// In which order ports came, or were chosen by a person since: the last one wins.
+/// The order in which ports appeared or were chosen by the user: the last one wins.
 struct PortOrder {
     private var places: [String: (order: Int, time: UInt64)] = [:]
     private var next = 0
-    /// Below all that came by themselves: of those that were enumerated together, the last has no more to say than the first.
+    /// Below all ports that appeared separately: of ports found together, none has priority over another.
     private var nextEarly = -1
-    /// Below these: what is only a filter over another device wins when somebody chooses it, and not before.
+    /// Below these: a filter in front of a device wins only if somebody chooses it.
     private var nextFilter = Int.min / 2
     /// Nothing was seen so far.
     private var isFirst = true
 
-    /// A headset keeps its place whatever profile it shows.
+    /// A headset keeps its position whichever profile it uses.
     private static func key(_ port: Port, isInput: Bool) -> String {
         let isHeadset = port.type == .bluetoothA2DP || port.type == .bluetoothHFP
         return (isInput ? "<" : ">") + (isHeadset ? String(port.device) : port.uid)
     }
 
-    /// Takes note of what is there at `now`, in microseconds, and forgets what is not. What is there at first was there
-    /// before, who knows how long. `filters` and `early` have the uids of ports that do not win by coming: of filters, and of
-    /// devices that were enumerated.
+    /// Processes the ports at time `now`, in microseconds, and removes missing ones. The first ports existed before,
+    /// for an unknown time. `filters` and `early` have the uids of ports that do not win by appearing: filters, and
+    /// devices that were found together.
     mutating func update(
         _ inputs: [Port], _ outputs: [Port], filters: Set<String>, early: Set<String> = [], now: UInt64
     ) {
@@ -46,7 +46,7 @@ struct PortOrder {
         places = present
     }
 
-    /// Somebody chose it: it counts as the newest.
+    /// The user chose it: it becomes the newest.
     mutating func prefer(_ port: Port, isInput: Bool) {
         let key = PortOrder.key(port, isInput: isInput)
         guard let place = places[key], place.order < next - 1 else { return }
@@ -55,7 +55,7 @@ struct PortOrder {
     }
 
     func sorted(_ ports: [Port], isInput: Bool) -> [Port] {
-        // Ports of one headset keep the order they have.
+        // Ports of one headset keep their order.
         ports.enumerated().sorted { one, two in
             let (a, b) = (order(one.element, isInput), order(two.element, isInput))
             return a == b ? one.offset < two.offset : a < b
@@ -67,7 +67,7 @@ struct PortOrder {
         places[PortOrder.key(port, isInput: isInput)]?.order ?? 0
     }
 
-    /// Those of the ports that came less than that many microseconds before `now`.
+    /// The ports that appeared less than that many microseconds before `now`.
     func recent(_ ports: [Port], isInput: Bool, _ now: UInt64, within span: UInt64) -> [String] {
         ports.filter { port in
             places[PortOrder.key(port, isInput: isInput)].map { now &- $0.time < span } ?? false
@@ -75,6 +75,6 @@ struct PortOrder {
         .map(\.uid)
     }
 
-    /// Those of them that neither won by coming nor were chosen since.
+    /// The ports that neither won by appearing nor were chosen since.
     func losers(_ ports: [Port], isInput: Bool) -> [Port] { ports.filter { order($0, isInput) < 0 } }
 }

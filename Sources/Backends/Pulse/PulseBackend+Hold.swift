@@ -2,7 +2,7 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// Where streams are stopped: a sink that asks for nothing, which is there while it is needed and a while after.
+/// The hold sink: a sink that requests no data. It is created when needed, and removed when unused for a while.
 extension PulseBackend {
     public func hold(_ id: AudioStream.ID, completion: @escaping Completion) {
         let batch = Batch(self, completion)
@@ -21,12 +21,12 @@ extension PulseBackend {
         let isSeen = model.sinks.values.contains(where: \.isHold)
         prepareHold()
         if model.isPipeWire {
-            // Its server may answer before the sink is there; PulseAudio does all in order, so nobody waits.
+            // PipeWire's server may answer before the sink exists; PulseAudio works in order, so no wait is needed.
             let end = batch.add()
             if isSeen { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
             return batch.close()
         }
-        // Each time: somebody may have woken it up, and then it would swallow the stream.
+        // Each time: if something has woken the sink, it would consume the stream.
         connection.command(batch.add()) { pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2) }
         move(batch.add())
         batch.close()
@@ -38,7 +38,7 @@ extension PulseBackend {
         if !hasHold, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
     }
 
-    /// A place that nobody needs shows in every mixer.
+    /// An unused hold sink would only appear in every mixer.
     func dropIdleHold() {
         guard isReady, let connection else { return }
         guard awaitedMoves.isEmpty, heldStreams.isEmpty else {
@@ -48,7 +48,7 @@ extension PulseBackend {
         unloadHold(on: connection) { { _ in } }
     }
 
-    /// `end`: makes what is called when each is gone.
+    /// `end`: creates the completion for each module.
     private func unloadHold(on connection: PulseConnection, _ end: () -> (Bool) -> Void) {
         for sink in model.sinks.values where sink.isHold && sink.module != noIndex {
             connection.command(end()) { pa_context_unload_module($0, sink.module, $1, $2) }
@@ -59,7 +59,7 @@ extension PulseBackend {
         model.playing.values.filter { model.sinks[$0.device]?.isHold == true }.map(\.index)
     }
 
-    /// Seconds for which the place is kept after it was needed last.
+    /// Seconds for which the sink is kept after its last use.
     private static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
@@ -77,7 +77,7 @@ extension PulseBackend {
         holdWaiters.append(waiter)
     }
 
-    /// Whoever waits for the place for held streams is told that it is there, or will not come.
+    /// Calls everything that waits for the hold sink: it exists, or will not.
     func settleHold(isThere: Bool) {
         holdTimer?.disarm()
         let waiters = holdWaiters
@@ -85,13 +85,13 @@ extension PulseBackend {
         for waiter in waiters { waiter(isThere) }
     }
 
-    /// Seconds from asking for the place for held streams until nobody waits for it any longer.
+    /// Seconds from requesting the hold sink until nothing waits for it any longer.
     private static let holdPatience = 0.25
 
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        // Found on the guard, it was on its way; that may be there again, for something else.
+        // Found on the guard, it was being moved; its target may exist again, for something else.
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         let isAlone = isPausedAlone(id.number)
@@ -102,8 +102,9 @@ extension PulseBackend {
             connection.command(end) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
         }
         if isAlone {
-            // Woken up, the sink takes back what it had fetched ahead of a stream that was paused meanwhile: the next sink
-            // would play that, paused or not. It does so a moment after the server has answered.
+            // When it wakes up, the sink takes back the data that it had fetched from a stream that was paused
+            // meanwhile: the next sink would play that, paused or not. It does so a moment after the server has
+            // answered.
             connection.command({ [weak self] _ in self?.wait(PulseBackend.takeBackTime, then: move) }) {
                 pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 0, $1, $2)
             }
@@ -123,11 +124,11 @@ extension PulseBackend {
         timer?.arm(after: seconds)
     }
 
-    /// Seconds that a sink is given to take back what it had fetched.
+    /// Seconds for the sink to take back that data.
     private static let takeBackTime = 0.03
 
-    /// Whether PulseAudio holds this stream, which its program has paused, and no other that plays: woken up, the sink would
-    /// swallow that.
+    /// Whether PulseAudio holds this stream, which its program has paused, and no other playing stream: the woken sink
+    /// would consume that one.
     private func isPausedAlone(_ number: UInt32) -> Bool {
         guard !model.isPipeWire, let stream = model.playing[number], stream.isCorked else { return false }
         func isHeld(_ stream: PulseStream) -> Bool { model.sinks[stream.device]?.isHold == true }
@@ -136,16 +137,16 @@ extension PulseBackend {
             && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !leavingHold.contains($0.index) }
     }
 
-    /// PipeWire's session manager moves a stream some time after the server said so, and the server need not tell.
-    /// For a moment it may show the old place again.
+    /// PipeWire's session manager moves a stream some time after the server said so, and the server need not report it.
+    /// For a moment it may show the old sink again.
     func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
         if awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
         awaitedMoves[number] = PulseBackend.looks
     }
 
-    /// All of them are on their way while the guard is in an output's place, and a while after: none may be taken for
-    /// paused because nobody said that it plays again.
+    /// All streams are being moved while the guard replaces an output, and shortly after: none may be taken for
+    /// paused only because the server has not reported that it plays again.
     func awaitMoves() {
         guard model.isOnGuard || flight != nil else { return }
         for number in model.playing.keys { awaitMove(number) }
@@ -157,13 +158,13 @@ extension PulseBackend {
             mark(.playing, number, isRemoved: false)
         }
         if !awaitedMoves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
-        // Nor is it told that somebody moved a held stream away that runs on by itself, as mpv's does.
+        // The server does not report either if somebody moves a held stream that keeps running, as mpv's does.
         let held = model.isPipeWire ? heldStreams : []
         for number in held { mark(.playing, number, isRemoved: false) }
         if !held.isEmpty { moveTimer?.arm(after: PulseBackend.heldInterval) }
     }
 
-    /// Seconds between looks: a quantum of PipeWire's is 21 ms.
+    /// Seconds between checks: a quantum of PipeWire is 21 ms.
     private static let moveInterval = 0.015
     private static let heldInterval = 0.5
     private static let looks = 16

@@ -2,33 +2,33 @@ import CPulse
 import EventLoop
 import PluginAPI
 
-/// Whether the defaults that the server shows this connection are the ones there are (docs/adr/0012).
+/// Checks that the defaults that the server shows this connection are the actual ones (docs/adr/0012).
 ///
-/// PipeWire keeps them in its metadata, and tells none of a change there but those who are just coming, for as long as
-/// somebody is: each program that starts to play hides what changes in that millisecond from all others, until the next
-/// change. So a while after anything that may have changed them somebody new is sent to ask; where he knows better, he
-/// is the connection from then on.
+/// PipeWire keeps them in its metadata. While a connection is being set up, PipeWire reports changes only to that
+/// connection: each program that starts to play hides the changes of that millisecond from all others, until the next
+/// change. So some time after anything that may have changed them, a second connection asks for them; if it sees
+/// others, it replaces the first connection.
 extension PulseBackend {
-    /// Seconds that the session manager is given to choose, and a slow one.
+    /// Seconds for the session manager to choose; and for a slow one.
     private static let doubtTime = 0.2
     private static let longDoubtTime = 1.0
 
-    /// Sends a witness soon, where the picture is one in which the defaults may have changed.
+    /// Opens a second connection soon, if the change of the snapshot may have changed the defaults.
     func doubtDefault(_ previous: AudioSnapshot, _ current: AudioSnapshot) {
         guard model.isPipeWire else { return }
-        // A default that is not there, which nobody has seen but us, is not waited for.
+        // A default device that does not exist, and that only this connection sees, is checked at once.
         let isMissing = model.output == nil && model.canHold && witnessed?.sink != model.defaultSink
         if isMissing { doubtDefault(after: 0) } else if differs(previous, current) { doubtDefault() }
     }
 
-    /// The same, where something was asked for that changes the default.
+    /// The same after a request that changes the default.
     func doubtDefault(after seconds: Double = PulseBackend.doubtTime) {
         guard model.isPipeWire, isReady else { return }
         isDoubtNew = true
         callWitness(after: seconds)
     }
 
-    /// Or sooner, where one is called sooner.
+    /// Earlier, if an earlier check is due.
     private func callWitness(after seconds: Double) {
         let due = MonotonicClock.now() &+ MonotonicClock.microseconds(seconds)
         if let doubtDue, doubtDue <= due { return }
@@ -38,7 +38,7 @@ extension PulseBackend {
 
     func callWitness() {
         doubtDue = nil
-        // One that is on its way is followed by another.
+        // The current check is followed by another one.
         guard isReady, witness == nil, let made = PulseConnection(loop: loop, name: "sessiond", patience: patience)
         else { return }
         witness = made
@@ -65,7 +65,7 @@ extension PulseBackend {
                 if seen == (model.defaultSink, model.defaultSource) {
                     dismissSoon(then: isFirst ? PulseBackend.longDoubtTime : nil)
                 } else if outstanding > 0 || !completions.isEmpty {
-                    // What is under way may be just that change; nor must its answers be lost.
+                    // Pending requests may be the very change; and their answers must not be lost.
                     isDoubtNew = true
                     dismissSoon(then: PulseBackend.settleTime)
                 } else {
@@ -74,7 +74,7 @@ extension PulseBackend {
             })
     }
 
-    /// Everything known stays so until it is read anew; what went meanwhile is found to be gone.
+    /// The known state stays until it is read again; what has gone meanwhile is detected then.
     private func trustWitness() {
         guard let made = witness else { return }
         witness = nil

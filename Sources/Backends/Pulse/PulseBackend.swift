@@ -4,9 +4,9 @@ public import PluginAPI
 
 /// The sound server over libpulse: PulseAudio, or PipeWire speaking its protocol.
 ///
-/// One connection. Events only mark what to read again; a round of questions follows, and when its answers are in, the
-/// whole picture is compared with what was told last. The server answers in order, so by then it has also sent whatever
-/// else the same cause changed: a sink's removal and the new default are one route change, told without any waiting.
+/// One connection. Events only mark what to read again. Then everything marked is read, and when all answers are in,
+/// the complete state is compared with the last reported one. The server answers in order, so by then it has also sent
+/// all other changes of the same cause: a removed sink and the new default are one route change, without any delay.
 public final class PulseBackend: AudioBackend {
     public private(set) var snapshot = AudioSnapshot.disconnected
 
@@ -39,70 +39,70 @@ public final class PulseBackend: AudioBackend {
     private var watch: SocketWatch?
     private(set) var isWaitingForSocketOnly = false
     var completions: [UInt64: Completion] = [:]
-    /// Whether the server has been asked to make the place for held streams, and it is not gone since.
+    /// Whether the server was asked to create the hold sink, and it has not gone since.
     var hasHold = false
     public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
-    /// By the name that they are remembered under.
+    /// By the name under which the server remembers them.
     var standIns: [String: PulseStandIn] = [:]
-    /// Streams that were let go and are still seen where they were held.
+    /// Streams that were moved back and are still shown on the hold sink.
     var leavingHold: Set<UInt32> = []
-    /// Who waits until it is there, and no longer than ``holdTimer``.
+    /// Calls that wait for the hold sink, at most until ``holdTimer``.
     var holdWaiters: [(Bool) -> Void] = []
     var holdTimer: Timer?
-    /// Until the place for held streams is taken away, unless it is needed again.
+    /// Until the hold sink is removed, unless it is needed again.
     var holdIdleTimer: Timer?
     var nextCompletion: UInt64 = 0
-    /// Streams on their way to or from where they are held, and how often they are still to be looked at.
+    /// Streams being moved to or from the hold sink, and how often they are still to be checked.
     var awaitedMoves: [UInt32: Int] = [:]
     var moveTimer: Timer?
 
-    // The picture, and what of it is old.
+    // The state, and which part of it is outdated.
     var model = PulseModel()
     var dirty: [Item: Bool] = [:]
     var outstanding = 0
     var isScheduled = false
     var dirtySince: UInt64 = 0
     private var settle: Timer?
-    /// When what was put off while devices were enumerated is done.
+    /// When postponed work is done, after devices were enumerated.
     private var enumerated: Timer?
     private var unsettledSince: UInt64?
     var toldDevices: [PulseDevice] = []
-    /// What we asked for, by uid, until it is the route or too old to be what a change is due to.
+    /// The requested ports by uid, until they are the route or too old to be the reason of a change.
     var requested: [String: (reason: RouteChangeReason, until: UInt64)] = [:]
-    /// The output that was asked for last: the route is on its way there for as long as it is among ``requested``.
+    /// The output requested last: the route is changing to it while it is in ``requested``.
     var requestedOutput: String?
-    /// A port that is to be the route once it is there, as its card changes its profile.
+    /// A port that becomes the route as soon as it exists, because its card is changing its profile.
     var awaited: (input: String?, output: String?) = (nil, nil)
-    /// The profiles of cards before we made them hands-free, by card.
+    /// The profiles of cards before they were switched to hands-free, by card.
     var profilesBefore: [String: String] = [:]
 
-    // What keeps sound from where it must not go.
-    /// Whether the guard is being made (true) or removed; nil: neither.
+    // The guard.
+    /// Whether the guard is being created (true) or removed (false); nil: neither.
     var awaitedGuard: Bool?
     var isGuardRefused = false
-    /// Whether the second guard is to be there, and whether it is being made.
+    /// Whether the second guard is wanted, and whether it is being created.
     var isFirstWanted = false
     var isFirstComing = false
-    /// Called once the second guard has gone that has yet to come.
+    /// Called when a second guard that does not exist yet has been removed.
     var firstLeft: ((Bool) -> Void)?
-    /// The configured default, as far as it is known: what we made it, until it is another.
+    /// The configured default, if known: the one set here, until it changes.
     var pinnedOutput: String?
-    /// Until when the guard may take to become the default, because a port of a device that stays went; nil: it was not
-    /// asked to.
+    /// Until when the guard may become the default, because a port of a remaining device went; nil: not
+    /// requested.
     var flight: UInt64?
 
-    /// Asks of the output what ``outputWish`` says.
+    /// Requests ``outputWish`` from the output.
     var tuning: PulseTuning? { didSet { oldValue?.close() } }
 
-    // Whether the default is what the server shows here.
-    /// Asks the server the same once more.
+    // The check of the default.
+    /// Asks the server again.
     var witness: PulseConnection?
     var doubt: Timer?
     /// When ``doubt`` fires; nil: it does not.
     var doubtDue: UInt64?
-    /// Something happened since the last witness was sent.
+    /// Something happened since the last check started.
     var isDoubtNew = false
-    /// The defaults as the last witness saw them too.
+    /// The defaults that the last check confirmed.
     var witnessed: (sink: String, source: String)?
 
     struct Item: Hashable {
@@ -110,14 +110,14 @@ public final class PulseBackend: AudioBackend {
         let index: UInt32
     }
 
-    /// How long a flicker may last on PipeWire, whose session manager chooses a default in steps, in seconds.
+    /// How long intermediate states may last on PipeWire, whose session manager chooses a default in steps, in seconds.
     static let settleTime = 0.05
     private static let longestSettleTime = 0.25
-    /// What appeared becomes the route by that appearance's doing within that many microseconds.
+    /// A port that becomes the route within that many microseconds of its appearance does so because it appeared.
     static let recently: UInt64 = 2_000_000
 
-    /// `server` as for `pa_context_connect`; nil is the environment's choice. `patience` is how many seconds the server
-    /// may owe an answer before it counts as lost.
+    /// `server` as for `pa_context_connect`; nil is the environment's choice. `patience`: seconds without an answer
+    /// after which the server counts as lost.
     public init(on loop: EventLoop, server: String? = nil, patience: Double = 2) {
         self.loop = loop
         self.server = server
@@ -148,7 +148,7 @@ public final class PulseBackend: AudioBackend {
         made.connect(to: server)
     }
 
-    /// From now on that one is the connection.
+    /// From now on, uses that connection.
     func use(_ made: PulseConnection) {
         tuning = nil
         connection = made
@@ -169,7 +169,7 @@ public final class PulseBackend: AudioBackend {
         watch = nil
         model = PulseModel()
         (awaitedGuard, isGuardRefused, flight, pinnedOutput) = (nil, false, nil, nil)
-        // One that an earlier daemon left is let go as what it holds is.
+        // A guard left by an earlier daemon is released together with the streams on it.
         (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
         hasHold = false
         awaitedMoves = [:]
@@ -179,7 +179,7 @@ public final class PulseBackend: AudioBackend {
         readEverything()
     }
 
-    /// The connection is over, or never was. `refused`: nobody listens there.
+    /// The connection has ended, or failed. `refused`: no server is listening.
     private func failed(_ refused: Bool) {
         // Kept until here, because this is called from its own callbacks.
         let old = connection
@@ -224,7 +224,7 @@ public final class PulseBackend: AudioBackend {
     }
 
     static let away = SessionError(
-        .mediaServicesFailed, "the sound server does not answer; it will be used again when it is back")
+        .mediaServicesFailed, "the sound server does not answer; sessiond connects again when it does")
 
     // MARK: Telling
 

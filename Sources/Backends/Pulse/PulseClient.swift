@@ -1,15 +1,15 @@
 import CPulse
 
-/// A program's connection as the server told of it.
+/// A client of the server.
 ///
-/// Read on PipeWire alone: PulseAudio gives each stream the properties of its client, PipeWire's server only those of a
+/// Read on PipeWire only: PulseAudio gives each stream the properties of its client, PipeWire's server only those of a
 /// client that speaks PulseAudio's protocol.
 struct PulseClient: Hashable {
-    /// The process at the other end of the socket, by the kernel; nil where that is PipeWire's own PulseAudio server,
-    /// which stands between.
+    /// The process at the other end of the socket, from the kernel; nil if that is PipeWire's own PulseAudio server,
+    /// which is in between.
     let processID: UInt32?
     let properties: [String: String]
-    /// Whether it is PipeWire's session manager, whose streams are the server's own.
+    /// Whether it is PipeWire's session manager, whose streams belong to the server.
     let isSessionManager: Bool
 
     init(_ info: pa_client_info) {

@@ -2,13 +2,13 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// Where the sound goes that must not go on elsewhere when its output is taken away (docs/adr/0010).
+/// The guard: an inaudible sink that catches sound whose output is unplugged (docs/adr/0010).
 ///
-/// Two things can be taken away: a device, and a port of a device that stays (a jack). A sink that is heard nowhere is
-/// put in beforehand, second in line to the default: where a device goes, the server itself moves there what played on
-/// it. Where a port does, the guard is put before all devices as soon as the server tells.
+/// Either a device is removed, or a port of a device that stays (a jack). The guard is created in advance and ranks
+/// second after the default: if a device goes, the server itself moves its streams to the guard. If a port
+/// goes, the guard is ranked before all devices as soon as the server reports it.
 ///
-/// The guard is never made the configured default: servers and session managers remember that one.
+/// The guard is never made the configured default, because servers and session managers remember that one.
 extension PulseBackend {
     public func releaseOutput() {
         guard isReady, let connection else { return }
@@ -24,14 +24,14 @@ extension PulseBackend {
             }
             return
         }
-        // Where the server goes there by itself, a choice that somebody made of a device that went stays remembered.
+        // If the server moves there by itself, the user's choice of the removed device stays remembered.
         let isAlone = model.isPipeWire && model.sinks.values.filter { !$0.isNoPort }.count == 1
         if to.name != pinnedOutput, !isAlone {
             connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
         }
         doubtDefault()
-        // WirePlumber does not look again at a device whose port went and was replaced before it had looked; but it does
-        // so when any device goes.
+        // WirePlumber does not check a device again whose port went and was replaced before WirePlumber had checked it;
+        // but it does when any device is removed.
         if model.isPipeWire { unloadGuard() }
     }
 
@@ -44,7 +44,7 @@ extension PulseBackend {
         if isFirstComing { firstLeft = end() }
     }
 
-    /// Puts a second guard before all devices.
+    /// Creates a second guard that ranks before all devices.
     private func loadFirst(_ connection: PulseConnection) {
         (isFirstWanted, isFirstComing) = (true, true)
         var module = noIndex
@@ -55,13 +55,13 @@ extension PulseBackend {
             if !isThere { flight = nil }
             guard let left = firstLeft else { return }
             firstLeft = nil
-            // It was to be taken away before it had come.
+            // It was to be removed before it existed.
             guard isThere, let connection else { return left(!isThere) }
             connection.command(left) { pa_context_unload_module($0, module, $1, $2) }
         }
     }
 
-    /// Takes away a second guard that was seen only after it was to go.
+    /// Removes a second guard that appeared only after it was to be removed.
     func dropFirst() {
         guard !isFirstWanted, let connection else { return }
         for device in model.sinks.values where PulseGuard.isFirst(device.name) {
@@ -74,16 +74,16 @@ extension PulseBackend {
         releaseOutput()
         let batch = Batch(self, completion)
         guard connection(for: batch) != nil else { return }
-        // Answered in order: by then everybody has been moved.
+        // Answered in order: by then all streams have been moved.
         unloadGuard(batch.add)
         batch.close()
     }
 
-    /// Makes or removes the guard as ``guardsOutput`` asks; called after everything that may matter to it.
+    /// Creates or removes the guard as ``guardsOutput`` says; called after every relevant change.
     func keepGuard() {
         guard isReady, let connection else { return }
         let guardSink = model.sinks.values.first(where: \.isGuard)
-        // Asked for and done is not yet seen: the picture must show it before anything else is asked for.
+        // A finished request is not yet visible: the state must show it before the next request.
         if let awaitedGuard, awaitedGuard != (guardSink != nil) { return }
         awaitedGuard = nil
         if model.isOnGuard || flight != nil { return }
@@ -91,7 +91,7 @@ extension PulseBackend {
             !output.isNoPort
         {
             awaitedGuard = true
-            // Whoever is the default must be so by choice: the guard comes before all others.
+            // The default must be a configured one, because the guard ranks before all others.
             connection.command({ _ in }) { pa_context_set_default_sink($0, output.name, $1, $2) }
             pinnedOutput = output.name
             connection.loadModule("module-null-sink", PulseGuard.arguments(for: model.wirePlumber)) { [weak self] in
@@ -99,15 +99,15 @@ extension PulseBackend {
                 isGuardRefused = true
                 awaitedGuard = nil
             }
-            // Not suspended: PulseAudio takes back what it has rendered ahead of a stream that is paused only where the
-            // sink is awake, and plays it on the next one.
+            // Not suspended: PulseAudio discards what it has rendered ahead of a paused stream only on a
+            // sink that is awake; otherwise the next sink plays it.
         } else if !guardsOutput, guardSink != nil {
             unloadGuard { [weak self] in { if !$0 { self?.awaitedGuard = nil } } }
         }
     }
 
-    /// Where the output is going by what we asked for, which a default that is as yet seen would take back; else where it
-    /// is.
+    /// The output that was requested, because the shown default may be outdated; otherwise the current
+    /// one.
     private var outputToBe: PulseDevice? {
         guard let uid = requestedOutput, let request = requested[uid], MonotonicClock.now() < request.until,
             let (device, _) = model.find(uid, isInput: false)
@@ -115,10 +115,10 @@ extension PulseBackend {
         return device
     }
 
-    /// Where a jack was pulled, its device would go on through another port: everything is sent to the guard instead.
+    /// After a pulled jack the device would continue on another port: everything is moved to the guard instead.
     ///
-    /// PulseAudio prefers any device to one whose port is unplugged, also to the configured default: the port that was pulled
-    /// is made the active one again. On PipeWire a second guard comes before the configured default by its rank.
+    /// PulseAudio prefers any device to one whose port is unplugged, even to the configured default: therefore the
+    /// unplugged port is made active again. On PipeWire a second guard ranks before the configured default.
     func flee(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
         if let until = flight, model.isOnGuard || until < now { flight = nil }
         guard guardsOutput, flight == nil, let connection, let port = previous.route.outputs.first,
@@ -126,7 +126,7 @@ extension PulseBackend {
             let device = model.sinks.values.first(where: { $0.portName(of: port.uid) != nil }),
             let name = device.portName(of: port.uid), model.sinks.values.contains(where: \.isGuard)
         else { return }
-        // Also where the server is there by itself: it may go back when it sees that another port is left.
+        // Also if the server has moved there by itself: it may move back when it sees another port.
         flight = model.isOnGuard ? nil : now &+ PulseGuard.flightTime
         if model.isPipeWire {
             if !isFirstComing { loadFirst(connection) }
@@ -141,34 +141,34 @@ extension PulseBackend {
 
 /// The sink behind ``PulseBackend/guardsOutput``.
 enum PulseGuard {
-    /// By which a later daemon finds it again.
+    /// The name by which a later daemon finds it.
     static let name = "sessiond.nowhere"
-    /// Of the second one, which comes before the configured default.
+    /// The name of the second one, which ranks before the configured default.
     private static let firstName = name + ".first"
     static func isFirst(_ name: String) -> Bool { name.hasPrefix(firstName) }
-    /// What the guard was called when it was made the configured default. Whoever remembers that name as a choice must not
-    /// find a device of that name again.
+    /// The guard's name while it was made the configured default. No device may have that name again, because servers
+    /// may remember it as a choice.
     private static let formerName = "sessiond.guard"
 
     /// Microseconds that PipeWire may take to make it the default.
     static let flightTime: UInt64 = 500_000
 
-    /// Also one that a server made beside one that was there.
+    /// Also one with a number that the server appended to the name.
     static func isName(_ name: String) -> Bool {
         name.hasPrefix(PulseGuard.name) || name.hasPrefix(PulseGuard.formerName)
     }
 
-    /// The properties are those by which PulseAudio (`pa_device_init_priority`) and WirePlumber (`priority.session`)
-    /// put a device in line.
+    /// The properties by which PulseAudio (`pa_device_init_priority`) and WirePlumber (`priority.session`) rank
+    /// devices.
     ///
-    /// WirePlumber adds to that number for what a person chose: version 0.4 340,000 for the last choice, 300,000 for the
-    /// one before; later ones 30,000 and 20,000. The guard is to be between the two.
+    /// WirePlumber adds to that number for the user's choices: version 0.4 adds 340,000 for the last choice and 300,000
+    /// for the one before; later versions 30,000 and 20,000. The guard must be between the two.
     static func arguments(for manager: WirePlumberVersion?) -> String {
         let rank = manager.map { $0 < WirePlumberVersion(0, 5) } == true ? 330_000 : 29_000
         return arguments(name, rank: rank)
     }
 
-    /// Of the second one: before what was chosen, too.
+    /// Of the second one: also before chosen devices.
     static let firstArguments = arguments(firstName, rank: 1_000_000)
 
     private static func arguments(_ name: String, rank: Int) -> String {

@@ -2,7 +2,7 @@ import CPulse
 import Glibc
 import PluginAPI
 
-/// Everything the server told, by its numbers; what leaves is told by names.
+/// The server's state, by its numbers; names are used for everything that is reported.
 struct PulseModel {
     var serverName = ""
     var defaultSink = ""
@@ -14,33 +14,33 @@ struct PulseModel {
     var recording: [UInt32: PulseStream] = [:]
     /// On PipeWire, by index: at first all of them, then those of streams.
     var clients: [UInt32: PulseClient] = [:]
-    /// Modules that arbitrate; the others are nobody's business.
+    /// Modules with rules of their own; others are not needed.
     var policyModules: [UInt32: ServerPolicy] = [:]
 
-    /// Nil where none is there, or none was seen yet.
+    /// Nil if none exists, or none was seen yet.
     var wirePlumber: WirePlumberVersion?
 
     private var order = PortOrder()
-    /// When each stream was last seen without a device, which PipeWire shows while nobody has placed it.
+    /// When each stream was last seen without a device, which PipeWire shows until the stream is placed.
     private var unplaced: [UInt32: UInt64] = [:]
-    /// Microseconds after a stream was placed in which the session manager may still put back what it remembers.
+    /// Microseconds after a stream was placed in which the session manager may still restore what it remembers.
     private static let settling: UInt64 = 1_000_000
     private var enumeration = Enumeration()
 
-    /// Our own stream that asks something of the output, and how long its buffer is by the server; nil: none is there.
+    /// Our own stream that requests rate and buffer, and its buffer as reported by the server; nil: none exists.
     var tuning: (index: UInt32, latency: Double)?
 
-    /// This run of the server.
+    /// Identifies this run of the server.
     var cookie: UInt32 = 0
 
     var isPipeWire: Bool { PulseModel.isPipeWire(serverName) }
-    /// Nothing is held where there is nothing to let it go to: new streams would find no other place, either.
+    /// Nothing is held if there is no other sink: new streams would have no other place, either.
     var canHold: Bool { sinks.values.contains { !$0.isNoPort } }
 
-    /// From 0.5 on WirePlumber takes over the volumes of notifications alone.
+    /// WirePlumber 0.5 and later accepts only the volumes of notifications.
     var ignoresMemory: Bool { isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true }
 
-    /// By C: `contains` of a text in a text would link the whole of regular expressions, a fifth of the daemon.
+    /// In C: `contains(String)` would link the regular expression engine, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
 
     mutating func read(_ info: pa_server_info) {
@@ -55,7 +55,7 @@ struct PulseModel {
         policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
     }
 
-    /// PipeWire shows a stream while it is being made: on no device yet, and with a volume of 0 that is nobody's wish.
+    /// PipeWire shows a stream while it is being created: without a device, and with a volume of 0 that nobody has set.
     mutating func add(_ stream: PulseStream) {
         if isPipeWire, stream.device == noIndex, playing[stream.index] == nil { return }
         playing[stream.index] = stream
@@ -66,7 +66,7 @@ struct PulseModel {
         if isPipeWire { clients[info.index] = PulseClient(info) }
     }
 
-    /// Where a stream is moved, PipeWire says of it that it is paused until it plays on.
+    /// While a stream is moved, PipeWire shows it as paused until it plays again.
     private static let pauseDelay = 0.1
 
     private var policies: Set<ServerPolicy> {
@@ -76,12 +76,12 @@ struct PulseModel {
         return result
     }
 
-    /// How long PipeWire's cycle is at least, by default on a virtual machine, and at most, by default on any, in seconds.
+    /// The shortest cycle of PipeWire by default on a virtual machine, and the longest on any machine, in seconds.
     private static let cycle = (shortest: 1_024.0 / 48_000, longest: 2_048.0 / 48_000)
 
-    /// PipeWire computes a cycle at a time, and all of it with one volume; PulseAudio computes again what was not heard
-    /// yet. The cycle is as short as the most impatient wants it of those who play or record on that device, which a
-    /// sink shares with its monitor.
+    /// PipeWire computes a whole cycle with one volume; PulseAudio computes again what was not heard yet. The cycle is
+    /// the shortest that the streams on that device request, playing or recording; a sink and its monitor count as one
+    /// device.
     private func rendering(on device: UInt32) -> AudioStream.Rendering {
         guard isPipeWire else { return .atOnce }
         let wanted = [playing, recording].flatMap(\.values).filter { $0.device == device && !$0.isCorked }
@@ -89,22 +89,22 @@ struct PulseModel {
         return .inCycles(seconds: min(max(wanted ?? 0, PulseModel.cycle.shortest), PulseModel.cycle.longest))
     }
 
-    /// Where the route's output goes; while the guard is in its place, where it will go.
+    /// The device of the route's output; while the guard replaces it, the next one.
     var output: PulseDevice? {
         isOnGuard ? fallback?.device : sinks.values.first { $0.name == defaultSink }
     }
-    /// The newest output there is; `port` is nil where its device has none.
+    /// The newest output; `port` is nil if its device has none.
     var fallback: (device: PulseDevice, port: String?, output: Port)? {
         guard let newest = order.sorted(sinks.values.flatMap(\.available), isInput: false).last,
             let (device, port) = find(newest.uid, isInput: false)
         else { return nil }
         return (device, port.isEmpty ? nil : port, newest)
     }
-    /// Whether the server has put the guard in the place of an output that went.
+    /// Whether the server has replaced an unplugged output by the guard.
     var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
     var input: PulseDevice? { sources.values.first { $0.name == defaultSource } }
 
-    /// The device that has that port, and the port's own name ("" where the device has none).
+    /// The device that has that port, and the port's own name ("" if the device has none).
     func find(_ uid: String, isInput: Bool) -> (device: PulseDevice, port: String)? {
         for device in (isInput ? sources : sinks).values where !device.isNoPort {
             if let port = device.portName(of: uid) { return (device, port) }
@@ -119,8 +119,8 @@ struct PulseModel {
                 + order.recent(snapshot.availableInputs, isInput: true, now, within: span))
     }
 
-    /// Whether the clients must be asked for before the next snapshot: without them it is not known which devices came
-    /// together. `isLate`: what goes with a device that went has gone by now.
+    /// Whether the clients must be read before the next snapshot: they show which devices were found
+    /// together. `isLate`: what was to be removed with a removed device is gone by now.
     mutating func asksForClients(isLate: Bool) -> Bool {
         isPipeWire && enumeration.asksForClients(of: Array(sinks.values) + Array(sources.values), isLate: isLate)
     }
@@ -129,13 +129,13 @@ struct PulseModel {
         enumeration.know(clients, now: now)
     }
 
-    /// When the devices there are have all been enumerated; nil where they have.
+    /// When all current devices will have been enumerated; nil: they have.
     func enumerationEnd(_ now: UInt64) -> UInt64? { enumeration.end(now) }
 
-    /// Those of the ports that have yet to be chosen to win.
+    /// The ports that win only when they are chosen.
     func losers(_ ports: [Port], isInput: Bool) -> [Port] { order.losers(ports, isInput: isInput) }
 
-    /// Somebody chose that port: it counts as the newest from the next snapshot on.
+    /// The user chose that port: it is the newest from the next snapshot on.
     mutating func prefer(_ port: Port, isInput: Bool) { order.prefer(port, isInput: isInput) }
 
     mutating func snapshot(now: UInt64) -> AudioSnapshot {
@@ -170,7 +170,7 @@ struct PulseModel {
             result.enumerated = Set(together.map(\.uid))
         }
         let (output, input) = (self.output, self.input)
-        // The port that was pulled may be the active one still.
+        // The unplugged port may still be the active one.
         let outlet = isOnGuard ? fallback?.output : output?.active
         result.route = Route(inputs: (input?.active).map { [$0] } ?? [], outputs: outlet.map { [$0] } ?? [])
         result.streams =
@@ -180,9 +180,9 @@ struct PulseModel {
             .map { describe($0, .record, on: sources[$0.device], now) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
-        // PipeWire says it of streams alone.
+        // PipeWire reports it for streams only.
         result.outputLatency = output.map { $0.latency > 0 ? $0.latency : tuning?.latency ?? 0 } ?? 0
-        // A sink's monitor is no input.
+        // A sink's monitor is not an input.
         result.inputLatency = input?.active == nil ? 0 : input?.latency ?? 0
         return result
     }
@@ -203,7 +203,7 @@ struct PulseModel {
         for stream in playing.values where stream.device == noIndex { unplaced[stream.index] = now }
     }
 
-    /// Drops what is known of clients whose streams have gone. No index is used twice.
+    /// Removes clients whose streams have gone. No index is used twice.
     mutating func forgetClients() {
         guard !clients.isEmpty else { return }
         let needed = Set((playing.values.map(\.client) + recording.values.map(\.client)))
@@ -211,14 +211,14 @@ struct PulseModel {
     }
 }
 
-/// A sink input or source output as the server told of it.
+/// A sink input or source output of the server.
 struct PulseStream {
     let index: UInt32
-    /// `noIndex` where it is the server's own.
+    /// `noIndex` for the server's own.
     let client: UInt32
     let device: UInt32
     let isCorked: Bool
-    /// Resampled to peaks, as level meters have it.
+    /// Resampled to peaks, as level meters do.
     let isPeakMeter: Bool
     let isMuted: Bool
     let volume: [UInt32]
@@ -226,7 +226,7 @@ struct PulseStream {
     let properties: [String: String]
     /// PipeWire's `node.latency`, in seconds.
     let wantedCycle: Double?
-    /// PipeWire's `node.link-group`: what is linked inside to another node; nil: it is not.
+    /// PipeWire's `node.link-group`: it is linked internally to another node; nil: it is not.
     private let linkGroup: String?
 
     init(_ info: pa_sink_input_info) {
@@ -265,16 +265,16 @@ struct PulseStream {
         return String(orEmpty: method) == "peaks" || isSet("stream.monitor") || isSet("resample.peaks")
     }
 
-    /// What PipeWire calls its PulseAudio server, as which a stream's client speaks to it (`client.api`).
+    /// PipeWire's name for its PulseAudio server (`client.api`).
     static let pulseProtocol = "pipewire-pulse"
 
-    /// Of a fraction: "1024/48000".
+    /// Reads a fraction: "1024/48000".
     static func seconds(_ fraction: UnsafePointer<CChar>?) -> Double? {
         let parts = String(orEmpty: fraction).split(separator: "/").compactMap { UInt32($0) }
         return parts.count == 2 && parts[1] > 0 ? Double(parts[0]) / Double(parts[1]) : nil
     }
 
-    /// The channels under the name that it is remembered by; nil: it is not.
+    /// The channels, under the name by which it is remembered; nil: it is not.
     var memory: StreamMemory? {
         properties["module-stream-restore.id"].map { StreamMemory(name: $0, channels: channels) }
     }
@@ -297,7 +297,7 @@ struct PulseStream {
         _ rendering: AudioStream.Rendering
     ) -> AudioStream {
         let isHeld = device?.isHold == true
-        // Nodes that are linked inside are one end of a loopback or a filter, whoever runs it.
+        // Nodes that are linked internally are one end of a loopback or a filter, whoever runs it.
         let isProgram = client != noIndex && linkGroup == nil && owner?.isSessionManager != true
         let properties = properties.merging(owner?.properties ?? [:]) { own, _ in own }
         let port = device?.active
@@ -308,7 +308,7 @@ struct PulseStream {
             isProcessVouched: isProgram && owner?.processID != nil, isProgram: isProgram, isPeakMeter: isPeakMeter,
             applicationName: properties["application.name"] ?? properties["media.name"] ?? "",
             role: properties["media.role"],
-            // PipeWire calls paused what is not asked for anything; whether its program paused it is not known then.
+            // PipeWire shows a stream without data requests as paused; whether its program paused it is then unknown.
             isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
             portUID: port?.uid, portName: port?.name ?? "", properties: properties, volume: volume, isHeld: isHeld,
             isStopping: isHeld && isPipeWire && !isCorked, rendering: rendering)

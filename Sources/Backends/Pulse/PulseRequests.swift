@@ -53,7 +53,7 @@ extension PulseBackend {
         guard let connection = connection(for: batch) else { return }
         let talking = uid.flatMap(card)
         if uid != nil, talking == nil {
-            return batch.fail(.badParameter("no headset has that input; read the available ones again"))
+            return batch.fail(.badParameter("no headset has that input; read AvailableInputs again"))
         }
         func set(_ card: PulseCard, _ profile: String, _ type: PortType) {
             guard let address = card.address else { return }
@@ -174,7 +174,7 @@ extension PulseBackend {
             open += 1
             return { [self] success in
                 if !success {
-                    error = SessionError(.mediaServicesFailed, "the sound server refused; what it concerns may be gone")
+                    error = SessionError(.mediaServicesFailed, "the server refused; the stream or device may be gone")
                 }
                 close()
             }

@@ -185,7 +185,7 @@ public final class PulseSampleCache: SampleCache {
             defer { withExtendedLifetime(answer) {} }
             // PA_INVALID_INDEX.
             guard stream != .max, let cache else {
-                return reply(.failure(PulseSampleCache.refused("cannot play it", context)))
+                return reply(.failure(PulseSampleCache.refused("cannot play the sample", context)))
             }
             cache.playing.insert(stream)
             reply(.success(stream))
@@ -258,7 +258,7 @@ public final class PulseSampleCache: SampleCache {
             self.reply = nil
             pa_stream_set_state_callback(stream, nil, nil)
             pa_stream_set_write_callback(stream, nil, nil)
-            reply(success ? .success(()) : .failure(PulseSampleCache.refused("cannot take a sample", context)))
+            reply(success ? .success(()) : .failure(PulseSampleCache.refused("cannot store a sample", context)))
             Unmanaged.passUnretained(self).release()
         }
     }

@@ -2,10 +2,10 @@ import CPulse
 import EventLoop
 import PluginAPI
 
-/// Streams in the place of programs that ended while they were lowered or held (docs/adr/0017).
+/// Stand-in streams for programs that ended while they were ducked or held (docs/adr/0017).
 ///
-/// WirePlumber from 0.5 on writes down what it remembers of a stream only as the stream itself changes. So one that is
-/// remembered under the same name is made: it starts as the last one was left, is put right as any stream is, and goes.
+/// WirePlumber 0.5 and later stores what it remembers of a stream only when the stream itself changes. So a stream with
+/// the same name is created: it starts with the values of the last one, is corrected like any stream, and is closed.
 extension PulseBackend {
     func keepStandIns() {
         guard isReady, model.ignoresMemory else {
@@ -18,11 +18,11 @@ extension PulseBackend {
         }
     }
 
-    /// At once; the others have their turn when these are done.
+    /// The most at a time; the others follow when these are done.
     private static let mostStandIns = 8
 }
 
-/// A client with one stream, which is paused and never plays; both end with it.
+/// A client with one stream that is paused and never plays; closing it ends both.
 ///
 /// Used from the loop only.
 final class PulseStandIn {
@@ -31,19 +31,19 @@ final class PulseStandIn {
     private let property: (key: String, value: String)
     private var stream: OpaquePointer?
 
-    /// By what a stream is remembered, as the server names it (`module-stream-restore.id`).
+    /// The properties by which a stream is remembered, as the server names it (`module-stream-restore.id`).
     private static let keys = [
         ("sink-input-by-media-role:", "media.role"), ("sink-input-by-application-id:", "application.id"),
         ("sink-input-by-application-name:", "application.name"),
     ]
 
-    /// The property and its value behind a name that a stream is remembered by; nil: a client cannot have it.
+    /// The property and its value in such a name; nil: a client cannot have it.
     static func property(behind name: String) -> (key: String, value: String)? {
         for (prefix, key) in keys where name.hasPrefix(prefix) { return (key, String(name.dropFirst(prefix.count))) }
         return nil
     }
 
-    /// Nil where a stream cannot be remembered under that name by what a client says of itself, and where libpulse refuses.
+    /// Nil if a stream cannot be remembered under that name by properties of its client, or if libpulse refuses.
     init?(for memory: StreamMemory, on loop: EventLoop, server: String?) {
         guard let property = PulseStandIn.property(behind: memory.name) else { return nil }
         let list = pa_proplist_new()

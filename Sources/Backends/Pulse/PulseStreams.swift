@@ -2,7 +2,7 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// What is done to streams that are lowered or silenced, and to what the server remembers of them.
+/// Ducking and silencing streams, and what the server remembers of them.
 extension PulseBackend {
     public func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion) {
         let batch = Batch(self, completion)
@@ -19,7 +19,7 @@ extension PulseBackend {
 
     public func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void) {
         guard isReady, let connection else { return loop.later { completion(nil) } }
-        // PipeWire's session manager remembers; its server shows no more than what was written through it, by whoever.
+        // PipeWire's session manager remembers the values; its server shows only what was written through it.
         guard !model.isPipeWire else {
             let known = model.playing.values.compactMap(\.memory)
             return loop.later { completion(known) }
@@ -35,7 +35,7 @@ extension PulseBackend {
     public func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        // PipeWire's session manager is not told of what was written before in the same words; its server forgets nothing.
+        // PipeWire's session manager ignores a write with unchanged values; its server forgets nothing.
         let others = model.isPipeWire ? entries.map { StreamMemory(name: $0.name, isMuted: $0.isMuted) } : []
         for entry in others + entries {
             connection.command(batch.add()) { context, done, reply in
@@ -88,7 +88,7 @@ extension pa_channel_map {
     }
 }
 
-/// Fills a C array, which Swift sees as a tuple; returns how many had room.
+/// Fills a C array, which Swift imports as a tuple; returns the number of values that fit.
 private func fill<Places, Element>(_ places: inout Places, with elements: [Element]) -> UInt8 {
     withUnsafeMutableBytes(of: &places) { bytes in
         let places = bytes.bindMemory(to: Element.self)

@@ -2,12 +2,12 @@ import CPulse
 import EventLoop
 import PluginAPI
 
-/// Has the server run the output as ``PulseBackend/outputWish`` says, in the one way it has for that: a stream that asks
-/// for it (docs/adr/0013).
+/// Requests ``PulseBackend/outputWish`` from the server, in the only possible way: with a stream that
+/// requests it (docs/adr/0013).
 extension PulseBackend {
-    /// Called after everything that may matter to it.
+    /// Called after every relevant change.
     func keepTuning() {
-        // Where everything is on its way to the guard, or on it, the next output is not known yet.
+        // While streams move to the guard, or are on it, the next output is not known yet.
         guard isReady, let connection, !model.isOnGuard, flight == nil else { return }
         guard !outputWish.isEmpty, let output = model.output, !output.isNoPort else {
             tuning = nil
@@ -16,7 +16,7 @@ extension PulseBackend {
         if tuning?.wish != outputWish || tuning?.device != output.index {
             tuning = nil
             tuning = connection.tune(output, outputWish)
-            // It may run the device otherwise from now on, and need not tell.
+            // The rate or buffer of the device may change, and the server need not report it.
             tuning?.onReady = { [weak self] in self?.mark(.sink, output.index, isRemoved: false) }
         }
         // PipeWire asks only streams that play what they would like; with nobody else it need not run at all.
@@ -77,8 +77,8 @@ final class PulseTuning {
         pa_stream_unref(stream)
     }
 
-    /// Tells nothing more, and ends. One that is still being made is waited for: libpulse would forget it, and the server
-    /// keep it.
+    /// Tells nothing more, and ends. One that is still being made is waited for: libpulse would forget it, and the
+    /// server keep it.
     func close() {
         onReady = nil
         if pa_stream_get_state(stream) == PA_STREAM_CREATING { leaving = self }

@@ -1,8 +1,8 @@
 import PluginAPI
 
-/// Tells why a route changed from what was there before and after.
+/// Finds the reason of a route change from the state before and after.
 struct RouteJudge {
-    /// What is told of a change.
+    /// The reported change.
     struct Verdict: Equatable {
         let reason: RouteChangeReason
         let previous: Route
@@ -11,17 +11,17 @@ struct RouteJudge {
 
     let previous: AudioSnapshot
     let current: AudioSnapshot
-    /// Ports that appeared so lately that their becoming the route is that appearance's doing.
+    /// Ports that appeared so recently that they become the route because of that.
     var recent: Set<String> = []
-    /// The ports that were asked for through us, by uid, and what that is called.
+    /// The requested ports, by uid, with the reason to report.
     var requested: [String: RouteChangeReason] = [:]
-    /// Ports of the previous route whose card goes on under another profile: gone by name, not in fact.
+    /// Ports of the previous route whose card switched to another profile: the name is gone, but the device is not.
     var reprofiled: Set<String> = []
-    /// Ports of the previous route whose device went and is back, both at once: gone in fact, not by name.
+    /// Ports of the previous route whose device was removed and is back: the name is the same, but it was gone.
     var returned: Set<String> = []
 
-    /// Nil where nobody needs to hear of it. One cause has one reason; what went weighs more than what came, because
-    /// what follows from it (a pause) must not be missed.
+    /// Nil if nothing must be reported. One cause has one reason; a removed device has priority over a new one, because
+    /// the pause that follows from it must not be missed.
     var verdict: Verdict? {
         let before = Set((previous.availableInputs + previous.availableOutputs).map(\.uid))
         let after = Set((current.availableInputs + current.availableOutputs).map(\.uid))
@@ -44,13 +44,13 @@ struct RouteJudge {
             if let reason = requested[uid] { return tell(reason) }
         }
         if !added.isDisjoint(with: appeared.union(recent)) { return tell(.newDeviceAvailable) }
-        // On the way to what was asked for, for a moment there may be nothing.
+        // While the server switches to a requested port, there may be none for a moment.
         if uses.isEmpty, let reason = requested.values.first { return tell(reason) }
-        // Somebody chose another device that was there already: the platform has no number for it.
+        // Somebody chose another device that existed already: AVAudioSession has no number for this.
         return tell(.unknown)
     }
 
-    /// The output that somebody else made the route though the one before is still there; nil: nobody did.
+    /// The output that somebody else made the route although the previous one still exists; nil: nobody did.
     var chosenOutput: Port? {
         chosen(previous.route.outputs, current.route.outputs, of: current.availableOutputs)
     }
@@ -65,7 +65,7 @@ struct RouteJudge {
         return new
     }
 
-    /// Ports of the previous route whose headset is there under another profile.
+    /// Ports of the previous route whose headset uses another profile now.
     private var headsets: Set<String> {
         let present = Set((current.availableOutputs + current.availableInputs).map(\.uid))
         let used = (previous.route.inputs + previous.route.outputs).filter { port in

@@ -1,0 +1,342 @@
+public import PluginAPI
+public import SessionManager
+
+/// Decides the route: what is requested from the server, when a change of the route is final, and how long sound is
+/// held after its output was unplugged. A value without a server, a bus or a clock.
+///
+/// ``handle(_:_:at:foresee:)`` gets a fact and returns the effects, in order. The caller carries them out, and
+/// sends ``Fact/timePassed`` at ``nextDeadline``.
+///
+/// - The route follows what the active sessions want (``RouteChoice``). The server is asked only when that changes: a
+///   later choice of the user or of the server stays until then.
+/// - If a device of the route goes and no session is paused for it, the sound continues on another device. The server
+///   chooses one first; if the sessions want another one, both changes are reported as one, when the second is done, or
+///   after a second.
+/// - The output of the now-playing session is guarded (behaviour §7): if it is unplugged, its sound is held until the
+///   paused sessions are silent, at most two seconds.
+public struct Routing: Sendable {
+    /// The server's state, as far as it concerns the route.
+    public struct View: Sendable, Hashable {
+        public var isConnected = false
+        public var audio = Audio.none
+        /// As ``AudioSnapshot/isEnumerating``.
+        public var isEnumerating = false
+        /// As ``AudioSnapshot/enumerated``.
+        public var enumerated: Set<String> = []
+        /// As ``AudioSnapshot/isOutputHeld``.
+        public var isOutputHeld = false
+        /// As ``AudioSnapshot/pauseDelay``, in seconds.
+        public var pauseDelay = 0.0
+        /// As ``AudioSnapshot/isInputMuted``.
+        public var isInputMuted = false
+
+        public init() {}
+    }
+
+    public enum Fact: Sendable, Hashable {
+        case servicesLost
+        case servicesReset
+        case routeChanged(RouteChangeReason, previous: Route)
+        case portsChanged
+        case inputMuteChanged
+        /// The sessions want that route. `reason`: the reason to report; nil: that of the choice.
+        case wanted(RouteChoice, reason: RouteChangeReason?)
+        /// After every event of the sessions: whether the output must be guarded, and whether all paused sessions are
+        /// silent.
+        case guarded(Bool, isSilent: Bool)
+        /// The server refused a request.
+        case refused(Request, SessionError)
+        /// A client sends a request, which must not be judged by an outdated route.
+        case requested
+        /// The machine woke up.
+        case woke
+        /// The time of ``nextDeadline`` has come.
+        case timePassed
+    }
+
+    /// A request to the server. It answers later, and may refuse.
+    public enum Request: Sendable, Hashable {
+        case output(String)
+        case input(String)
+        /// nil: no headset needs its hands-free profile.
+        case handsFree(String?, takesOver: Bool)
+    }
+
+    public enum Effect: Sendable, Hashable {
+        /// An event for the sessions.
+        case submit(Event)
+        /// A request to the server; `reason`: the reason to report for the change.
+        case ask(Request, reason: RouteChangeReason)
+        /// The requested rate and buffer of the output.
+        case wish(OutputWish)
+        case guardOutput(Bool)
+        case releaseOutput
+        /// For the log.
+        case warn(String)
+        /// Handled after everything before it has been carried out.
+        case then(Fact)
+    }
+
+    /// The last wish; nil while there is no server.
+    private var wanted: RouteChoice?
+    private var wish = OutputWish()
+    /// What was requested and is not yet the route.
+    private var asked: (output: String?, input: String?) = (nil, nil)
+    private var settling: Settling?
+    private var held: Held?
+    private var isGuarding = false
+    /// The last reported state of the microphone; nil: none yet.
+    private var isMicrophoneMuted: Bool?
+
+    /// The server was asked to use another output than the one it chose itself; reported when that is the route.
+    private struct Settling {
+        /// The route before the loss.
+        let left: Route
+        let due: Instant
+    }
+
+    /// Sound of an unplugged output is held.
+    private struct Held {
+        /// When it is released in any case.
+        let limit: Instant
+        /// Since when no paused session plays; nil: one does.
+        var silence: Instant?
+        /// When it is released; nil: it has been.
+        var due: Instant?
+    }
+
+    /// Seconds that the server may take to switch.
+    private static let settleTime = 1.0
+    /// The most seconds for which other sound waits. Enforcement ends it earlier, because held streams do not play.
+    private static let holdTime = 2.0
+
+    public init() {}
+
+    /// When ``Fact/timePassed`` is due next; nil: never.
+    public var nextDeadline: Instant? {
+        switch (settling?.due, held?.due) {
+        case (let one?, let other?): min(one, other)
+        case (let one, let other): one ?? other
+        }
+    }
+
+    /// Handles a fact, with the current state of the server.
+    ///
+    /// - Parameter foresee: what the sessions will want after a loss; nil if the loss pauses a session, and must
+    ///   be reported at once.
+    public mutating func handle(
+        _ fact: Fact, _ view: View, at now: Instant, foresee: (Audio) -> RouteChoice?
+    ) -> [Effect] {
+        switch fact {
+        case .servicesLost:
+            settling = nil
+            return [.submit(.servicesLost)]
+        case .servicesReset: return [.submit(.servicesReset(view.audio)), .then(.inputMuteChanged)]
+        case .routeChanged(let reason, let previous):
+            // A newcomer is news of its own.
+            if reason == .newDeviceAvailable, settling != nil { return settle(view) + [.then(fact)] }
+            if reason == .oldDeviceUnavailable || settling != nil {
+                let (isOnItsWay, effects) = goOn(from: previous, view, at: now, foresee)
+                if isOnItsWay { return effects }
+                if settling != nil { return effects + settle(view) }
+                return effects + [.submit(.routeChanged(reason, view.audio)), .then(.inputMuteChanged)]
+            }
+            return [.submit(.routeChanged(reason, view.audio)), .then(.inputMuteChanged)]
+        case .portsChanged:
+            guard let left = settling?.left else {
+                return [.submit(.portsChanged(view.audio)), .then(.inputMuteChanged)]
+            }
+            let (isOnItsWay, effects) = goOn(from: left, view, at: now, foresee)
+            return isOnItsWay ? effects : effects + settle(view)
+        case .inputMuteChanged: return microphone(view)
+        case .wanted(let choice, let reason):
+            let choice = settling == nil ? choice : foresee(view.audio) ?? choice
+            return follow(choice, view, reason ?? choice.reason)
+        case .guarded(let isGuarding, let isSilent): return guardOutput(isGuarding, isSilent, view, at: now)
+        case .refused(let request, let error): return refused(request, error)
+        case .requested: return settle(view)
+        case .woke:
+            let wake = view.isConnected ? [Effect.submit(.routeChanged(.wakeFromSleep, view.audio))] : []
+            return settle(view) + wake
+        case .timePassed: return timePassed(view, at: now)
+        }
+    }
+
+    // MARK: What the sessions want
+
+    private mutating func follow(_ choice: RouteChoice, _ view: View, _ reason: RouteChangeReason) -> [Effect] {
+        var effects: [Effect] = []
+        if choice.wish != wish {
+            wish = choice.wish
+            effects.append(.wish(wish))
+        }
+        guard view.isConnected else {
+            wanted = nil
+            asked = (nil, nil)
+            return effects
+        }
+        seeWhatBecame(view, reason)
+        let isFirst = wanted == nil
+        // Who is active when the server is found wants it by its category.
+        let cause = isFirst ? choice.reason : reason
+        let before = before(view)
+        wanted = choice
+        guard choice != before else { return effects }
+        if choice.handsFree != before.handsFree {
+            // Whoever talks already when the server is found has asked for that before.
+            effects.append(.ask(.handsFree(choice.handsFree, takesOver: isFirst), reason: cause))
+        }
+        let route = view.audio.route
+        // Where the server went by itself when a device did, nothing goes when we go on from there.
+        let hasMoved = cause == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
+        let reason = hasMoved ? .unknown : cause
+        if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
+            asked.output = uid
+            effects.append(.ask(.output(uid), reason: reason))
+        }
+        if let uid = choice.input, uid != before.input, uid != asked.input ?? route.inputs.first?.uid {
+            asked.input = uid
+            effects.append(.ask(.input(uid), reason: reason))
+        }
+        return effects
+    }
+
+    /// The choice to compare with. The route of a new server counts as chosen; so do devices that were found
+    /// together, because their default was chosen earlier.
+    private func before(_ view: View) -> RouteChoice {
+        guard wanted == nil || view.isEnumerating else { return wanted ?? RouteChoice() }
+        let found = Arbiter.idleRouteChoice(on: view.audio)
+        var before = wanted ?? found
+        guard view.isEnumerating else { return before }
+        if let output = found.output, view.enumerated.contains(output) { before.output = output }
+        if let input = found.input, view.enumerated.contains(input) { before.input = input }
+        return before
+    }
+
+    /// The request was carried out, is impossible now, or the user chose otherwise.
+    private mutating func seeWhatBecame(_ view: View, _ reason: RouteChangeReason) {
+        func isOver(_ asked: String?, _ route: [Port], _ available: [Port]) -> Bool {
+            reason == .unknown || asked == route.first?.uid || !available.contains { $0.uid == asked }
+        }
+        if isOver(asked.output, view.audio.route.outputs, view.audio.outputs) { asked.output = nil }
+        if isOver(asked.input, view.audio.route.inputs, view.audio.inputs) { asked.input = nil }
+    }
+
+    /// A refusal of an outdated request is ignored.
+    private mutating func refused(_ request: Request, _ error: SessionError) -> [Effect] {
+        switch request {
+        case .output(let uid):
+            guard asked.output == uid else { return [] }
+            asked.output = nil
+            return [.warn("cannot change the output: \(error)")]
+        case .input(let uid):
+            guard asked.input == uid else { return [] }
+            asked.input = nil
+            return [.warn("cannot change the input: \(error)")]
+        case .handsFree(let uid, _):
+            guard wanted?.handsFree == uid else { return [] }
+            return [.warn("cannot change the profile of the headset: \(error)")]
+        }
+    }
+
+    // MARK: What went
+
+    /// Requests what will be wanted after the reported change; false if it is already in use.
+    private mutating func goOn(
+        from previous: Route, _ view: View, at now: Instant, _ foresee: (Audio) -> RouteChoice?
+    ) -> (Bool, [Effect]) {
+        guard let choice = foresee(view.audio) else { return (false, []) }
+        let effects = follow(choice, view, .oldDeviceUnavailable)
+        guard isMoving(view) else { return (false, effects) }
+        settling = settling ?? Settling(left: previous, due: now.advanced(bySeconds: Routing.settleTime))
+        return (true, effects)
+    }
+
+    /// Whether the server has not yet switched to the requested route.
+    private func isMoving(_ view: View) -> Bool {
+        let route = view.audio.route
+        return asked.output.map { $0 != route.outputs.first?.uid } ?? false
+            || asked.input.map { $0 != route.inputs.first?.uid } ?? false
+    }
+
+    /// Reports a postponed change of the route.
+    private mutating func settle(_ view: View) -> [Effect] {
+        guard let old = settling?.left else { return [] }
+        settling = nil
+        let audio = view.audio
+        func uids(_ route: Route) -> [String] { (route.outputs + route.inputs).map(\.uid) }
+        // It is back already, or it is back otherwise, or gone.
+        let event: Event =
+            audio.route == old
+            ? .portsChanged(audio)
+            : .routeChanged(
+                uids(audio.route) == uids(old) ? .routeConfigurationChange : .oldDeviceUnavailable, audio)
+        return [.submit(event), .then(.inputMuteChanged)]
+    }
+
+    // MARK: What is held
+
+    private mutating func guardOutput(
+        _ isGuarding: Bool, _ isSilent: Bool, _ view: View, at now: Instant
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        if isGuarding != self.isGuarding {
+            self.isGuarding = isGuarding
+            effects.append(.guardOutput(isGuarding))
+        }
+        guard view.isOutputHeld else {
+            held = nil
+            return effects
+        }
+        var held = held ?? Held(limit: now.advanced(bySeconds: Routing.holdTime))
+        held.silence = isSilent ? held.silence ?? now : nil
+        let due = min(held.silence?.advanced(bySeconds: view.pauseDelay) ?? held.limit, held.limit)
+        held.due = due > now ? due : nil
+        self.held = held
+        return due > now ? effects : effects + [.releaseOutput]
+    }
+
+    private mutating func timePassed(_ view: View, at now: Instant) -> [Effect] {
+        var effects: [Effect] = []
+        if let due = held?.due, due <= now {
+            held?.due = nil
+            effects.append(.releaseOutput)
+        }
+        if let due = settling?.due, due <= now { effects += settle(view) }
+        return effects
+    }
+
+    // MARK: The microphone
+
+    /// Also if it was muted before the start, or while no daemon was running.
+    private mutating func microphone(_ view: View) -> [Effect] {
+        guard view.isConnected, settling == nil else { return [] }
+        // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
+        let isMuted = view.isInputMuted && view.audio.route.inputs.contains { $0.type == .microphoneBuiltIn }
+        guard isMuted != isMicrophoneMuted else { return [] }
+        isMicrophoneMuted = isMuted
+        return [.submit(.microphoneMuted(isMuted))]
+    }
+}
+
+extension RouteChoice {
+    /// The reason of a change that only the sessions cause.
+    public var reason: RouteChangeReason { isOverridden ? .override : .categoryChange }
+}
+
+extension Event {
+    /// The reason of a route change that such an event causes; nil: that of the choice.
+    public var routeReason: RouteChangeReason? {
+        switch self {
+        case .routeChanged(let reason, _): reason
+        // Both put a port that a session chose in the place of the one by the rules.
+        case .overrideOutput, .setPreferredInput: .override
+        // What comes is notified as a change of the route: here something went that was not the route yet.
+        case .portsChanged: .oldDeviceUnavailable
+        case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground, .setSilentMode,
+            .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .soundingChanged, .microphoneMuted,
+            .settingsChanged, .interruptionIgnored, .timePassed:
+            nil
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import MediaControl
+import PluginAPI
+import Testing
+
+@Suite struct DemandTests {
+    private typealias Owner = Demand.Owner
+
+    private static func owner(
+        _ state: SessionState, adopted: Bool = false, silenced: Bool = false, mayResume: Bool = false,
+        cameBack: Bool = false
+    ) -> Demand.Owner {
+        var owner = Demand.Owner(state)
+        owner.isAdopted = adopted
+        owner.isSilencedAtServer = silenced
+        owner.mayResume = mayResume
+        owner.cameBack = cameBack
+        return owner
+    }
+
+    @Test(arguments: [
+        ([owner(.interrupted, adopted: true)], Demand.silent),
+        // It was asked to fall silent itself.
+        ([owner(.interrupted)], .free),
+        ([owner(.interrupted, silenced: true)], .silent),
+        ([owner(.inactive)], .free),
+        ([owner(.inactive, mayResume: true)], .resume),
+        ([owner(.active)], .free),
+        ([owner(.active, cameBack: true)], .resume),
+        ([owner(.interrupted, adopted: true), owner(.inactive, mayResume: true)], .silent),
+        ([owner(.inactive, mayResume: true), owner(.interrupted, adopted: true)], .silent),
+        ([owner(.interrupted, adopted: true), owner(.active)], .free),
+        ([owner(.interrupted, adopted: true), owner(.active, cameBack: true)], .silent),
+        ([], .free),
+    ])
+    func demand_isWhatItsSessionsTogetherWant(_ owners: [Demand.Owner], _ demand: Demand) {
+        #expect(Demand(of: owners, isAdoptionOff: false) == demand)
+    }
+
+    @Test func adoptionIsSwitchedOff_whoWasPausedByItIsGivenBack() {
+        #expect(Demand(of: [], isAdoptionOff: true) == .resume)
+        #expect(Demand(of: [Self.owner(.interrupted)], isAdoptionOff: true) == .free)
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import PluginAPI
+import Routing
+import SessionManager
+import Testing
+
+@Suite struct RoutingTests {
+    /// What daemons saw of PulseAudio 16 and PipeWire 0.3 in the tests of routes and unplugging, and did about it.
+    static let transcripts: [String] = {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Transcripts")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.sorted().map { folder.appendingPathComponent($0).path }
+    }()
+
+    @Test(arguments: transcripts)
+    func whatWasSeenOfARealServer_leadsToTheSame(_ path: String) throws {
+        var transcript = try Transcript(contentsOf: path)
+        transcript.replay()
+        #expect(transcript.differences == [])
+        #expect(transcript.factCount > 10)
+    }
+
+    @Test func transcripts_areThere() { #expect(RoutingTests.transcripts.count >= 20) }
+}
+
+/// What no transcript shows.
+@Suite struct RoutingRuleTests {
+    private static let speaker = port("speaker", .speaker)
+    private static let phones = port("phones", .headphones)
+    private static let usb = port("usb", .usbAudio)
+
+    private static func port(_ uid: String, _ type: PortType) -> PluginAPI.Port {
+        PluginAPI.Port(type: type, name: uid, uid: uid, channels: 2)
+    }
+
+    private static func view(_ route: PluginAPI.Port, of outputs: [PluginAPI.Port]) -> Routing.View {
+        var view = Routing.View()
+        view.isConnected = true
+        view.audio = Audio(route: Route(inputs: [], outputs: [route]), inputs: [], outputs: outputs)
+        return view
+    }
+
+    private static func at(_ seconds: Double) -> Instant { Instant(microseconds: UInt64(seconds * 1_000_000)) }
+
+    /// A server on which the phones play, and somebody wants them.
+    private static func playingOnPhones() -> Routing {
+        var routing = Routing()
+        let outputs = [speaker, usb, phones]
+        _ = routing.handle(.wanted(RouteChoice(output: "phones"), reason: nil), view(phones, of: outputs), at: at(0)) {
+            _ in nil
+        }
+        return routing
+    }
+
+    @Test func deviceGoes_serverGoesElsewhereThanWanted_isNotifiedOnceWhenItIsThere() {
+        var routing = Self.playingOnPhones()
+        let before = Route(inputs: [], outputs: [Self.phones])
+        let outputs = [Self.speaker, Self.usb]
+        let onTheWay = routing.handle(
+            .routeChanged(.oldDeviceUnavailable, previous: before), Self.view(Self.speaker, of: outputs), at: Self.at(1)
+        ) { _ in RouteChoice(output: "usb") }
+        #expect(onTheWay == [.ask(.output("usb"), reason: .unknown)])
+        let arrived = Self.view(Self.usb, of: outputs)
+        let told = routing.handle(
+            .routeChanged(.unknown, previous: Route(inputs: [], outputs: [Self.speaker])), arrived, at: Self.at(1.1)
+        ) { _ in RouteChoice(output: "usb") }
+        #expect(told == [.submit(.routeChanged(.oldDeviceUnavailable, arrived.audio)), .then(.inputMuteChanged)])
+        #expect(routing.nextDeadline == nil)
+    }
+
+    @Test func deviceGoes_serverNeverGoesWhereItIsWanted_isNotifiedAfterASecond() {
+        var routing = Self.playingOnPhones()
+        let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb])
+        _ = routing.handle(
+            .routeChanged(.oldDeviceUnavailable, previous: Route(inputs: [], outputs: [Self.phones])), view,
+            at: Self.at(1)
+        ) { _ in RouteChoice(output: "usb") }
+        #expect(routing.nextDeadline == Self.at(2))
+        #expect(routing.handle(.timePassed, view, at: Self.at(1.9)) { _ in nil } == [])
+        let told = routing.handle(.timePassed, view, at: Self.at(2)) { _ in nil }
+        #expect(told == [.submit(.routeChanged(.oldDeviceUnavailable, view.audio)), .then(.inputMuteChanged)])
+    }
+
+    @Test func somebodyIsPausedByTheLoss_isNotifiedAtOnce() {
+        var routing = Self.playingOnPhones()
+        let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb])
+        let told = routing.handle(
+            .routeChanged(.oldDeviceUnavailable, previous: Route(inputs: [], outputs: [Self.phones])), view,
+            at: Self.at(1)
+        ) { _ in nil }
+        #expect(told.first == .submit(.routeChanged(.oldDeviceUnavailable, view.audio)))
+    }
+
+    @Test func refusedOutput_isLoggedOnce_andAskedForAgain() {
+        var routing = Self.playingOnPhones()
+        let view = Self.view(Self.phones, of: [Self.speaker, Self.usb, Self.phones])
+        func want(_ uid: String) -> [Routing.Effect] {
+            routing.handle(.wanted(RouteChoice(output: uid), reason: nil), view, at: Self.at(1)) { _ in nil }
+        }
+        #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
+        let error = SessionError(.mediaServicesFailed, "no")
+        func refuse() -> [Routing.Effect] {
+            routing.handle(.refused(.output("usb"), error), view, at: Self.at(1)) { _ in nil }
+        }
+        #expect(refuse() == [.warn("cannot change the output: \(error)")])
+        #expect(refuse() == [])
+        #expect(want("phones") == [])
+        #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
+    }
+
+    @Test func userChoosesAnotherOutput_isNotFought() {
+        var routing = Self.playingOnPhones()
+        let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb, Self.phones])
+        let again = routing.handle(.wanted(RouteChoice(output: "phones"), reason: .unknown), view, at: Self.at(1)) {
+            _ in nil
+        }
+        #expect(again == [])
+    }
+
+    @Test func heldOutput_isReleasedWhenThePausedAreSilent_orAfterTwoSeconds() {
+        var view = Self.view(Self.speaker, of: [Self.speaker])
+        view.isOutputHeld = true
+        view.pauseDelay = 0.1
+        for silentAt in [0.5, 5] {
+            var routing = Self.playingOnPhones()
+            #expect(
+                routing.handle(.guarded(true, isSilent: false), view, at: Self.at(0)) { _ in nil } == [
+                    .guardOutput(true)
+                ])
+            #expect(routing.nextDeadline == Self.at(2))
+            guard silentAt < 2 else {
+                #expect(routing.handle(.timePassed, view, at: Self.at(2)) { _ in nil } == [.releaseOutput])
+                #expect(routing.nextDeadline == nil)
+                continue
+            }
+            #expect(routing.handle(.guarded(true, isSilent: true), view, at: Self.at(silentAt)) { _ in nil } == [])
+            #expect(routing.nextDeadline == Self.at(silentAt + 0.1))
+            #expect(routing.handle(.timePassed, view, at: Self.at(silentAt + 0.1)) { _ in nil } == [.releaseOutput])
+        }
+    }
+}
+
+@Suite struct RecordingPlacementTests {
+    private static func recording(_ number: UInt32, on uid: String) -> AudioStream {
+        AudioStream(id: .init(.record, number), portUID: uid)
+    }
+
+    private static let route = Route(
+        inputs: [PluginAPI.Port(type: .microphoneBuiltIn, name: "desk", uid: "desk", channels: 1)], outputs: [])
+
+    @Test func preferredInput_recordingsAreMovedThereOnce_andBackWhenItIsPreferredNoLonger() {
+        var placement = RecordingPlacement()
+        let session = SessionID(1)
+        func moves(_ uid: String) -> [String] {
+            placement.moves([Self.recording(7, on: uid)], route: Self.route) { _ in [session] }.map(\.input)
+        }
+        #expect(moves("desk") == [])
+        placement.prefer("usb", of: session)
+        #expect(moves("desk") == ["usb"])
+        #expect(moves("desk") == [])
+        #expect(moves("usb") == [])
+        placement.prefer(nil, of: session)
+        #expect(moves("usb") == ["desk"])
+        #expect(moves("desk") == [])
+    }
+
+    @Test func refusedMove_isTriedAgain() {
+        var placement = RecordingPlacement()
+        placement.prefer("usb", of: SessionID(1))
+        let streams = [Self.recording(7, on: "desk")]
+        let first = placement.moves(streams, route: Self.route) { _ in [SessionID(1)] }
+        #expect(first.map(\.input) == ["usb"])
+        placement.refused(first[0])
+        #expect(placement.moves(streams, route: Self.route) { _ in [SessionID(1)] } == first)
+    }
+}
