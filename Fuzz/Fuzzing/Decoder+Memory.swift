@@ -21,7 +21,14 @@ extension Decoder {
 
     /// Goes on from the state, if it is believed, and writes it down again.
     private static func believe(_ log: StateLog) {
-        guard let summary = log.summary, var core = try? Arbiter(summary.core) else { return }
+        guard var memory = log.summary?.core else { return }
+        let faults = memory.leaveOutFaulty()
+        guard var core = try? Arbiter(memory) else {
+            // What counts too far is no session's.
+            let counts = max(memory.sequence, memory.lastID, memory.clock)
+            precondition(counts > SessionSet.highest, "\(faults) were not all")
+            return
+        }
         let now = Instant(microseconds: 1 << 40)
         checkAgain(core)
         for id in core.sessions.map(\.id) {

@@ -308,7 +308,10 @@ public struct Enforcement: Sendable {
     public mutating func commands(_ facts: Facts, at now: UInt64) -> Outcome {
         var outcome = Outcome()
         outcome.deadline = stepDeadline
-        outcome.expectsCall = calls.isBeginning
+        let adoption = adoption(by: settings)
+        outcome.expectsCall =
+            calls.isBeginning
+            || facts.streams.contains { isNew($0.stream.id) && adoption.declaredCall($0) != nil }
         let owners = owners(facts)
         let present = Set(facts.streams.map(\.stream.id))
         controls = controls.filter { present.contains($0.key) }

@@ -41,7 +41,7 @@ package struct FileContent {
 
     /// The whole file, or its first `limit` bytes.
     package func whole(_ limit: Int) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         return FileContent.bytes(of: descriptor, at: 0, count: limit)

@@ -7,7 +7,7 @@ import EventLoop
 /// has a separate connection, so that a program that may talk to the daemon (a sandbox, for example) cannot thereby
 /// talk to every player. Without a player neither exists.
 final class FrontName {
-    /// Pending calls at a time, of all callers together.
+    /// Pending calls of one player at a time, of all callers together.
     private static let limit = 64
     /// The interfaces that are passed on; others are not served here.
     private static let interfaces: Set<String> = [
@@ -20,6 +20,8 @@ final class FrontName {
     /// A call that was passed on and is not answered yet.
     private struct Passed {
         let call: Invocation
+        /// The player that it waits for.
+        var player: String
         /// Whether the next player in front may answer it instead. Only once, so that calls do not pile up if two
         /// players alternate in front.
         var mayBeAskedAgain: Bool
@@ -115,13 +117,15 @@ final class FrontName {
         guard let front, let connection, FrontName.interfaces.contains(call.interface) else {
             return call.fail(.unknownInterface("No such interface"))
         }
-        guard underWay.count < FrontName.limit else {
+        // A player that hangs must not block calls to the next player in front.
+        guard underWay.values.count(where: { $0.player == front }) < FrontName.limit else {
             return call.fail(.limitsExceeded("\(FrontName.limit) calls are already waiting for the player"))
         }
         if call.interface == MPRIS.player, !FrontName.harmless.contains(call.member) { onTouch?(front) }
         lastPassed += 1
         underWay[lastPassed] = Passed(
-            call: call, mayBeAskedAgain: call.interface == StandardName.properties && call.member != "Set")
+            call: call, player: front,
+            mayBeAskedAgain: call.interface == StandardName.properties && call.member != "Set")
         ask(front, lastPassed, call, connection)
     }
 
@@ -141,6 +145,7 @@ final class FrontName {
     private func askAgain(_ player: String, _ connection: Connection) {
         for (number, passed) in underWay where passed.mayBeAskedAgain {
             underWay[number]?.mayBeAskedAgain = false
+            underWay[number]?.player = player
             ask(player, number, passed.call, connection)
         }
     }

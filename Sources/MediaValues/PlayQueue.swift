@@ -113,7 +113,8 @@ public struct PlayQueue: Sendable {
     /// The item after the current one, if it is certain now; it is not before a new shuffle.
     public var following: Item? {
         guard let turn else { return nil }
-        let isPlayable: (UInt64) -> Bool = { self[$0]?.hasFailed == false }
+        let failed = failed
+        let isPlayable: (UInt64) -> Bool = { !failed.contains($0) }
         if let next = order[(turn + 1)...].first(where: isPlayable) { return self[next] }
         guard repeatsAll, !isShuffled || order.count == 1 else { return nil }
         return order[...turn].first(where: isPlayable).flatMap { self[$0] }
@@ -142,7 +143,8 @@ public struct PlayQueue: Sendable {
         if items.allSatisfy(\.hasFailed) {
             for place in items.indices { items[place].hasFailed = false }
         }
-        let playable = order.filter { self[$0]?.hasFailed == false }
+        let failed = failed
+        let playable = order.filter { !failed.contains($0) }
         currentID = isShuffled ? playable.randomElement() : playable.first
         if isShuffled { shuffle() }
     }
@@ -155,6 +157,7 @@ public struct PlayQueue: Sendable {
     private mutating func step(_ direction: Int) -> Bool {
         guard let turn, let currentID else { return false }
         var next = turn
+        let failed = failed
         // At most one round, including the current item if the list is repeated.
         for _ in order.indices {
             next += direction
@@ -167,7 +170,7 @@ public struct PlayQueue: Sendable {
                 }
                 next = direction > 0 ? 0 : order.count - 1
             }
-            if self[order[next]]?.hasFailed == false {
+            if !failed.contains(order[next]) {
                 self.currentID = order[next]
                 return true
             }
@@ -189,6 +192,8 @@ public struct PlayQueue: Sendable {
         if let currentID { order.insert(currentID, at: 0) }
     }
 
+    /// Looked up once for all: ten thousand times among ten thousand would keep everybody waiting.
+    private var failed: Set<UInt64> { Set(items.lazy.filter(\.hasFailed).map(\.id)) }
     private var turn: Int? { currentID.flatMap { order.firstIndex(of: $0) } }
     private func place(of id: UInt64) -> Int? { items.firstIndex { $0.id == id } }
 

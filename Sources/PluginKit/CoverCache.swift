@@ -7,6 +7,8 @@ import PluginAPI
 /// The name of a file is a hash of its contents, so each cover is written once. The oldest ones are deleted.
 struct CoverCache {
     private static let limit = 64
+    /// Of all covers together. A single larger cover is not written.
+    private static let bytes = 16 << 20
     /// Nil if there is no writable directory.
     private let folder: String?
 
@@ -23,7 +25,9 @@ struct CoverCache {
 
     /// The URI of the cover; nil if it is not an image format that desktops show, or cannot be written.
     func uri(of cover: Artwork) -> String? {
-        guard let folder, let ending = CoverCache.ending(cover) else { return nil }
+        guard let folder, cover.bytes.count <= CoverCache.bytes, let ending = CoverCache.ending(cover) else {
+            return nil
+        }
         let name = CoverCache.name(cover.bytes) + ending
         let path = folder + "/" + name
         guard access(path, R_OK) == 0 || write(cover.bytes, to: path, in: folder) else { return nil }
@@ -57,7 +61,7 @@ struct CoverCache {
     /// Writes the complete file or nothing.
     private func write(_ bytes: [UInt8], to path: String, in folder: String) -> Bool {
         guard make(folder) else { return false }
-        clean(folder)
+        clean(folder, for: bytes.count)
         let draft = folder + "/.\(getpid()).new"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { return false }
@@ -83,11 +87,11 @@ struct CoverCache {
         return true
     }
 
-    /// Makes room for one more file.
-    private func clean(_ folder: String) {
+    /// Makes room for one more file of that size.
+    private func clean(_ folder: String, for needed: Int) {
         guard let listing = opendir(folder) else { return }
         defer { closedir(listing) }
-        var files: [(path: String, time: Int)] = []
+        var files: [(path: String, time: Int, bytes: Int)] = []
         while let entry = readdir(listing) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
@@ -95,11 +99,13 @@ struct CoverCache {
             var status = stat()
             let path = folder + "/" + name
             guard !name.hasPrefix("."), lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-            files.append((path, status.st_mtim.tv_sec))
+            files.append((path, status.st_mtim.tv_sec, Int(status.st_size)))
         }
-        guard files.count >= CoverCache.limit else { return }
-        for file in files.sorted(by: { $0.time < $1.time }).prefix(files.count - CoverCache.limit + 1) {
+        var (count, total) = (files.count + 1, files.reduce(needed) { $0 + $1.bytes })
+        for file in files.sorted(by: { $0.time < $1.time }) where count > CoverCache.limit || total > CoverCache.bytes {
             unlink(file.path)
+            count -= 1
+            total -= file.bytes
         }
     }
 }

@@ -42,6 +42,7 @@ extension RecorderPlugin {
             methods: [
                 .init("Prepare", "sa{sv}") { recorder, call in
                     do throws(Failure) {
+                        try recorder.requireFree(call.sender)
                         let settings = try RecordingSettings(call.arguments[1])
                         recorder.prepare(path: call.arguments[0].stringValue ?? "", settings: settings) {
                             call.answer($0)

@@ -1,6 +1,7 @@
 public import DBus
 import EventLoop
 public import PluginAPI
+import Processes
 import SessionBus
 public import SessionKit
 
@@ -42,6 +43,8 @@ public final class RecorderPlugin: Plugin {
     private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
     /// The caller that waits for the answer to the next request.
     private var answers: Reply?
+    /// Callers outside of sandboxes, so that the bus is not asked at each call; no name is ever another's.
+    private var freeCallers: Set<String> = []
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
@@ -83,6 +86,18 @@ public final class RecorderPlugin: Plugin {
     }
 
     // MARK: Requests
+
+    /// The recorder writes with its own rights: with a path, a program in a sandbox could write outside of the sandbox.
+    func requireFree(_ caller: String) throws(Failure) {
+        if freeCallers.contains(caller) { return }
+        let process = try connection.credentialsAndWait(of: caller, timeout: 5).processID
+        guard let process, !Sandbox.holds(process) else {
+            throw Failure(
+                name: Failure.Name.accessDenied, message: "a program in a sandbox may not name a file to record to")
+        }
+        if freeCallers.count >= 64 { freeCallers = [] }
+        freeCallers.insert(caller)
+    }
 
     /// Creates the file and connects to the source. `path` is absolute; an existing file is replaced.
     public func prepare(path: String, settings: RecordingSettings, _ reply: @escaping Reply) {

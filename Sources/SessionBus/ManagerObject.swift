@@ -104,7 +104,12 @@ public final class ManagerObject {
                     }
                 },
                 .init("History", "u") { object, call in
-                    call.reply([.array(of: "a{sv}", object.service.history(call.arguments[0].uint32Value ?? 0))])
+                    let count = call.arguments[0].uint32Value ?? 0
+                    call.reply([.array(of: "a{sv}", object.service.history(before: .max, count))])
+                },
+                .init("HistoryBefore", "tu") { object, call in
+                    let (end, count) = (call.arguments[0].uint64Value ?? 0, call.arguments[1].uint32Value ?? 0)
+                    call.reply([.array(of: "a{sv}", object.service.history(before: end, count))])
                 },
                 .init("ExportHistory", "") { object, call in
                     call.reply([.string(object.service.exportHistory())])

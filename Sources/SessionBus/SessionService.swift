@@ -16,7 +16,7 @@ public protocol SessionService: AnyObject {
     /// Throws `BadParameter` or `ExpiredSession` if the session does not exist.
     func setForeground(_ id: SessionID, _ foreground: Bool, caller: String) throws(SessionError)
     /// At most that many, each an a{sv}, newest last.
-    func history(_ count: UInt32) -> [Value]
+    func history(before sequence: UInt64, _ count: UInt32) -> [Value]
     /// A scenario that repeats the latest decisions.
     func exportHistory() -> String
     /// Each an a{sv}.

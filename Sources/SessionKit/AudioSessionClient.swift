@@ -75,6 +75,16 @@ public final class AudioSessionClient {
         register()
     }
 
+    deinit { giveUp() }
+
+    /// Fails the requests that still wait for the daemon.
+    private func giveUp() {
+        let (waiting, retries) = (waiting, retries)
+        (self.waiting, self.retries) = ([], [])
+        for reply in waiting { reply(.failure(.disconnected)) }
+        for retry in retries { retry.give(.disconnected) }
+    }
+
     /// Activates the session. Fails with the daemon's refusal, or the bus's error if there is no daemon.
     public func activate(_ reply: @escaping Reply) {
         ask({ $0.activate($1) }) { [weak self] result in
@@ -135,6 +145,7 @@ public final class AudioSessionClient {
         duckingWatch = nil
         lostTimer = nil
         wasActive = false
+        giveUp()
         guard let proxy else { return reply(.success(())) }
         proxy.close(reply)
     }

@@ -87,6 +87,9 @@ extension Arbiter {
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
         }
         leave(expired, .ranOut, at: now, rule: .grace, &effects)
+        // Who waits for nobody any more was released at once, but for one whose only reason to wait a restart left out.
+        let waitless = sessions.indices.filter { sessions[$0].standing.state == .interrupted && isOver($0) }
+        end(waitless, by: nil, at: now, rule: .vanished, &effects)
     }
 
     /// Ends the interruption, the waits and the grace period of a session, and sets its state.

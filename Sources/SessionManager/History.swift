@@ -94,8 +94,13 @@ public struct History: Sendable {
         dropCheckpoints()
     }
 
-    /// The latest `count` decisions, latest last.
-    public func latest(_ count: Int) -> [Decision] { entries.suffix(max(0, count)).map(\.decision) }
+    /// The latest `count` decisions before the one with that sequence, latest last.
+    public func latest(_ count: Int, before sequence: UInt64 = .max) -> [Decision] {
+        let all = entries
+        // A decision that had no effect has the sequence of the one before it.
+        let end = sequence == .max ? all.count : all.firstIndex { $0.decision.sequence >= sequence } ?? all.count
+        return all[..<end].suffix(max(0, count)).map(\.decision)
+    }
 
     /// The number of copies from which a replay can start; zero only before ``keep(_:)`` was called, and after the
     /// capacity was reduced.

@@ -95,7 +95,7 @@ extension Arbiter {
 
     /// Restores the rules. Sends nothing: clients were told before.
     ///
-    /// Throws if no sequence of events leads to such a state: then no part of it can be trusted.
+    /// Throws where no sequence of events leads to such a memory; ``Memory/leaveOutFaulty()`` says which sessions are why.
     public init(_ memory: Memory) throws(MemoryError) {
         self.init(settings: memory.settings)
         sequence = memory.sequence
@@ -117,44 +117,113 @@ extension Arbiter {
     }
 
     private func checkRemembered() throws(MemoryError) {
-        func require(_ holds: Bool, _ what: String) throws(MemoryError) {
-            if !holds { throw MemoryError(description: what) }
-        }
-        // Far from values that could overflow.
-        try require(max(sequence, lastID, clock) <= SessionSet.highest, "it counts too far")
-        let claims = SessionSet(sessions.lazy.filter(\.holdsClaim).map(\.id))
+        let memory = memory
+        try memory.checkCounts()
+        let claims = memory.claims
         var exclusive = 0
-        for (x, session) in sessions.enumerated() {
-            let id = session.id
-            try require(x == 0 || sessions[x - 1].id < id, "session \(id) is out of order, or there twice")
-            try require(id.number > 0 && id.number <= lastID, "session \(id) was never created")
-            try require(
-                session.standing.activation <= clock && (session.interruption?.order ?? 0) <= clock,
-                "session \(id) is ahead of its time")
-            try require(
-                (session.state == .interrupted) == (session.interruption != nil),
-                "session \(id) is interrupted without an interruption, or the other way round")
-            try require(session.state == .interrupted || session.waitingFor.isEmpty, "session \(id) waits for nothing")
-            try require(session.claimExpires == nil || session.state == .inactive, "session \(id) has two claims")
-            try require(
-                session.ended == nil || session.claimExpires != nil, "session \(id) remembers an end without a claim")
-            try require(
-                !session.mayResume || session.claimExpires != nil, "session \(id) may resume without a claim")
-            try require(
-                session.ignoredSince == nil || session.state == .interrupted,
-                "session \(id) ignores an interruption that is none")
-            try require(
-                session.lackCause == nil || session.state == .active, "session \(id) lacks a route that it needs not")
-            try require(
-                session.client.number <= SessionSet.highest, "session \(id) belongs to a client that counts too far")
-            try require(
-                session.waitingFor.isSubset(of: claims) && !session.waitingFor.contains(id),
-                "session \(id) waits for one that holds no claim")
-            if session.state == .active, session.sessionClass == .app, !session.configuration.isMixable {
-                exclusive += 1
+        for (x, member) in memory.members.enumerated() {
+            if x > 0, memory.members[x - 1].id >= member.id {
+                throw MemoryError(description: "session \(member.id) is out of order, or there twice")
+            }
+            if let fault = memory.fault(of: member) { throw MemoryError(description: fault) }
+            guard member.waitingFor.isSubset(of: claims) else {
+                throw MemoryError(description: "session \(member.id) waits for one that holds no claim")
+            }
+            if member.isExclusive { exclusive += 1 }
+        }
+        guard exclusive <= 1 else {
+            throw MemoryError(description: "\(exclusive) sessions that do not mix are active at once")
+        }
+    }
+}
+
+extension Memory {
+    /// Leaves out every session that no sequence of events leads to, so that one of them does not cost the others, and
+    /// returns what was wrong with each.
+    ///
+    /// Who waited for one of them no longer does, and is not told to resume: whether that one sounds is not known. The
+    /// next ``Event/timePassed`` ends the wait of who waits for nobody else.
+    public mutating func leaveOutFaulty() -> [String] {
+        var faults: [String] = []
+        var kept: [Member] = []
+        for member in members.sorted(by: { $0.id < $1.id }) {
+            if kept.last?.id == member.id {
+                faults.append("session \(member.id) is there twice")
+            } else if let fault = fault(of: member) {
+                faults.append(fault)
+            } else {
+                kept.append(member)
             }
         }
-        try require(exclusive <= 1, "\(exclusive) sessions that do not mix are active at once")
+        // Who became active last is the one that may be.
+        let newest = kept.filter(\.isExclusive).max { $0.activation < $1.activation }?.id
+        kept.removeAll { member in
+            guard member.isExclusive, member.id != newest else { return false }
+            faults.append("session \(member.id) is active beside one that it does not mix with")
+            return true
+        }
+        members = kept
+        let claims = claims
+        for x in members.indices {
+            // A set that a file tells may have more numbers than anybody counts: the first that is not there is soon found.
+            guard let gone = members[x].waitingFor.first(where: { !claims.contains($0) }) else { continue }
+            let (waits, since) = (members[x].waitingFor, members[x].since)
+            members[x].waitingFor = SessionSet(claims.filter(waits.contains))
+            guard members[x].interruption?.spoiler == nil else { continue }
+            members[x].interruption?.spoiler = Cause(.vanished, .vanished, at: since, by: gone)
+        }
+        return faults
+    }
+
+    fileprivate var claims: SessionSet { SessionSet(members.lazy.filter(\.holdsClaim).map(\.id)) }
+
+    /// Far from where counting on would overflow.
+    fileprivate func checkCounts() throws(MemoryError) {
+        guard max(sequence, lastID, clock) <= SessionSet.highest else {
+            throw MemoryError(description: "it counts too far")
+        }
+    }
+
+    /// What no sequence of events leads to in that session, whatever the others are; nil: nothing.
+    fileprivate func fault(of member: Member) -> String? {
+        let isInterrupted = member.state == .interrupted
+        let hasClaimTime = member.claimExpires != nil
+        let fault: String? =
+            if member.id.number == 0 || member.id.number > lastID {
+                "was never created"
+            } else if max(member.activation, member.interruption?.order ?? 0) > clock {
+                "is ahead of its time"
+            } else if isInterrupted != (member.interruption != nil) {
+                "is interrupted without an interruption, or the other way round"
+            } else if !isInterrupted, !member.waitingFor.isEmpty {
+                "waits for nothing"
+            } else if hasClaimTime, member.state != .inactive {
+                "has two claims"
+            } else if member.ended != nil, !hasClaimTime {
+                "remembers an end without a claim"
+            } else if member.mayResume, !hasClaimTime {
+                "may resume without a claim"
+            } else if member.ignoredSince != nil, !isInterrupted {
+                "ignores an interruption that is none"
+            } else if member.lackCause != nil, member.state != .active {
+                "lacks a route that it needs not"
+            } else if member.new.client.number > SessionSet.highest {
+                "belongs to a client that counts too far"
+            } else if member.waitingFor.contains(member.id) {
+                "waits for itself"
+            } else {
+                nil
+            }
+        return fault.map { "session \(member.id) \($0)" }
+    }
+}
+
+extension Memory.Member {
+    /// As ``Session/holdsClaim``.
+    fileprivate var holdsClaim: Bool { state != .inactive || claimExpires != nil }
+
+    fileprivate var isExclusive: Bool {
+        state == .active && new.sessionClass == .app && !new.configuration.isMixable
     }
 }
 

@@ -53,6 +53,27 @@ struct ByteReader {
         return values
     }
 
+    /// Each after its length, as ``ByteWriter/entries(_:_:)`` writes them: one that cannot be read is skipped, and costs
+    /// nothing but itself.
+    ///
+    /// `lost` is handed the bytes of each that was skipped.
+    mutating func entries<T>(
+        lost: (ArraySlice<UInt8>) -> Void = { _ in }, _ read: (inout ByteReader) throws(ByteError) -> T
+    ) throws(ByteError) -> [T] {
+        let count = try integer(UInt32.self)
+        var values: [T] = []
+        for _ in 0..<count {
+            let bytes = try take(Int(try integer(UInt32.self)))
+            var reader = ByteReader(bytes)
+            guard let value = try? read(&reader), reader.isAtEnd else {
+                lost(bytes)
+                continue
+            }
+            values.append(value)
+        }
+        return values
+    }
+
     mutating func take(_ count: Int) throws(ByteError) -> ArraySlice<UInt8> {
         guard count >= 0, bytes.endIndex - position >= count else { throw ByteError() }
         defer { position += count }

@@ -57,6 +57,16 @@ struct ByteWriter: ~Copyable {
         for value in values { write(&self, value) }
     }
 
+    /// The same, each after its length, so that a reader can skip one that it cannot read.
+    mutating func entries<T>(_ values: [T], _ write: (inout ByteWriter, T) -> Void) {
+        array(values) { writer, value in
+            let length = writer.count
+            writer.integer(UInt32(0))
+            write(&writer, value)
+            writer.patch(UInt32(clamping: writer.count - length - MemoryLayout<UInt32>.size), at: length)
+        }
+    }
+
     private mutating func reserve(_ more: Int) {
         guard count + more > capacity else { return }
         let larger = max(2 * capacity, count + more)

@@ -3,7 +3,8 @@ public import SessionManager
 
 /// The state file's bytes: a line that says what it is, then records, each with its length and a checksum.
 ///
-/// Decoding takes any bytes, whoever wrote them, and believes of them what is whole, up to the first record that is not.
+/// Decoding takes any bytes, whoever wrote them, and believes of them what is whole, up to the first record that is not. An entry of a
+/// record that cannot be read costs that entry.
 public struct StateLog: Sendable {
     /// Each record, and how many of its notices were told.
     public private(set) var records: [(record: StateRecord, told: Int)] = []
@@ -16,7 +17,7 @@ public struct StateLog: Sendable {
     }
 
     /// What a file begins with; the number is that of the format, and of what a record means.
-    public static let magic: [UInt8] = Array("sessiond state 12\n".utf8)
+    public static let magic: [UInt8] = Array("sessiond state 13\n".utf8)
 
     /// Reads a file's bytes; nil where they do not begin as a state of this version does.
     public init?(_ bytes: [UInt8]) {

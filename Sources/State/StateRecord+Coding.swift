@@ -21,11 +21,11 @@ extension StateRecord {
             writer.array(sounding.sessions.sorted()) { $0.id($1) }
             writer.bool(sounding.others)
         }
-        writer.array(changed) { $0.entry($1) }
+        writer.entries(changed) { $0.entry($1) }
         writer.array(closed) { $0.id($1) }
-        writer.array(waits) { $0.wait($1) }
-        writer.array(told) { $0.notice($1) }
-        writer.array(paused) { writer, player in
+        writer.entries(waits) { $0.wait($1) }
+        writer.entries(told) { $0.notice($1) }
+        writer.entries(paused) { writer, player in
             writer.string(player.name)
             writer.string(player.trackID)
             writer.string(player.url)
@@ -35,7 +35,8 @@ extension StateRecord {
         }
     }
 
-    /// Throws where the bytes are not one record, whole.
+    /// Throws where the bytes are not one record, whole. An entry in it that cannot be read is left out; the session that
+    /// such an entry tells of counts as closed.
     public init(_ bytes: ArraySlice<UInt8>) throws(ByteError) {
         var reader = ByteReader(bytes)
         core = Memory()
@@ -50,11 +51,16 @@ extension StateRecord {
             let sessions = try reader.array { reader throws(ByteError) in try reader.id() }
             return Sounding(sessions: Set(sessions), others: try reader.bool())
         }
-        changed = try reader.array { reader throws(ByteError) in try reader.entry() }
+        var lost: [SessionID] = []
+        changed = try reader.entries(lost: { bytes in
+            var reader = ByteReader(bytes)
+            if let id = try? reader.id() { lost.append(id) }
+        }) { reader throws(ByteError) in try reader.entry() }
         closed = try reader.array { reader throws(ByteError) in try reader.id() }
-        waits = try reader.array { reader throws(ByteError) in try reader.wait() }
-        told = try reader.array { reader throws(ByteError) in try reader.notice() }
-        paused = try reader.array { reader throws(ByteError) in
+        closed += lost
+        waits = try reader.entries { reader throws(ByteError) in try reader.wait() }
+        told = try reader.entries { reader throws(ByteError) in try reader.notice() }
+        paused = try reader.entries { reader throws(ByteError) in
             PausedPlayer(
                 name: try reader.string(), trackID: try reader.string(), url: try reader.string(),
                 title: try reader.string(), since: try reader.microseconds(), isSeen: try reader.bool())
@@ -124,6 +130,7 @@ extension ByteWriter {
         integer(entry.ownerUser)
         integer(entry.ownerStart)
         integer(entry.processID)
+        integer(entry.processStart)
         string(entry.desktopEntry)
         bool(entry.lowersItself)
     }
@@ -247,7 +254,8 @@ extension ByteReader {
         session.toldSilenceHint = try bool()
         return StateRecord.Entry(
             session: session, owner: try string(), ownerProcess: try integer(), ownerUser: try integer(),
-            ownerStart: try integer(), processID: try integer(), desktopEntry: try string(), lowersItself: try bool())
+            ownerStart: try integer(), processID: try integer(), processStart: try integer(),
+            desktopEntry: try string(), lowersItself: try bool())
     }
 
     private mutating func interruption() throws(ByteError) -> Interruption {

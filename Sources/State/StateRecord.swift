@@ -18,6 +18,8 @@ public struct StateRecord: Sendable {
         public var ownerStart: UInt64
         /// The process whose streams are the session's.
         public var processID: UInt32
+        /// When that one started, where it is another process than the owner's; else 0.
+        public var processStart: UInt64
         /// Empty: none.
         public var desktopEntry: String
         /// Whether the client lowers its own sound when it is told to.
@@ -28,7 +30,7 @@ public struct StateRecord: Sendable {
 
         public init(
             session: Memory.Member, owner: String, ownerProcess: UInt32, ownerUser: UInt32, ownerStart: UInt64,
-            processID: UInt32, desktopEntry: String, lowersItself: Bool = false
+            processID: UInt32, processStart: UInt64 = 0, desktopEntry: String, lowersItself: Bool = false
         ) {
             self.session = session
             self.owner = owner
@@ -36,6 +38,7 @@ public struct StateRecord: Sendable {
             self.ownerUser = ownerUser
             self.ownerStart = ownerStart
             self.processID = processID
+            self.processStart = processStart
             self.desktopEntry = desktopEntry
             self.lowersItself = lowersItself
         }

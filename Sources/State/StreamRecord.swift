@@ -54,7 +54,7 @@ public struct StreamRecord: Sendable, Hashable {
 
     public init() {}
 
-    static let magic: [UInt8] = Array("sessiond streams 2\n".utf8)
+    static let magic: [UInt8] = Array("sessiond streams 3\n".utf8)
 
     /// Nil if the bytes are truncated or not in this format.
     public init?(_ bytes: [UInt8]) {
@@ -78,7 +78,7 @@ public struct StreamRecord: Sendable, Hashable {
 
 extension ByteWriter {
     fileprivate mutating func streams(_ record: StreamRecord) {
-        array(record.entries) { writer, entry in
+        entries(record.entries) { writer, entry in
             writer.integer(entry.instance)
             writer.bool(entry.id.direction == .playback)
             writer.integer(entry.id.number)
@@ -86,7 +86,7 @@ extension ByteWriter {
             writer.optional(entry.memoryName) { $0.string($1) }
             writer.base(entry.base)
         }
-        array(record.memories) { writer, memory in
+        entries(record.memories) { writer, memory in
             writer.string(memory.name)
             writer.optional(memory.original) { writer, original in
                 writer.array(original.channels) { $0.integer($1) }
@@ -110,7 +110,7 @@ extension ByteWriter {
 extension ByteReader {
     fileprivate mutating func streams() throws(ByteError) -> StreamRecord {
         var record = StreamRecord()
-        record.entries = try array { reader throws(ByteError) in
+        record.entries = try entries { reader throws(ByteError) in
             let instance = try reader.integer(UInt32.self)
             let direction: AudioStream.Direction = try reader.bool() ? .playback : .record
             return StreamRecord.Entry(
@@ -119,7 +119,7 @@ extension ByteReader {
                 memoryName: try reader.optional { reader throws(ByteError) in try reader.string() },
                 base: try reader.base())
         }
-        record.memories = try array { reader throws(ByteError) in
+        record.memories = try entries { reader throws(ByteError) in
             let name = try reader.string()
             return StreamRecord.Memory(
                 name: name,

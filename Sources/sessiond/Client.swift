@@ -1,4 +1,5 @@
 import DBus
+import EventLoop
 import Glibc
 import SessionManager
 
@@ -28,6 +29,22 @@ final class Client {
     var process: Process? {
         guard startTime != 0, let process = credentials.processID.map(Process.init) else { return nil }
         return process.startTime == startTime ? process : nil
+    }
+}
+
+/// A process that acts for a client, held so that no later one is taken for it.
+struct ActingProcess {
+    /// When it started; with its number: this process, also for the next daemon.
+    let startTime: UInt64
+    /// Nil: it is gone.
+    let watch: ProcessWatch?
+
+    /// What has that number now, if anything has.
+    init(_ process: UInt32, on loop: EventLoop, _ ended: @escaping () -> Void) {
+        // In this order: what is watched, and has not ended yet, still had its number when the time was read.
+        let watch = ProcessWatch(process, on: loop, ended)
+        startTime = Process(id: process).startTime ?? 0
+        self.watch = startTime == 0 ? nil : watch
     }
 }
 

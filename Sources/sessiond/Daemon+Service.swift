@@ -41,12 +41,25 @@ extension Daemon: SessionService {
                     configuration: request.configuration, notifiesOnExit: request.notifiesOnExit)))
         guard let id = decision.created else { preconditionFailure("a create that is not refused creates") }
         client.sessionCount += 1
-        add(
-            Record(
-                object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
-                desktopEntry: request.desktopEntry, lowersItself: request.lowersItself), id)
+        var record = Record(
+            object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
+            desktopEntry: request.desktopEntry, lowersItself: request.lowersItself)
+        if processID != client.credentials.processID { record.acting = acting(processID, for: id) }
+        // Gone since it was looked at.
+        if let acting = record.acting, acting.watch == nil { record.processID = 0 }
+        add(record, id)
         save(decision)
         return id
+    }
+
+    /// Watches the process that acts for the session's client. When it ends, no stream belongs to the session by it.
+    func acting(_ process: UInt32, for id: SessionID) -> ActingProcess {
+        ActingProcess(process, on: loop) { [unowned self] in
+            guard records[id] != nil else { return }
+            records[id]?.processID = 0
+            records[id]?.object.propertiesChanged(["ProcessId"])
+            enforcer?.processEnded()
+        }
     }
 
     /// The process whose streams belong to the session: the caller's own, or another of the same user.
@@ -163,9 +176,9 @@ extension Daemon: SessionService {
         try request(.setForeground(id, foreground))
     }
 
-    func history(_ count: UInt32) -> [Value] {
+    func history(before sequence: UInt64, _ count: UInt32) -> [Value] {
         var effects = 0
-        let decisions = history.latest(Int(count)).reversed().prefix { decision in
+        let decisions = history.latest(Int(count), before: sequence).reversed().prefix { decision in
             effects += decision.effects.count + 1
             return effects <= Daemon.longestHistory
         }

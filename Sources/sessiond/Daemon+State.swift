@@ -70,6 +70,12 @@ extension Daemon {
         saved.limit(to: MonotonicClock.now())
         var memory = saved.core
         memory.settings = Arbiter.Settings(settings)
+        let faults = memory.leaveOutFaulty()
+        if let fault = faults.first {
+            log.warning("\(faults.count) sessions of the saved state are not believed, as \(fault)")
+            let kept = Set(memory.members.map(\.id))
+            saved.entries.removeAll { !kept.contains($0.session.id) }
+        }
         do throws(MemoryError) {
             arbiter = try Arbiter(memory)
         } catch {
@@ -91,6 +97,11 @@ extension Daemon {
         pausedPlayers = saved.paused.filter { present.contains($0.name) }
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
         for client in gone { submit(.clientVanished(client.id)) }
+        // The program has ended, and another one may have its number.
+        for (id, record) in records.sorted(by: { $0.key < $1.key }) where record.adopted != nil && record.processID != 0
+        {
+            if Process(id: record.processID).startTime != record.client.startTime { submit(.close(id)) }
+        }
         for client in clients.values { confirm(client) }
         submit(.timePassed)
         state?.replace(with: snapshot)
@@ -107,7 +118,8 @@ extension Daemon {
         return StateRecord.Entry(
             session: session, owner: record.client.name, ownerProcess: record.client.credentials.processID ?? 0,
             ownerUser: record.client.credentials.userID ?? .max, ownerStart: record.client.startTime,
-            processID: record.processID, desktopEntry: record.desktopEntry, lowersItself: record.lowersItself)
+            processID: record.processID, processStart: record.acting?.startTime ?? 0, desktopEntry: record.desktopEntry,
+            lowersItself: record.lowersItself)
     }
 
     private func revive(_ entry: StateRecord.Entry) {
@@ -124,11 +136,18 @@ extension Daemon {
             reserve(client.id)
         }
         client.sessionCount += 1
-        add(
-            Record(
-                object: SessionObject(entry.session.id, self, on: connection.objects), client: client,
-                processID: entry.processID, desktopEntry: entry.desktopEntry, lowersItself: entry.lowersItself),
-            entry.session.id)
+        var record = Record(
+            object: SessionObject(entry.session.id, self, on: connection.objects), client: client,
+            processID: entry.processID, desktopEntry: entry.desktopEntry, lowersItself: entry.lowersItself)
+        if entry.processStart != 0 {
+            let acting = acting(entry.processID, for: entry.session.id)
+            if acting.startTime == entry.processStart, acting.watch != nil {
+                record.acting = acting
+            } else {
+                record.processID = 0
+            }
+        }
+        add(record, entry.session.id)
     }
 
     /// Watches a client again, and checks that it is the one that was stored.

@@ -16,12 +16,15 @@ final class Daemon {
     struct Record {
         let object: SessionObject
         let client: Client
-        let processID: UInt32
+        /// Whose streams are the session's; 0 once that process has ended, as another one may have its number then.
+        var processID: UInt32
         let desktopEntry: String
         /// Whether the client ducks its own sound when it is told to.
         var lowersItself = false
         /// Present for adopted programs.
         var adopted: AdoptedProgram?
+        /// Present where the process is another one than the client's.
+        var acting: ActingProcess?
     }
 
     let loop: EventLoop

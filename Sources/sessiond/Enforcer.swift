@@ -88,6 +88,9 @@ final class Enforcer {
     /// The list of players that play or can be paused changed.
     func playersChanged() { lookSoon() }
 
+    /// One that acted for a session's client.
+    func processEnded() { lookSoon() }
+
     private func lookSoon() {
         guard !isDue, !isLeaving else { return }
         isDue = true

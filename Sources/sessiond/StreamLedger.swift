@@ -1,5 +1,6 @@
 import Enforcement
 import EventLoop
+import Glibc
 import PluginAPI
 import State
 
@@ -16,6 +17,14 @@ final class StreamLedger {
     private var written: Set<String> = []
     /// Corrected values that cannot be read back, by name, and when.
     private var putRight: [String: (memory: StreamRecord.Memory, time: UInt64)] = [:]
+    /// Names whose last stream started as the user had left the one before: if the remembered values cannot be read, only
+    /// that proves that they are right.
+    private var startedRight: Set<String> = []
+    /// How often a stand-in was closed without that proof.
+    private var attempts: [String: Int] = [:]
+    private static let mostAttempts = 8
+    /// Names whose stand-in is about to be closed, so that another one starts.
+    private var replaced: Set<String> = []
     /// How long the server may still use the old remembered values, in microseconds; some milliseconds were seen.
     private static let afterlife: UInt64 = 1_000_000
 
@@ -46,8 +55,10 @@ final class StreamLedger {
     func base(of stream: AudioStream) -> StreamBase? {
         guard let name = stream.memoryName, let kept = memory(of: name) else { return nil }
         let snapshot = backend.snapshot
-        return MemoryRepair(kept).base(
+        let base = MemoryRepair(kept).base(
             of: stream, defaultDevice: snapshot.defaultDevice, remembersDevice: !snapshot.hidesMemory)
+        if base == nil { startedRight.insert(name) } else { startedRight.remove(name) }
+        return base
     }
 
     private func memory(of name: String) -> StreamRecord.Memory? {
@@ -133,23 +144,36 @@ final class StreamLedger {
         }
     }
 
-    /// If it cannot be read: a stream that the user's values apply to has been remembered so. Streams that ended before
-    /// that were remembered with the daemon's values. The device on which a stream was held cannot be written, so a
-    /// chosen device stays stored until the next stream starts and is moved there.
+    /// If it cannot be read: a stream that the user's values apply to has been remembered so. A stand-in is closed at once,
+    /// maybe before the session manager has stored its values: another stand-in must prove that, by starting with them.
+    /// Streams that ended before that were remembered with the daemon's values. The device on which a stream was held cannot
+    /// be written, so a chosen device stays stored until the next stream starts and is moved there.
     private func repairHidden() {
-        let present = Set(backend.snapshot.streams.compactMap(\.memoryName))
+        let streams = backend.snapshot.streams
+        let present = Set(streams.compactMap(\.memoryName))
+        let standIns = Set(streams.filter { $0.processID == UInt32(getpid()) }.compactMap(\.memoryName))
         let changed = Set(contents.entries.compactMap(\.memoryName))
         // This also applies if the server ignores what is written.
         let mustBeThere = backend.snapshot.ignoresMemory
+        let unproven = standIns.subtracting(startedRight).subtracting(changed)
+            .filter { attempts[$0, default: 0] < StreamLedger.mostAttempts }
         contents.memories.removeAll { kept in
+            if mustBeThere, unproven.contains(kept.name) { return false }
             let cannotBeWritten = StreamMemory(kept) == nil && kept.bases.last?.deviceName == nil
             return !changed.contains(kept.name) && (present.contains(kept.name) || cannotBeWritten && !mustBeThere)
         }
         if mustBeThere {
             // Existing streams are corrected directly; the others need a stand-in.
-            backend.wantedStandIns = contents.memories.filter { !changed.contains($0.name) }.compactMap {
-                $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) }
+            let names = Set(contents.memories.map(\.name))
+            for name in unproven where names.contains(name) && !replaced.contains(name) {
+                attempts[name, default: 0] += 1
             }
+            replaced = unproven
+            attempts = attempts.filter { names.contains($0.key) }
+            startedRight.formIntersection(names)
+            backend.wantedStandIns = contents.memories
+                .filter { !changed.contains($0.name) && !unproven.contains($0.name) }
+                .compactMap { $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) } }
             return repaired()
         }
         let right = contents.memories.filter { !changed.contains($0.name) && !written.contains($0.name) }

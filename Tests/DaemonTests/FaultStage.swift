@@ -190,6 +190,9 @@ final class Foreigner {
                 elif word == 'own': result = bus.request_name('org.sessiond1', 4)
                 elif word == 'open': result = dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Open(*rest)[0]
                 elif word == 'call': bus.call_blocking(*rest[:4], 's' * len(rest[4:]), rest[4:])
+                elif word == 'prepare':
+                    bus.call_blocking(
+                        rest[0], '/org/sessiond1/recorder', 'org.sessiond1.Recorder', 'Prepare', 'sa{sv}', [rest[1], none])
                 elif word == 'bare':
                     # Without an interface: whoever has a method of that name answers.
                     import dbus.lowlevel

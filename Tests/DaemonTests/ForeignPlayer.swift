@@ -21,13 +21,13 @@ final class ForeignPlayer {
     let process: Child
 
     /// Starts as playing, stopped or paused, and waits until it serves. `command` is run as its child for as long as it
-    /// lives: its sound.
+    /// lives: its sound. Where that is an mpv with that `socket` (`--input-ipc-server`), it is paused and played with it.
     init(
         _ name: String, _ manner: Manner = .correct, status: String = "Playing", on stage: DaemonStage,
-        command: [String] = [], environment: [String: String] = [:]
+        command: [String] = [], socket: String = "", environment: [String: String] = [:]
     ) throws {
         process = try Child(
-            "/usr/bin/python3", ["-u", "-c", ForeignPlayer.program, name, manner.rawValue, status] + command,
+            "/usr/bin/python3", ["-u", "-c", ForeignPlayer.program, name, manner.rawValue, status, socket] + command,
             environment: environment.merging(stage.bus.environment) { $1 })
         guard process.line(where: { $0 == "ready" }) != nil else {
             throw SupportError("the player did not come up: \(process.errors)")
@@ -65,9 +65,9 @@ final class ForeignPlayer {
     }
 
     private static let program = """
-        import subprocess, sys, dbus, dbus.service, dbus.mainloop.glib
+        import socket, subprocess, sys, dbus, dbus.service, dbus.mainloop.glib
         from gi.repository import GLib
-        name, manner, status = sys.argv[1:4]
+        name, manner, status, path = sys.argv[1:5]
         PLAYER, PROPERTIES = "org.mpris.MediaPlayer2.Player", "org.freedesktop.DBus.Properties"
         dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
         bus = dbus.SessionBus()
@@ -96,6 +96,12 @@ final class ForeignPlayer {
             def become(self, status, track=None):
                 before = self.status, self.track
                 self.status, self.track = status, track or self.track
+                if path and before[0] != self.status:
+                    with socket.socket(socket.AF_UNIX) as mpv:
+                        mpv.connect(path)
+                        mpv.sendall(b'{"command": ["set_property", "pause", %s]}\\n'
+                            % (b"false" if self.status == "Playing" else b"true"))
+                        mpv.recv(1000)
                 if before == (self.status, self.track) or manner == "quiet": return
                 facts = self.all(PLAYER)
                 self.PropertiesChanged(PLAYER, {k: facts[k] for k in ("PlaybackStatus", "Metadata")}, [])
@@ -137,7 +143,7 @@ final class ForeignPlayer {
                 self.Seeked(dbus.Int64(self.position))
         player = Player(bus, "/org/mpris/MediaPlayer2")
         owned = dbus.service.BusName("org.mpris.MediaPlayer2." + name, bus, do_not_queue=True)
-        child = subprocess.Popen(sys.argv[4:]) if len(sys.argv) > 4 else None
+        child = subprocess.Popen(sys.argv[5:]) if len(sys.argv) > 5 else None
         loop = GLib.MainLoop()
         def heard(source, condition):
             line = sys.stdin.readline()

@@ -84,6 +84,37 @@ import Testing
         #expect(heard.silence > 0.8)
         #expect(abs(heard.lost) < 0.05)
     }
+
+    /// One that is paused by MPRIS is held as well, and plays again while it is let go. The best of three, because a busy
+    /// machine is slow to see that it plays: where it was let go some time after that, each lost 30 ms.
+    @Test(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "on PulseAudio"))
+    func playerThatIsPausedInACall_losesNothingAsItPlaysAgain() throws {
+        let scene = try ForeignProgramTests.Scene(.pulseAudio)
+        let file = try CountedMusic.file(in: scene.pulse.folder)
+        let socket = scene.pulse.folder.path + "/mpv"
+        let music = try ForeignPlayer(
+            "counted", on: scene.stage, command: ["mpv", "--input-ipc-server=" + socket] + Program.mpv.arguments(file),
+            socket: socket, environment: scene.pulse.environment)
+        let hertz = CountedMusic.hertz
+        let phone = try scene.stage.foreigner()
+        let call = phone.create("Phone", category: "play-and-record", class: "call")
+        var lost: [Double] = []
+        for _ in 0..<3 {
+            #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30), "\(music.process.errors)")
+            #expect(try eventually { try scene.onlySession() == "active" })
+            let rung = monotonicNow()
+            #expect(phone.ask("activate \(call)") == "ok")
+            #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.1))
+            #expect(eventually { music.status == "Paused" })
+            #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.5))
+            #expect(phone.ask("deactivate \(call)") == "ok")
+            #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30))
+            #expect(music.status == "Playing")
+            lost.append(abs(try #require(scene.ear.music(from: rung - 0.05, to: monotonicNow() - 0.6)).lost))
+        }
+        print("lost \(lost.map { Int(($0 * 1_000).rounded()) }) ms")
+        #expect(lost.min() ?? 1 < 0.015)
+    }
 }
 
 extension ForeignProgramTests.Scene {

@@ -76,26 +76,8 @@ final class PlayerStage {
 
 /// The URI of a new WAV with a sine at −12 dBFS.
 func sine(_ hertz: Double, seconds: Double, in media: PrivateFolder) throws -> String {
-    var file = Data("RIFF".utf8)
-    func append<T: FixedWidthInteger>(_ value: T) {
-        withUnsafeBytes(of: value.littleEndian) { file.append(contentsOf: $0) }
-    }
-    let count = Int(seconds * 48_000)
-    append(UInt32(36 + count * 2))
-    file += Data("WAVEfmt ".utf8)
-    append(UInt32(16))
-    append(UInt16(1))
-    append(UInt16(1))
-    append(UInt32(48_000))
-    append(UInt32(96_000))
-    append(UInt16(2))
-    append(UInt16(16))
-    file += Data("data".utf8)
-    append(UInt32(count * 2))
-    for place in 0..<count { append(Int16(8_192 * sin(2 * .pi * hertz * Double(place) / 48_000))) }
     let path = media.path + "/\(Int(hertz))-\(seconds).wav"
-    try file.write(to: URL(fileURLWithPath: path))
-    return "file://" + path
+    return "file://" + (try WaveFile.write(WaveFile.sines([(hertz, seconds)]), to: path))
 }
 
 /// A plugin program as somebody sees it who knows only the bus.

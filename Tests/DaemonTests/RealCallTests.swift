@@ -176,24 +176,6 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// A minute of a telephone line on which nobody speaks.
-    private static func silence() -> Data {
-        let count: UInt32 = 8_000 * 2 * 60
-        var data = Data("RIFF".utf8)
-        func append(_ value: UInt32, _ bytes: Int = 4) {
-            withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0.prefix(bytes)) }
-        }
-        append(36 + count)
-        data.append(Data("WAVEfmt ".utf8))
-        for (value, bytes) in [(16, 4), (1, 2), (1, 2), (8_000, 4), (16_000, 4), (2, 2), (16, 2)] {
-            append(UInt32(value), bytes)
-        }
-        data.append(Data("data".utf8))
-        append(count)
-        data.append(Data(count: Int(count)))
-        return data
-    }
-
     @Test(arguments: ServerKind.allCases, Browser.allCases)
     func callInABrowser_holdsTheMusicAndGivesItBack(_ kind: ServerKind, _ browser: Browser) throws {
         let scene = try Scene(kind)
@@ -243,7 +225,9 @@ import Testing
                     "audio_source \(sound ? "alsa,pulse" : "aufile,\(folder)/silence.wav")", "audio_alert alsa,null",
                     "rtp_ports \(port + 100)-\(port + 140)",
                 ] + modules.map { "module \($0).so" }
-            try Self.silence().write(to: URL(fileURLWithPath: folder + "/silence.wav"))
+            // A minute of a telephone line on which nobody speaks.
+            let silence = [Int16](repeating: 0, count: 8_000 * 60)
+            try WaveFile.write(silence, rate: 8_000, to: folder + "/silence.wav")
             try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: folder + "/config"))
             let account = "<sip:\(name)@127.0.0.1:\(port)>;regint=0\(answers ? ";answermode=auto" : "")\n"
             try Data(account.utf8).write(to: URL(fileURLWithPath: folder + "/accounts"))

@@ -50,6 +50,19 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: studio.file))
     }
 
+    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotNameAFileToRecordTo() throws {
+        let studio = try Studio()
+        let recorder = try studio.stage.recorder()
+        let name = "org.sessiond1.Recorder.instance\(recorder.child.processID)"
+        let root = try PrivateFolder()
+        try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n")
+        let game = try studio.stage.daemon.foreigner()
+        #expect(game.ask("chroot \(root.path)") == "ok")
+        #expect(game.ask("prepare \(name) \(studio.file)") == "org.freedesktop.DBus.Error.AccessDenied")
+        #expect(!FileManager.default.fileExists(atPath: studio.file))
+        #expect(try studio.stage.daemon.foreigner().ask("prepare \(name) \(studio.file)") == "ok")
+    }
+
     @Test(arguments: ServerKind.allCases) func recordForWithAnInterruption_isAsLongAsAsked(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()

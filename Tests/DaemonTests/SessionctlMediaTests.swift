@@ -20,25 +20,7 @@ import Testing
 
     /// A file of that many seconds at 8 kHz, mono, 16 bits.
     private func tone(_ name: String, seconds: Double) throws -> String {
-        let frames = Int(seconds * 8000)
-        var bytes = Data("RIFF".utf8)
-        func append<Number: FixedWidthInteger>(_ number: Number) {
-            withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
-        }
-        append(UInt32(36 + frames * 2))
-        bytes.append(Data("WAVEfmt ".utf8))
-        append(UInt32(16))
-        append(UInt16(1))
-        append(UInt16(1))
-        append(UInt32(8000))
-        append(UInt32(16000))
-        append(UInt16(2))
-        append(UInt16(16))
-        bytes.append(Data("data".utf8))
-        append(UInt32(frames * 2))
-        for frame in 0..<frames { append(Int16(8000 * sin(Double(frame) * 440 * 2 * .pi / 8000))) }
-        try bytes.write(to: URL(fileURLWithPath: file(name)))
-        return file(name)
+        try WaveFile.write(WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: file(name))
     }
 
     @Test func filesArePlayed_eachIsNamedAndAllEnd() throws {

@@ -114,32 +114,83 @@ import Testing
         #expect(stage.daemon.line { $0.contains("cannot be written") } != nil)
     }
 
+    @Test func processThatActs_isHeldUntilItEnds_andNoLaterOneIsTakenForIt() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let acting = try Child("/bin/sleep", ["60"])
+        let path = try client.session("Music", more: [("pid", .uint32(UInt32(acting.processID)))])
+        #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
+        try stage.rewriteState { _ in }
+        #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
+        // As if another process had its number.
+        try stage.rewriteState { entries in for index in entries.indices { entries[index].processStart += 1 } }
+        #expect(try stage.property("ProcessId", of: path).uint32Value == 0)
+        let other = try client.session("Other", more: [("pid", .uint32(UInt32(acting.processID)))])
+        acting.kill()
+        #expect(eventually { (try? stage.property("ProcessId", of: other))?.uint32Value == 0 })
+    }
+
+    @Test func history_isReadPageByPage() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let (music, memo) = (try client.session("Music"), try client.session("Memo"))
+        for _ in 0..<4 {
+            client.activate(music)
+            client.activate(memo)
+        }
+        func numbers(_ member: String, _ arguments: [Value]) throws -> [UInt64] {
+            try stage.manager(member, arguments)[0].arrayValue?.compactMap { $0.asProperties?["sequence"]?.uint64Value }
+                ?? []
+        }
+        let all = try numbers("History", [.uint32(100)])
+        #expect(all.count > 6)
+        var pages: [UInt64] = []
+        var end = UInt64.max
+        while true {
+            let page = try numbers("HistoryBefore", [.uint64(end), .uint32(3)])
+            guard let first = page.first else { break }
+            pages = page + pages
+            end = first
+        }
+        #expect(pages == all)
+    }
+
+    @Test func sessionInTheStateThatCannotBe_costsItselfAlone() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
+        let ambient = try client.session("Game", category: "ambient")
+        client.activate(music)
+        client.activate(call)
+        client.activate(ambient)
+        _ = try client.heard()
+        try stage.rewriteState { entries in
+            for index in entries.indices where entries[index].session.new.name == "Call" {
+                entries[index].session.state = .interrupted
+                entries[index].owner = "no name 'of' anybody"
+            }
+        }
+        #expect(stage.daemon.line { $0.contains("not believed") } != nil)
+        #expect(client.state(call) == "gone")
+        #expect(client.state(ambient) == "active")
+        #expect(client.heard(1, of: "Music ended") == ["Music ended stay"])
+        #expect(client.activate(music) == nil)
+    }
+
     @Test func instantsBeyondTime_areAsIfOfNow() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
         client.activate(music)
         client.activate(call)
-        stage.daemon.kill()
-        _ = stage.daemon.wait()
-        let files = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder)
-        let name = try #require(files.first { $0.hasPrefix("state-") })
-        let path = stage.stateFolder + "/" + name
-        let log = try #require(StateLog([UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))))
-        let summary = try #require(log.summary)
-        var entries = summary.entries
-        for index in entries.indices {
-            entries[index].session.since = Instant(microseconds: .max - 1)
-            entries[index].session.interruption?.since = Instant(microseconds: .max)
-        }
         let paused = StateRecord.PausedPlayer(
             name: client.connection.uniqueName, trackID: "", url: "", title: "", since: .max, isSeen: true)
-        let record = StateRecord(core: summary.core, changed: entries, paused: [paused])
-        let file = try #require(FileHandle(forWritingAtPath: path))
-        try file.truncate(atOffset: 0)
-        try file.write(contentsOf: Data(StateLog.magic + StateLog.bytes(of: record)))
-        try file.close()
-        try stage.restart()
+        try stage.rewriteState(paused: [paused]) { entries in
+            for index in entries.indices {
+                entries[index].session.since = Instant(microseconds: .max - 1)
+                entries[index].session.interruption?.since = Instant(microseconds: .max)
+            }
+        }
         #expect(client.state(music) == "interrupted")
         #expect(client.state(call) == "active")
         let explanation = try stage.manager("Explain", [.objectPath(music)])
@@ -150,6 +201,26 @@ import Testing
 }
 
 extension DaemonStage {
+    /// Ends the daemon, changes what it has written down, and starts the next one.
+    fileprivate func rewriteState(
+        paused: [StateRecord.PausedPlayer] = [], _ change: (inout [StateRecord.Entry]) -> Void
+    ) throws {
+        daemon.kill()
+        _ = daemon.wait()
+        let files = try FileManager.default.contentsOfDirectory(atPath: stateFolder)
+        let path = stateFolder + "/" + (try #require(files.first { $0.hasPrefix("state-") }))
+        let log = try #require(StateLog([UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))))
+        let summary = try #require(log.summary)
+        var entries = summary.entries
+        change(&entries)
+        let record = StateRecord(core: summary.core, changed: entries, paused: paused)
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: Data(StateLog.magic + StateLog.bytes(of: record)))
+        try file.close()
+        try restart()
+    }
+
     fileprivate func pluginStates() throws -> [String: String] {
         let plugins = try observer.callAndWait(
             BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 5)

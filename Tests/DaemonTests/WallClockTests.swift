@@ -67,7 +67,7 @@ import Testing
         let source = try folder.file("wall-clock.c", WallClockTests.shim)
         let library = folder.path + "/wall-clock.so"
         let compiler = try Child(CompilerOfC.name, ["-shared", "-fPIC", "-O1", "-w", "-o", library, source, "-ldl"])
-        guard compiler.wait(timeout: 60) == .code(0) else { throw SupportError("\(CompilerOfC.name): \(compiler.errors)") }
+        guard compiler.wait(timeout: 60) == .code(0) else { throw SupportError("\(compiler.errors)") }
         environment = ["LD_PRELOAD": library, "WALL_CLOCK_JUMP": jump]
     }
 

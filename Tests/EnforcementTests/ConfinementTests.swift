@@ -1,4 +1,4 @@
-import Enforcement
+import Processes
 import Testing
 
 /// Whose a process is by what systemd, snapd and Flatpak leave at the kernel, in the words that they use.

@@ -48,6 +48,51 @@ import Testing
         #expect(stage.finished.isEmpty)
     }
 
+    @Test func serverThatIsStopped_keepsNobodyWaiting_andDoesItAllWhenItGoesOn() throws {
+        try start([(440, 30)])
+        #expect(stage.hears(440, above: -10))
+        stage.pulse.suspend()
+        let asked = monotonicNow()
+        player.pause()
+        player.seek(to: 10)
+        player.volume = 0.5
+        player.rate = 1.5
+        player.rate = 1
+        player.meteringEnabled = true
+        stage.pass(0.1)
+        #expect(player.state == .paused)
+        #expect(abs(player.position - 10) < 0.1)
+        #expect(player.duration == 30)
+        // Before, it would have been for ever.
+        #expect(monotonicNow() - asked < 10)
+        stage.pulse.resume()
+        #expect(stage.hears(440, below: -60))
+        #expect(stage.until { stage.seeks == [10] })
+        try player.play()
+        #expect(stage.hears(440, above: -20))
+        #expect(stage.until { player.position > 10.1 })
+        #expect(stage.failures.isEmpty && stage.losses.isEmpty)
+    }
+
+    @Test func serverThatIsStopped_letsThePlayerLoadAnotherItem_andGo() throws {
+        try start([(440, 30)])
+        #expect(stage.hears(440, above: -10))
+        stage.pulse.suspend()
+        player.load(uri: Media.uri(try file([(660, 30)])))
+        try player.play()
+        player.unload()
+        player.load(uri: Media.uri(try file([(880, 30)])))
+        try player.play()
+        #expect(player.state == .playing)
+        stage.pulse.resume()
+        #expect(stage.hears(880, above: -10))
+        #expect(stage.hears(660, below: -40))
+        stage.pulse.suspend()
+        player.pause()
+        stage.pulse.kill()
+        #expect(stage.until { !stage.losses.isEmpty })
+    }
+
     @Test func theEnd_isToldOnce_andTheItemPlaysAgain() throws {
         try start([(440, 0.3)])
         #expect(stage.until { !stage.finished.isEmpty })

@@ -133,6 +133,38 @@ import Testing
         try expectTone(path, seconds: length)
     }
 
+    @Test func serverThatIsStopped_keepsNobodyWaiting_andTheFileIsWhole() throws {
+        let path = try record("a.wav")
+        #expect(stage.until { recorder.position > 0.3 })
+        stage.pulse.suspend()
+        let asked = monotonicNow()
+        recorder.pause()
+        #expect(recorder.state == .paused)
+        #expect(recorder.position > 0.3)
+        try recorder.record()
+        recorder.pause()
+        #expect(throws: SessionError.self) { try recorder.prepare(path: path, settings: RecordingSettings()) }
+        // Before, it would have been for ever.
+        #expect(monotonicNow() - asked < 10)
+        stage.pulse.resume()
+        stage.pass(0.3)
+        stop()
+        #expect(try Media.decode(path, in: folder).samples.count > 4_000)
+        stage.pulse.suspend()
+        #expect(throws: SessionError(.mediaServicesFailed, "the sound server does not answer")) {
+            try recorder.prepare(path: folder.path + "/b.wav", settings: RecordingSettings())
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/b.wav"))
+        stage.pulse.resume()
+        told.finished = []
+        // Once what was asked for meanwhile is carried out.
+        let again = folder.path + "/b.wav"
+        #expect(stage.until { (try? recorder.prepare(path: again, settings: RecordingSettings())) != nil })
+        try recorder.record()
+        #expect(stage.until { recorder.position > 0.1 })
+        stop()
+    }
+
     @Test func telephoneSettings_are8BitMono() throws {
         let path = try record("take.wav", RecordingSettings(sampleRate: 8_000, channels: 1, bitDepth: 8))
         #expect(stage.until { recorder.position > 1 })

@@ -80,21 +80,9 @@ enum Media {
     static func wave(
         _ path: String, _ stretches: [(hertz: Double, seconds: Double)], rate: Int = 44_100, channels: Int = 2
     ) throws {
-        var samples = Data()
-        var place = 0
-        for stretch in stretches {
-            for _ in 0..<Int(stretch.seconds * Double(rate)) {
-                let value = Int16(16_384 * sin(2 * .pi * stretch.hertz * Double(place) / Double(rate)))
-                place += 1
-                for _ in 0..<channels { withUnsafeBytes(of: value.littleEndian) { samples.append(contentsOf: $0) } }
-            }
-        }
-        func bytes<T: FixedWidthInteger>(_ value: T) -> Data { withUnsafeBytes(of: value.littleEndian) { Data($0) } }
-        var file = Data("RIFF".utf8) + bytes(UInt32(36 + samples.count)) + Data("WAVEfmt ".utf8) + bytes(UInt32(16))
-        file += bytes(UInt16(1)) + bytes(UInt16(channels)) + bytes(UInt32(rate))
-        file += bytes(UInt32(rate * channels * 2)) + bytes(UInt16(channels * 2)) + bytes(UInt16(16))
-        file += Data("data".utf8) + bytes(UInt32(samples.count)) + samples
-        try file.write(to: URL(fileURLWithPath: path))
+        try WaveFile.write(
+            WaveFile.sines(stretches, rate: rate, channels: channels, amplitude: 16_384), rate: rate, channels: channels,
+            to: path)
     }
 
     /// Encodes a WAV with GStreamer's elements, or with one of ffmpeg's encoders ("ffmpeg NAME").

@@ -32,6 +32,27 @@ import Testing
         #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
     }
 
+    /// WirePlumber from 0.5 on; an older one lets its memory be written.
+    @Test func serverKilledAndBack_whoStandsInForAStreamDoesSoAgain() throws {
+        let bench = try Bench(ServerKind.pipeWire.server())
+        guard bench.backend.snapshot.ignoresMemory else { return }
+        func standIns() -> [String] {
+            bench.backend.snapshot.streams.filter { $0.properties["media.name"] == "Volume put right" }
+                .compactMap(\.memoryName)
+        }
+        let name = "sink-input-by-application-name:Music"
+        bench.backend.wantedStandIns = [StreamMemory(name: name, channels: [1, 2])]
+        #expect(bench.wait { standIns() == [name] })
+        for _ in 0..<2 {
+            bench.pulse.kill()
+            #expect(bench.wait { !bench.backend.snapshot.isConnected })
+            try bench.pulse.restart()
+            #expect(bench.wait { bench.backend.snapshot.isConnected && standIns() == [name] })
+        }
+        bench.backend.wantedStandIns = []
+        #expect(bench.wait { standIns().isEmpty })
+    }
+
     /// PipeWire tells nobody of another default while a program is coming; here one always is.
     @Test(arguments: ServerKind.allCases) func programsComeAllTheTime_theRouteIsSeenAllTheSame(
         _ kind: ServerKind

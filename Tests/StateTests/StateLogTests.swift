@@ -85,13 +85,16 @@ import Testing
             file += StateLog.bytes(of: record)
         }
 
-        private func entry(_ id: SessionID) -> StateRecord.Entry? {
-            core.member(id).map {
-                StateRecord.Entry(
-                    session: $0, owner: ":1.\($0.new.client.number)", ownerProcess: 7, ownerUser: 1000, ownerStart: 99,
-                    processID: 8, desktopEntry: "org.example.App")
-            }
+        private func entry(_ id: SessionID) -> StateRecord.Entry? { core.member(id).map(Story.entry) }
+
+        static func entry(_ member: Memory.Member) -> StateRecord.Entry {
+            StateRecord.Entry(
+                session: member, owner: ":1.\(member.new.client.number)", ownerProcess: 7, ownerUser: 1000,
+                ownerStart: 99, processID: 8, desktopEntry: "org.example.App")
         }
+
+        static let interruption = Interruption(
+            reason: .default, by: nil, byName: "", since: Instant(microseconds: 1), rule: .matrix, order: 1)
 
         /// The core as one reads it that knows only the file.
         func restarted() throws -> Arbiter {
@@ -169,6 +172,78 @@ import Testing
             bad[keyPath: path] = .max
             #expect(throws: MemoryError.self) { _ = try Arbiter(bad) }
         }
+    }
+
+    @Test func entryThatCannotBeRead_costsItsSessionAlone() throws {
+        var story = Story(seed: 6)
+        let playback = try Configuration(category: .playback, mode: .default, options: [])
+        for client in 1...3 as ClosedRange<UInt64> {
+            story.handle(.create(NewSession(name: "N", client: ClientID(client), configuration: playback)))
+            story.handle(.activate(SessionID(client)))
+        }
+        var entries = [1, 2, 3].compactMap { story.core.member(SessionID($0)) }.map(Story.entry)
+        entries[1].desktopEntry = "Broken session"
+        let notice = Notice.began(SessionID(1), .default, by: SessionID(2), byName: "Broken notice")
+        let paused = StateRecord.PausedPlayer(
+            name: ":1.7", trackID: "", url: "", title: "whole", since: 1, isSeen: true)
+        var broken = paused
+        broken.title = "Broken player"
+        let record = StateRecord(
+            core: story.core.memoryOfNobody, changed: entries, told: [notice, .servicesLost],
+            paused: [broken, paused])
+        var bytes = record.bytes
+        // No text has such a byte.
+        for place in bytes.indices.dropLast(6) where bytes[place..<place + 6].elementsEqual("Broken".utf8) {
+            bytes[place] = 0xff
+        }
+        let read = try StateRecord(bytes[...])
+        #expect(read.changed.map(\.session.id.number) == [1, 3])
+        #expect(read.closed == [SessionID(2)])
+        #expect(read.told == [.servicesLost])
+        #expect(read.paused == [paused])
+    }
+
+    /// Each of three in its turn is such as no history leads to.
+    @Test func sessionThatCannotBe_costsItselfAlone() throws {
+        var story = Story(seed: 6)
+        let playback = try Configuration(category: .playback, mode: .default, options: [])
+        for client in 1...3 as ClosedRange<UInt64> {
+            story.handle(.create(NewSession(name: "N\(client)", client: ClientID(client), configuration: playback)))
+            story.handle(.activate(SessionID(client)))
+        }
+        var good = try #require(StateLog(story.file)?.summary?.core)
+        #expect(good.leaveOutFaulty().isEmpty)
+        let breaks: [(inout Memory.Member) -> Void] = [
+            { $0.activation = .max }, { $0.state = $0.state == .active ? .interrupted : .active },
+            { $0.mayResume.toggle() },
+            { $0.interruption = $0.interruption == nil ? $0.ended ?? Story.interruption : nil },
+            { $0.waitingFor = SessionSet(runs: [SessionSet.Run(first: 0, last: 1 << 62)]) ?? [] },
+        ]
+        for (number, destroy) in breaks.enumerated() {
+            for x in good.members.indices {
+                var bad = good
+                destroy(&bad.members[x])
+                #expect(throws: MemoryError.self) { _ = try Arbiter(bad) }
+                #expect(bad.leaveOutFaulty().count == 1, "\(number) of \(x)")
+                var others = Set(good.members.map(\.id))
+                others.remove(good.members[x].id)
+                var core = try Arbiter(bad)
+                #expect(Set(core.sessions.map(\.id)) == others, "\(number) of \(x)")
+                // The one that sounded is gone: nobody waits for it, and none of those that did is told to resume.
+                let told = core.handle(.timePassed, at: story.now).effects
+                for effect in told {
+                    if case .interruptionEnded(_, let shouldResume, _, _, _) = effect { #expect(!shouldResume) }
+                }
+                guard x == 2 else { continue }
+                #expect(core.sessions.contains { $0.state == .inactive && $0.claimExpires != nil })
+            }
+        }
+        var twoActive = good
+        twoActive.members[0].state = .active
+        twoActive.members[0].interruption = nil
+        twoActive.members[0].waitingFor = []
+        #expect(twoActive.leaveOutFaulty().count == 1)
+        #expect(try Arbiter(twoActive).sessions.map(\.id.number) == [2, 3])
     }
 
     /// Everybody waits for all who came after; who comes, and who goes, is written down in a few bytes.

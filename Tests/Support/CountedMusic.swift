@@ -9,7 +9,6 @@ public enum CountedMusic {
 
     /// A WAV file of that many seconds, 48 kHz, 16 bits, two channels.
     public static func file(in folder: PrivateFolder, seconds: Int = 60) throws -> String {
-        let path = folder.path + "/counted.wav"
         var samples: [Int16] = []
         let count = seconds * Int(Ear.rate)
         samples.reserveCapacity(count * 2)
@@ -22,24 +21,7 @@ public enum CountedMusic {
             samples.append(second[place % second.count])
             samples.append(Int16(amplitude * 32_767 * (2 * Double(place % turn) / Double(turn) - 1)))
         }
-        var data = Data("RIFF".utf8)
-        func append(_ value: UInt32, _ bytes: Int = 4) {
-            withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0.prefix(bytes)) }
-        }
-        append(UInt32(36 + samples.count * 2))
-        data.append(Data("WAVEfmt ".utf8))
-        append(16)
-        append(1, 2)
-        append(2, 2)
-        append(48_000)
-        append(192_000)
-        append(4, 2)
-        append(16, 2)
-        data.append(Data("data".utf8))
-        append(UInt32(samples.count * 2))
-        samples.withUnsafeBytes { data.append(contentsOf: $0) }
-        try data.write(to: URL(fileURLWithPath: path))
-        return path
+        return try WaveFile.write(samples, channels: 2, to: folder.path + "/counted.wav")
     }
 }
 

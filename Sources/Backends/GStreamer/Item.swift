@@ -63,7 +63,8 @@ final class Item {
     init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
         self.loop = loop
         let pipeline = try Pipeline(
-            "audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop)
+            "audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop,
+            reachesServer: true)
         let chain = try Chain(source, in: pipeline)
         guard let head = pipeline.child("head"), let volume = pipeline.child("volume"),
             let duck = pipeline.child("duck"),
@@ -140,7 +141,8 @@ final class Item {
         didSet {
             guard rate != oldValue, isReady else { return }
             finishCrossing()
-            seek(to: GstClockTime(clamping: pipeline.position ?? 0), told: false)
+            // Where it is going, if it is: the way there may be long.
+            seek(to: place, told: (next ?? seeking)?.told == true)
         }
     }
 
@@ -237,22 +239,37 @@ final class Item {
         let flags = GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue | segmentFlag
         let isSent = send(flags, to: target.time)
         outlet.open()
-        guard isSent else {
-            // A stream that cannot seek stays where it is.
-            seeking = nil
-            (isSegmented, seekRate) = (false, 1)
-            if target.told { onEvent?(.seeked(position)) }
-            return
-        }
+        if !isSent { seekIsRefused() }
+    }
+
+    /// A stream that cannot seek stays where it is.
+    private func seekIsRefused() {
+        guard let target = seeking else { return }
+        seeking = nil
+        (isSegmented, seekRate) = (false, 1)
+        if target.told { onEvent?(.seeked(position)) }
     }
 
     private var segmentFlag: UInt32 { isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0 }
 
     private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
-        gst_element_seek(
-            pipeline.element, rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET,
-            Int(clamping: time), GST_SEEK_TYPE_NONE, -1) != 0
+        let seek = { [element = pipeline.element, rate] in
+            gst_element_seek(
+                element, rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET, Int(clamping: time),
+                GST_SEEK_TYPE_NONE, -1) != 0
+        }
+        return pipeline.perform(
+            seek,
+            late: { [element = pipeline.element] isSent in
+                guard !isSent else { return }
+                let origin = UnsafeMutableRawPointer(element).assumingMemoryBound(to: GstObject.self)
+                let structure = gst_structure_new_empty(Item.refusedSeek)
+                gst_element_post_message(element, gst_message_new_application(origin, structure))
+            }) ?? true
     }
+
+    /// Told on the bus where the loop did not wait for it.
+    private static let refusedSeek = "seek-refused"
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
@@ -272,7 +289,14 @@ final class Item {
             gst_message_parse_buffering(message, &percent)
             buffered(Int(percent))
         case GST_MESSAGE_APPLICATION:
-            if Succession.isEnd(message) { sourceHasEnded() } else { splice.take(message) }
+            if Succession.isEnd(message) {
+                sourceHasEnded()
+            } else if gst_message_has_name(message, Item.refusedSeek) != 0 {
+                seekIsRefused()
+                applyState()
+            } else {
+                splice.take(message)
+            }
         case GST_MESSAGE_ELEMENT:
             if let structure = gst_message_get_structure(message),
                 gst_structure_has_name(structure, "missing-plugin") != 0,

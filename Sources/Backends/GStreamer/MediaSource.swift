@@ -104,11 +104,15 @@ struct MediaSource {
         default: throw Refusal(message: "'\(name)' is a device or a pipe, not a sound file")
         }
         guard status.st_size > 0 else { throw Refusal(message: "'\(name)' is empty") }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // Another one may have the name by now, and a pipe would keep us waiting for who writes to it.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw Refusal(message: "'\(name)' is not a sound file any more")
+        }
         let content: FileContent
         do throws(AppleFile.Refusal) {
             content = try FileContent(descriptor, path: path, size: Int(status.st_size))

@@ -3,6 +3,7 @@ import CGStreamer
 /// The sink at a pipeline's end: one stream to the server at a time.
 final class Outlet {
     private let element: UnsafeMutablePointer<GstElement>
+    private let pipeline: Pipeline
     private let before: UnsafeMutablePointer<GstElement>
     private let device: String?
     /// Where the sound comes to the sink from.
@@ -23,7 +24,7 @@ final class Outlet {
         device: String?, title: String
     ) {
         guard let sink = pipeline.child("sink"), let way = gst_element_get_static_pad(before, "src") else { return nil }
-        (element, self.before, self.device, self.way) = (sink, before, device, way)
+        (element, self.pipeline, self.before, self.device, self.way) = (sink, pipeline, before, device, way)
         shim_set_int64(sink, "buffer-time", Outlet.bufferTime)
         shim_set_int64(sink, "latency-time", Outlet.latencyTime)
         shim_set_string(sink, "device", device)
@@ -31,7 +32,7 @@ final class Outlet {
         identity.apply(to: sink, mediaName: title, role: "music")
     }
 
-    deinit { gst_object_unref(way) }
+    deinit { pipeline.perform { [way] in gst_object_unref(way) } }
 
     /// Its clock does not know any more what of the stream is heard.
     var isLost: Bool { shim_clock_is_lost(element) != 0 }
@@ -45,19 +46,22 @@ final class Outlet {
         // What still comes waits here, and is thrown away by the seek: it must not find the way unlinked.
         gate = gst_pad_add_probe(
             way, GST_PAD_PROBE_TYPE_BLOCK_DOWNSTREAM, { _, _, _ in GST_PAD_PROBE_OK }, nil, nil)
-        gst_element_set_state(element, GST_STATE_READY)
-        // Linked again, the format is told again.
-        gst_element_unlink(before, element)
-        shim_renew_clock(element)
-        // The sink has put the name of the one it got in its place.
-        shim_set_string(element, "device", device)
-        gst_element_link(before, element)
-        gst_element_sync_state_with_parent(element)
+        pipeline.perform { [element, before, device] in
+            gst_element_set_state(element, GST_STATE_READY)
+            // Linked again, the format is told again.
+            gst_element_unlink(before, element)
+            shim_renew_clock(element)
+            // The sink has put the name of the one it got in its place.
+            shim_set_string(element, "device", device)
+            gst_element_link(before, element)
+            gst_element_sync_state_with_parent(element)
+        }
     }
 
     /// Lets through what comes.
     func open() {
-        if gate != 0 { gst_pad_remove_probe(way, gate) }
+        guard gate != 0 else { return }
+        pipeline.perform { [way, gate] in gst_pad_remove_probe(way, gate) }
         gate = 0
     }
 }

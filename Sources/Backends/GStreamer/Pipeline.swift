@@ -7,12 +7,16 @@ final class Pipeline {
     /// The pipeline itself, ours until the end.
     let element: UnsafeMutablePointer<GstElement>
     private let bus: UnsafeMutablePointer<GstBus>
+    private let reachesServer: Bool
     private var watch: IOWatch?
     /// Called on the loop for each message, which is borrowed.
     var onMessage: ((UnsafeMutablePointer<GstMessage>) -> Void)?
 
     /// Builds what `description` says, in the words of gst-launch (`gst_parse_launch`), in state NULL.
-    init(_ description: String, on loop: EventLoop) throws(PipelineError) {
+    ///
+    /// `reachesServer`: it has a sink or a source at the sound server, which may keep it waiting.
+    init(_ description: String, on loop: EventLoop, reachesServer: Bool = false) throws(PipelineError) {
+        self.reachesServer = reachesServer
         Runtime.provide(description)
         var error: UnsafeMutablePointer<GError>?
         // Whole or not at all: without the flag a missing element is left out.
@@ -38,29 +42,43 @@ final class Pipeline {
         onMessage = nil
         guard watch != nil else { return }
         watch = nil
-        gst_element_set_state(element, GST_STATE_NULL)
+        perform { [element] in gst_element_set_state(element, GST_STATE_NULL) }
     }
 
     private func release() {
         close()
-        gst_object_unref(bus)
-        gst_object_unref(element)
+        perform { [bus, element] in
+            gst_object_unref(bus)
+            gst_object_unref(element)
+        }
+    }
+
+    /// Does what may have to wait for the sound server; in its order, also where the server is stopped and it is done
+    /// later (``ServerThread``).
+    ///
+    /// `body` may touch the pipeline's elements, and nothing that the loop touches.
+    /// - Parameter late: called on another thread where it was done later.
+    /// - Returns: nil where it is not done yet.
+    @discardableResult
+    func perform<Answer>(_ body: @escaping () -> Answer, late: ((Answer) -> Void)? = nil) -> Answer? {
+        reachesServer ? ServerThread.shared.run(body, late: late) : body()
     }
 
     /// Was asked to be more than NULL, and is not closed.
     private(set) var isStarted = false
 
+    /// False where it is refused; what is refused later comes as an error on the bus.
     @discardableResult
     func setState(_ state: GstState) -> Bool {
         isStarted = true
-        return gst_element_set_state(element, state) != GST_STATE_CHANGE_FAILURE
+        return perform { [element] in gst_element_set_state(element, state) != GST_STATE_CHANGE_FAILURE } ?? true
     }
 
     /// Waits, once ASYNC_DONE is read, until the change of state that it belongs to is over; mostly it is.
     ///
     /// It is told before the pipeline goes on to what was asked for. Asked to pause in between, GStreamer 1.22 would do
     /// neither, and leave the pipeline as it is whatever it is asked for later.
-    func settle() { gst_element_get_state(element, nil, nil, Pipeline.settlingTime) }
+    func settle() { perform { [element] in gst_element_get_state(element, nil, nil, Pipeline.settlingTime) } }
 
     /// More than a busy machine needs to start a thread, in nanoseconds.
     private static let settlingTime: GstClockTime = 200_000_000

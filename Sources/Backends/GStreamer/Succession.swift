@@ -27,9 +27,11 @@ final class Succession {
     }
 
     deinit {
-        // No thread runs any more: what holds this closed the pipeline.
-        gst_object_unref(entry)
-        flag.deallocate()
+        // No thread runs any more then: what holds this closed the pipeline.
+        pipeline.perform { [entry, flag] in
+            gst_object_unref(entry)
+            flag.deallocate()
+        }
     }
 
     func link(_ chain: Chain) -> Bool { gst_pad_link(chain.pad, entry) == GST_PAD_LINK_OK }

@@ -20,6 +20,8 @@ final class Take {
     var onEvent: ((Event) -> Void)?
 
     private let path: String
+    /// The file itself, by the descriptor that ``disk`` holds.
+    private let place: String
     private let encoding: Encoding
     private let loop: EventLoop
     private let pipeline: Pipeline
@@ -76,7 +78,7 @@ final class Take {
             + (isWave ? "" : encoding.encoder + " ! ")
             + "filesink name=file sync=false async=false buffer-mode=unbuffered append=\(isWave)"
         do throws(PipelineError) {
-            pipeline = try Pipeline(description, on: loop)
+            pipeline = try Pipeline(description, on: loop, reachesServer: true)
         } catch {
             Glibc.close(descriptor)
             throw SessionError(.cannotStartRecording, "GStreamer cannot record: \(error.message)")
@@ -98,16 +100,22 @@ final class Take {
         shim_set_int64(source, "buffer-time", Take.bufferTime)
         shim_set_int64(source, "latency-time", Take.latencyTime)
         shim_set_string(source, "device", device)
-        shim_set_string(file, "location", path)
-        disk = shim_disk_new(fcntl(descriptor, F_DUPFD_CLOEXEC, 0))
+        // What was opened is what is written to, whatever has that name meanwhile.
+        let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        place = "/proc/self/fd/\(kept)"
+        shim_set_string(file, "location", place)
+        disk = shim_disk_new(kept)
         let title = path.split(separator: "/").last.map(String.init) ?? path
         identity.apply(to: source, mediaName: title, role: "production")
         // What is there stays for a take that never begins. The sink empties the file as soon as it is ready.
         gst_element_set_locked_state(file, 1)
-        guard gst_element_set_state(pipeline.element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE else {
+        let isReady = pipeline.perform { [element = pipeline.element] in
+            gst_element_set_state(element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE
+        }
+        guard isReady == true else {
             Glibc.close(descriptor)
             if isNew { unlink(path) }
-            throw refusal
+            throw isReady == nil ? SessionError(.mediaServicesFailed, "the sound server does not answer") : refusal
         }
         gst_element_set_locked_state(file, 0)
         _ = ftruncate(descriptor, 0)
@@ -123,9 +131,11 @@ final class Take {
 
     deinit {
         pipeline.close()
-        gst_object_unref(entry)
-        tally.deallocate()
-        shim_disk_free(disk)
+        pipeline.perform { [entry, tally, disk] in
+            gst_object_unref(entry)
+            tally.deallocate()
+            shim_disk_free(disk)
+        }
     }
 
     /// Stops everything now; what is in the file is made playable.
@@ -142,7 +152,7 @@ final class Take {
         flushTimer?.disarm()
         pipeline.close()
         wave?.settle()
-        if encoding.isMP4 { FragmentedMP4.settle(path) }
+        if encoding.isMP4 { FragmentedMP4.settle(place) }
     }
 
     /// Connects to the source, which does not run yet.
@@ -160,7 +170,7 @@ final class Take {
         wave?.grow()
         // Only the source was paused: what follows it had to finish what was under way.
         if isPaused {
-            gst_element_set_state(source, GST_STATE_PLAYING)
+            pipeline.perform { [source] in gst_element_set_state(source, GST_STATE_PLAYING) }
         } else {
             pipeline.setState(GST_STATE_PLAYING)
         }
@@ -170,7 +180,7 @@ final class Take {
 
     func pause() {
         isPaused = true
-        gst_element_set_state(source, GST_STATE_PAUSED)
+        pipeline.perform { [source] in gst_element_set_state(source, GST_STATE_PAUSED) }
         meter.clear()
         bytesSeen = -1
         headerTimer.arm(after: 0.02)
@@ -180,9 +190,11 @@ final class Take {
     func end() {
         // The source itself is not asked to end: it would keep us waiting until it has more to give, and one that is
         // suspended never has.
-        gst_element_set_locked_state(source, 1)
-        gst_element_set_state(source, GST_STATE_NULL)
-        gst_pad_send_event(entry, gst_event_new_eos())
+        pipeline.perform { [source, entry] in
+            gst_element_set_locked_state(source, 1)
+            gst_element_set_state(source, GST_STATE_NULL)
+            gst_pad_send_event(entry, gst_event_new_eos())
+        }
     }
 
     /// No more than that many seconds from now on; nil for no limit.

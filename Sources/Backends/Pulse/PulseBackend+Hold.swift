@@ -104,8 +104,11 @@ extension PulseBackend {
         if isAlone {
             // When it wakes up, the sink takes back the data that it had fetched from a stream that was paused
             // meanwhile: the next sink would play that, paused or not. It does so a moment after the server has
-            // answered.
-            connection.command({ [weak self] _ in self?.wait(PulseBackend.takeBackTime, then: move) }) {
+            // answered. A program that plays again before that is moved at once: the hold sink would swallow its sound.
+            takingBack[id.number] = move
+            connection.command({ [weak self] _ in
+                self?.wait(PulseBackend.takeBackTime) { self?.endTakingBack(id.number) }
+            }) {
                 pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 0, $1, $2)
             }
         } else {
@@ -114,6 +117,9 @@ extension PulseBackend {
         awaitMove(id.number)
         batch.close()
     }
+
+    /// The stream that waits on the place for held streams, if it does, goes on.
+    func endTakingBack(_ number: UInt32) { takingBack.removeValue(forKey: number)?() }
 
     private func wait(_ seconds: Double, then body: @escaping () -> Void) {
         var timer: Timer?

@@ -63,6 +63,7 @@ extension PulseBackend {
         case .source: model.sources[item.index] = nil
         case .playing:
             model.playing[item.index] = nil
+            endTakingBack(item.index)
             model.forgetClients()
         case .recording:
             model.recording[item.index] = nil
@@ -101,6 +102,7 @@ extension PulseBackend {
                 item: { [weak self] in
                     let stream = PulseStream($0)
                     self?.model.add(stream)
+                    if !stream.isCorked { self?.endTakingBack(stream.index) }
                     self?.readClient(of: stream)
                 }, end: end)
         case .recording:

@@ -46,6 +46,9 @@ public final class PulseBackend: AudioBackend {
     var standIns: [String: PulseStandIn] = [:]
     /// Streams that were moved back and are still shown on the hold sink.
     var leavingHold: Set<UInt32> = []
+    /// What moves streams that are being moved back and were paused, while they wait until the hold sink has taken back the
+    /// data that it had fetched.
+    var takingBack: [UInt32: () -> Void] = [:]
     /// Calls that wait for the hold sink, at most until ``holdTimer``.
     var holdWaiters: [(Bool) -> Void] = []
     var holdTimer: Timer?
@@ -173,6 +176,7 @@ public final class PulseBackend: AudioBackend {
         (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
         hasHold = false
         awaitedMoves = [:]
+        takingBack = [:]
         dirty = [:]
         outstanding = 0
         witnessed = nil
