@@ -13,7 +13,9 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-player sessiond-recorder sessiond-effects
+# The plugins' programs, as their manifests name them.
+plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
+programs = sessiond sessionctl $(plugins)
 # What the flags of the linker save is in docs/adr/0002-footprint.md.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
@@ -46,7 +48,7 @@ release: ## build optimized, with the Swift library linked statically
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
-	@for program in sessiond sessiond-player sessiond-recorder sessiond-effects sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@for program in sessiond $(plugins) sessiond-benchmark; do $(release) --product $$program || exit 1; done
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player

@@ -9,10 +9,18 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// What we serve on the bus, ours and those of MPRIS; each is data/dbus/<name>.xml.
-let interfaces =
-    ["Manager", "Session", "Plugins", "Player", "Recorder", "SoundEffects"].map { "org.sessiond1.\($0)" }
-    + ["", ".Player", ".TrackList"].map { "mpris/org.mpris.MediaPlayer2\($0)" }
+/// The plugins: program, interface, and the engines it is made of. What else there is to a kind says PluginKind.
+let plugins: [(program: String, interface: String, engines: [Target.Dependency])] = [
+    ("sessiond-player", "Player", ["GStreamerBackend"]),
+    ("sessiond-recorder", "Recorder", ["GStreamerBackend"]),
+    ("sessiond-effects", "SoundEffects", ["GStreamerBackend", "PulseBackend"]),
+]
+
+/// The contract's source, embedded: `Interfaces` is a link to data/dbus.
+func interfaces(_ names: [String], mpris: [String] = []) -> [Resource] {
+    (names.map { "org.sessiond1.\($0)" } + mpris.map { "mpris/org.mpris.MediaPlayer2\($0)" })
+        .map { .embedInCode("Interfaces/\($0).xml") }
+}
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
 /// else's package may use can have these flags.
@@ -41,12 +49,10 @@ let package = Package(
     name: "sessiond",
     products: [
         .library(name: "SessionKit", targets: ["SessionKit"]),
+        .library(name: "PluginKit", targets: ["PluginKit"]),
         .executable(name: "sessiond", targets: ["sessiond"]),
         .executable(name: "sessionctl", targets: ["sessionctl"]),
-        .executable(name: "sessiond-player", targets: ["sessiond-player"]),
-        .executable(name: "sessiond-recorder", targets: ["sessiond-recorder"]),
-        .executable(name: "sessiond-effects", targets: ["sessiond-effects"]),
-    ],
+    ] + plugins.map { .executable(name: $0.program, targets: [$0.program]) },
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -76,20 +82,27 @@ let package = Package(
         room("Processes", ["CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room(
-            "SessionBus", ["DBus", "EventLoop", "PluginAPI"],
-            // The contract's source, embedded: Interfaces is a link to data/dbus.
-            resources: interfaces.map { .embedInCode("Interfaces/\($0).xml") }),
+            "SessionBus", ["DBus", "EventLoop", "PluginAPI"], resources: interfaces(["Manager", "Session", "Plugins"])),
 
         // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
         room("MediaControl", ["PluginAPI"]),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
+        // What is played after what, and what files say of themselves: values and bytes, without a bus or an engine.
+        room("MediaValues", ["PluginAPI"]),
+        room("FileFormats", ["PluginAPI"]),
+
         // Adapters; none imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
-        room("GStreamerBackend", path: "Sources/Backends/GStreamer", ["CGStreamer", "EventLoop", "PluginAPI"]),
+        room(
+            "GStreamerBackend", path: "Sources/Backends/GStreamer",
+            ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
 
-        // What authors of apps and plugins import.
-        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
+        // What authors of apps import, and what authors of plugins do.
+        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
+        room(
+            "PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes", "PluginAPI"],
+            resources: interfaces(plugins.map(\.interface), mpris: ["", ".Player", ".TrackList"])),
 
         // Programs: wiring only.
         program(
@@ -102,15 +115,10 @@ let package = Package(
         program(
             "sessionctl",
             [
-                "SessionKit", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop",
+                "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
-        program("sessiond-player", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
-        program(
-            "sessiond-recorder", ["SessionKit", "SessionBus", "GStreamerBackend", "DBus", "EventLoop", "PluginAPI"]),
-        program(
-            "sessiond-effects",
-            ["SessionKit", "SessionBus", "GStreamerBackend", "PulseBackend", "DBus", "EventLoop", "PluginAPI"]),
 
         // Private real servers, and ears: what the monitor of a sink hears. Unoptimized, listening took more of the
         // processor than all that was listened to.
@@ -125,7 +133,7 @@ let package = Package(
             name: "example-radio", dependencies: ["SessionKit"], path: "Examples/Radio", swiftSettings: strict),
         // A player plugin in a page, as a stranger writes it.
         .executableTarget(
-            name: "example-paplay", dependencies: ["SessionKit", "EventLoop"], path: "Examples/Plugins/Paplay",
+            name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",
             exclude: ["paplay.plugin"], swiftSettings: strict),
         // What must survive anything: decoders by bytes, the bus by calls; Scripts/fuzz runs them for long.
         room(
@@ -150,6 +158,9 @@ let package = Package(
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
+        tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
+        tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
+        tests("PluginKitTests", ["PluginKit", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
@@ -162,7 +173,10 @@ let package = Package(
                 "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
                 "SessionManager", "Scenario", "State", "ReferenceModel",
             ]),
-    ],
+    ]
+        + plugins.map {
+            program($0.program, ["PluginKit", "MediaValues", "DBus", "EventLoop", "PluginAPI"] + $0.engines)
+        },
     swiftLanguageModes: [.v6]
 )
 

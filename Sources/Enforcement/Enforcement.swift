@@ -333,7 +333,7 @@ public struct Enforcement: Sendable {
                     stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName,
                     isNew: !known.contains(stream.id))
             control.observe(stream)
-            let pace = StreamControl.Pace(settings.ducking, interval: stream.volumeInterval)
+            let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
                 to: target, stream, at: now, pace, canHold: facts.canHold, mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled

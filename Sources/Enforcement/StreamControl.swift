@@ -9,17 +9,16 @@ struct StreamControl {
         let release: UInt64
         let hold: UInt64
 
-        /// `interval`: the stream's ``AudioStream/volumeInterval``.
-        init(_ settings: Settings.Ducking, interval: Double) {
-            attack = Pace.step(settings.attack, of: settings.gain, interval)
-            release = Pace.step(settings.release, of: settings.gain, interval)
+        init(_ settings: Settings.Ducking, _ rendering: AudioStream.Rendering) {
+            attack = Pace.step(settings.attack, of: settings.gain, rendering.cycle)
+            release = Pace.step(settings.release, of: settings.gain, rendering.cycle)
             hold = UInt64(settings.hold * 1_000_000)
         }
 
-        /// The time for one decibel: at most two in 10 ms, and at most two in one of the server's intervals, which vary
+        /// The time for one decibel: at most two in 10 ms, and at most two in one of the server's cycles, which vary
         /// slightly.
-        private static func step(_ seconds: Double, of gain: Double, _ interval: Double) -> UInt64 {
-            max(5_500, UInt64(max(seconds / max(1, -gain), interval * 0.625) * 1_000_000))
+        private static func step(_ seconds: Double, of gain: Double, _ cycle: Double) -> UInt64 {
+            max(5_500, UInt64(max(seconds / max(1, -gain), cycle * 0.625) * 1_000_000))
         }
     }
 
@@ -193,7 +192,7 @@ struct StreamControl {
             let isThere = isHeld && showsHold && (holdPromised == nil || stream.isHeld && !stream.isStopping)
             let isLow = isThere || fadeOut(stream, at: now, &deadline, &commands)
             // PipeWire's session manager needs as long for the move as the fade takes.
-            if !isHeld, isLow || StreamControl.isSlow(stream) {
+            if !isHeld, isLow || stream.rendering.isInCycles {
                 isHeld = true
                 (astray, nextLetGo) = (nil, nil)
                 showsHold = false
@@ -203,7 +202,7 @@ struct StreamControl {
             if isThere {
                 nextFade = nil
                 setLevel(0, stream, &commands)
-            } else if isLow, StreamControl.isSlow(stream), StreamControl.isHeard(stream), !base.isVolumeTheirs {
+            } else if isLow, stream.rendering.isInCycles, StreamControl.isHeard(stream), !base.isVolumeTheirs {
                 setLevel(Level.lowest, stream, &commands)
             }
         case .held, .muted:
@@ -251,7 +250,7 @@ struct StreamControl {
         let place = astray == stream.deviceName ? astray : nil
         astray = place
         // PipeWire's server may confirm a move that is lost: the stream stays where it is.
-        let isStuck = StreamControl.isSlow(stream) && stream.isHeld && !isHeld && !showsHold
+        let isStuck = stream.rendering.isInCycles && stream.isHeld && !isHeld && !showsHold
         guard isHeld || isStuck || astray != nil else {
             nextLetGo = nil
             return
@@ -262,7 +261,7 @@ struct StreamControl {
         }
         isHeld = isHeld || isStuck
         sendBack(stream, &commands)
-        guard StreamControl.isSlow(stream) else { return }
+        guard stream.rendering.isInCycles else { return }
         if place != nil {
             guard sendings < StreamControl.mostSendings else { return }
             sendings += 1
@@ -294,9 +293,6 @@ struct StreamControl {
     private static func isHeard(_ stream: AudioStream) -> Bool {
         stream.isSounding || stream.isStopping && !stream.isMuted
     }
-
-    /// Whether the server moves a stream some time after the request.
-    private static func isSlow(_ stream: AudioStream) -> Bool { stream.volumeInterval > 0 }
 
     /// True when it is low enough for a cut.
     private mutating func fadeOut(

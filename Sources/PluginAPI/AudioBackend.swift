@@ -195,12 +195,33 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var isHeld: Bool
     /// Held, but perhaps still heard: PipeWire's server reports it before its session manager has stopped the stream.
     public var isStopping: Bool
-    /// Seconds between the moments at which the server applies a changed volume, and a move no earlier than that; 0: it
-    /// applies them at once.
-    public var volumeInterval: Double
+    public var rendering: Rendering
     /// Whether the server is placing the stream again, for example after a restart of its session manager; changes
     /// during that time do not come from the user.
     public var isSettling: Bool
+
+    /// When the server applies a changed volume or a move.
+    public enum Rendering: Sendable, Hashable {
+        /// At once: the server computes again what was not heard yet (PulseAudio).
+        case atOnce
+        /// At the next cycle, of that many seconds; a separate session manager moves streams, some time after the request
+        /// (PipeWire).
+        case inCycles(seconds: Double)
+
+        public var isInCycles: Bool {
+            switch self {
+            case .atOnce: false
+            case .inCycles: true
+            }
+        }
+        /// Seconds between the moments at which a change is applied; 0: at once.
+        public var cycle: Double {
+            switch self {
+            case .atOnce: 0
+            case .inCycles(let seconds): seconds
+            }
+        }
+    }
 
     /// The volume that changes nothing (`PA_VOLUME_NORM`).
     public static let fullVolume: UInt32 = 65_536
@@ -210,7 +231,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         isPeakMeter: Bool = false, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, portName: String = "",
         properties: [String: String] = [:], volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false,
-        volumeInterval: Double = 0, isSettling: Bool = false
+        rendering: Rendering = .atOnce, isSettling: Bool = false
     ) {
         self.id = id
         self.processID = processID
@@ -228,7 +249,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.volume = volume
         self.isHeld = isHeld
         self.isStopping = isStopping
-        self.volumeInterval = volumeInterval
+        self.rendering = rendering
         self.isSettling = isSettling
     }
 

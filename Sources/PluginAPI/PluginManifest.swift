@@ -1,24 +1,11 @@
 /// The contents of a `*.plugin` file: the identity of a plugin, what it opens and how to start it (contract §4).
 public struct PluginManifest: Sendable, Hashable {
-    /// The kind of a plugin; open, because third parties may define their own kinds.
-    public struct Kind: RawRepresentable, Sendable, Hashable {
-        /// The name in the manifest and on the wire.
-        public let rawValue: String
-        public init(rawValue: String) { self.rawValue = rawValue }
-
-        /// Implements MPRIS and `org.sessiond1.Player`.
-        public static let player = Kind(rawValue: "player")
-        /// Implements `org.sessiond1.Recorder`.
-        public static let recorder = Kind(rawValue: "recorder")
-        /// Implements `org.sessiond1.SoundEffects`.
-        public static let soundEffects = Kind(rawValue: "sound-effects")
-    }
-
     /// Lower-case letters, digits, `-`, `_` and `.`, starting with a letter; at most 128 characters.
     public let id: String
     /// For display, by locale; the untranslated name has the empty string.
     public let names: [String: String]
-    public let kind: Kind
+    /// The kind (``PluginKind/word``); open, because third parties may define their own kinds.
+    public let kind: String
     /// The program and its arguments. A program without `/` is searched next to the daemon's own, then in `PATH`. Empty
     /// for a plugin that is not installed but has registered itself.
     public let exec: [String]
@@ -67,7 +54,7 @@ public struct PluginManifest: Sendable, Hashable {
         let scheme = uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"
         let mimeType = MediaType.of(uri)
         var best: (manifest: PluginManifest, rank: Int)?
-        for manifest in manifests where manifest.kind.rawValue == kind {
+        for manifest in manifests where manifest.kind == kind {
             guard let fitness = manifest.fitness(scheme: scheme, mimeType: mimeType) else { continue }
             let rank =
                 fitness + (manifest.exec.isEmpty ? 0 : 5) + (manifest.interface == supportedInterface ? 10 : 0)
@@ -82,7 +69,7 @@ public struct PluginManifest: Sendable, Hashable {
     ) {
         self.id = id
         names = ["": name ?? id]
-        self.kind = Kind(rawValue: kind ?? "")
+        self.kind = kind ?? ""
         exec = []
         self.version = version ?? ""
         self.schemes = schemes.map { $0.lowercased() }
@@ -133,7 +120,7 @@ public struct PluginManifest: Sendable, Hashable {
         id = try required("Id").identifier(allowing: "-_.")
         names[""] = try required("Name").nonEmptyText()
         self.names = names
-        kind = Kind(rawValue: try required("Kind").identifier(allowing: "-"))
+        kind = try required("Kind").identifier(allowing: "-")
         exec = try required("Exec").command()
         version = try required("Version").nonEmptyText()
         schemes = try section["Schemes"]?.lowercasedList { isScheme($0) } ?? []

@@ -1,14 +1,14 @@
 public import PluginAPI
 
-/// The names of the contract: bus, objects and interfaces.
+/// The names of the contract: bus, objects and interfaces. Those of the plugins' kinds are ``PluginKind``'s.
 public enum BusName {
     public static let service = "org.sessiond1"
     public static let manager = "org.sessiond1.Manager"
     public static let session = "org.sessiond1.Session"
     public static let plugins = "org.sessiond1.Plugins"
-    public static let player = "org.sessiond1.Player"
-    public static let recorder = "org.sessiond1.Recorder"
-    public static let soundEffects = "org.sessiond1.SoundEffects"
+    public static let player = PluginKind.player.interface
+    public static let recorder = PluginKind.recorder.interface
+    public static let soundEffects = PluginKind.soundEffects.interface
     /// The prefix of a refusal's error name.
     public static let errorPrefix = "org.sessiond1.Error."
 }
@@ -16,9 +16,9 @@ public enum BusName {
 /// The objects' paths.
 public enum ObjectPath {
     public static let root = "/org/sessiond1"
-    public static let player = "/org/sessiond1/player"
-    public static let recorder = "/org/sessiond1/recorder"
-    public static let soundEffects = "/org/sessiond1/effects"
+    public static let player = PluginKind.player.objectPath
+    public static let recorder = PluginKind.recorder.objectPath
+    public static let soundEffects = PluginKind.soundEffects.objectPath
     /// The path that means "none".
     public static let none = "/"
 

@@ -363,7 +363,7 @@ public final class AudioSessionClient {
     }
 
     /// Reads a property of the manager; does not answer on failure.
-    func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
+    package func readManager(_ property: String, _ body: @escaping (Value) -> Void) {
         connection.call(
             BusName.service, ObjectPath.root, StandardName.properties, "Get",
             [.string(BusName.manager), .string(property)]

@@ -7,7 +7,7 @@ public struct StateRecord: Sendable {
     public struct Entry: Sendable {
         /// As the core remembers it; the rest is the shell's.
         public var session: Memory.Member
-        /// The owner's unique name on the bus.
+        /// The owner's unique name on the bus; empty for a session of the daemon's own making (``isAdopted``).
         public var owner: String
         /// The owner's process; 0: not known.
         public var ownerProcess: UInt32
@@ -24,6 +24,9 @@ public struct StateRecord: Sendable {
         public var desktopEntry: String
         /// Whether the client lowers its own sound when it is told to.
         public var lowersItself: Bool
+
+        /// Whether the daemon made the session, for a program that never spoke to it.
+        public var isAdopted: Bool { owner.isEmpty }
 
         public init(
             session: Memory.Member, owner: String, ownerProcess: UInt32, ownerUser: UInt32, ownerStart: UInt64,

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DBus
-import SessionKit
+import MediaValues
+import PluginAPI
 
 /// `sessionctl effect`.
 struct EffectCommand: ParsableCommand {
@@ -40,7 +41,7 @@ final class Effects: FrontEnd {
 
     init(_ paths: [String], _ arguments: [String], _ service: Service) throws {
         self.paths = paths
-        try super.init(.effects, arguments, service)
+        try super.init(.soundEffects, arguments, service)
         plugin.onCompleted = { [unowned self] number, wasWhole in
             if !wasWhole { code = 1 }
             playing.remove(number)

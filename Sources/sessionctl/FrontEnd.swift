@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Glibc
+import PluginAPI
 
 /// The common part of `play`, `record` and `effect`: a plugin process, keys and a progress line on a terminal, and a
 /// clean exit in every case.
@@ -18,7 +19,7 @@ class FrontEnd {
     /// Seconds between two updates of position and levels, while they are shown.
     private static let interval = 0.1
 
-    init(_ kind: PluginProcess.Kind, _ arguments: [String], _ service: Service) throws {
+    init(_ kind: PluginKind, _ arguments: [String], _ service: Service) throws {
         self.service = service
         isInteractive = Terminal.standard.canRedraw && tcgetpgrp(STDOUT_FILENO) == getpgrp()
         plugin = try PluginProcess(kind, arguments, service)

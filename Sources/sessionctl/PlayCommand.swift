@@ -2,8 +2,9 @@ import ArgumentParser
 import DBus
 import EventLoop
 import Glibc
+import MediaValues
+import PluginAPI
 import SessionBus
-import SessionKit
 
 /// `sessionctl play`.
 struct PlayCommand: ParsableCommand {

@@ -7,43 +7,6 @@ import SessionBus
 
 /// A plugin process (player, recorder or effects) started here, and its object on the bus. Ends with this process.
 final class PluginProcess {
-    enum Kind {
-        case player, recorder, effects
-
-        var program: String {
-            switch self {
-            case .player: "sessiond-player"
-            case .recorder: "sessiond-recorder"
-            case .effects: "sessiond-effects"
-            }
-        }
-
-        var interface: String {
-            switch self {
-            case .player: BusName.player
-            case .recorder: BusName.recorder
-            case .effects: BusName.soundEffects
-            }
-        }
-
-        var path: String {
-            switch self {
-            case .player: ObjectPath.player
-            case .recorder: ObjectPath.recorder
-            case .effects: ObjectPath.soundEffects
-            }
-        }
-
-        /// The prefix of its bus names.
-        fileprivate var namespace: String {
-            switch self {
-            case .player: "org.mpris.MediaPlayer2.sessiond_player"
-            case .recorder: "org.sessiond1.Recorder"
-            case .effects: "org.sessiond1.SoundEffects"
-            }
-        }
-    }
-
     /// It is on the bus and ready.
     var onReady: () -> Void = {}
     /// Its properties changed: their names and values.
@@ -60,7 +23,7 @@ final class PluginProcess {
     var onGone: () -> Void = {}
 
     let process: pid_t
-    private let kind: Kind
+    private let kind: PluginKind
     private let service: Service
     /// The prefix of its names.
     private let busName: String
@@ -74,7 +37,7 @@ final class PluginProcess {
     private var isReady = false
     private var isGone = false
 
-    init(_ kind: Kind, _ arguments: [String], _ service: Service) throws {
+    init(_ kind: PluginKind, _ arguments: [String], _ service: Service) throws {
         self.kind = kind
         self.service = service
         let program = try Self.find(kind.program)
@@ -87,12 +50,12 @@ final class PluginProcess {
         process = try Spawn.launch(
             program, arguments + (service.bus.isSystem ? ["--system"] : []) + ["--die-with-parent"],
             descriptors: [(from: null, to: 0), (from: null, to: 1)])
-        busName = "\(kind.namespace).instance\(process)"
+        busName = "\(kind.busName).instance\(process)"
         subscriptions = [
-            service.connection.watchOwners(below: kind.namespace) { [unowned self] name, owner in
+            service.connection.watchOwners(below: kind.busName) { [unowned self] name, owner in
                 if !owner.isEmpty { consider(name, owner) }
             },
-            service.connection.subscribe(path: kind.path) { [unowned self] in heard($0) },
+            service.connection.subscribe(path: kind.objectPath) { [unowned self] in heard($0) },
         ]
         childWatch = service.loop.watch(signal: SIGCHLD) { [unowned self] in reap() }
         // It may have been faster than the subscription.
@@ -144,7 +107,7 @@ final class PluginProcess {
     func call(
         _ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }
     ) {
-        service.connection.call(place, kind.path, kind.interface, member, arguments, reply)
+        service.connection.call(place, kind.objectPath, kind.interface, member, arguments, reply)
     }
 
     /// Calls a method of another of its objects; the answer is ignored.
@@ -154,7 +117,7 @@ final class PluginProcess {
 
     /// One of its properties, without the variant; nil if it does not answer.
     func get(_ property: String, _ reply: @escaping (Value?) -> Void) {
-        get(property, of: kind.interface, at: kind.path, reply)
+        get(property, of: kind.interface, at: kind.objectPath, reply)
     }
 
     func get(_ property: String, of interface: String, at path: String, _ reply: @escaping (Value?) -> Void) {
@@ -166,7 +129,7 @@ final class PluginProcess {
 
     func set(_ property: String, _ value: Value) {
         service.connection.call(
-            place, kind.path, StandardName.properties, "Set",
+            place, kind.objectPath, StandardName.properties, "Set",
             [.string(kind.interface), .string(property), .variant(value)]
         ) { _ in }
     }

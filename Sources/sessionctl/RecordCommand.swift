@@ -1,8 +1,8 @@
 import ArgumentParser
 import DBus
 import EventLoop
+import MediaValues
 import PluginAPI
-import SessionKit
 
 /// `sessionctl record`.
 struct RecordCommand: ParsableCommand {

@@ -159,7 +159,8 @@ struct PluginsCommand: ParsableCommand {
             table.add([
                 Table.Cell(text("name").isEmpty ? text("id") : text("name"), .strong), Table.Cell(text("kind")),
                 Table.Cell(text("version")), Table.Cell(text("state"), Wording.pluginStyle(text("state"))),
-                Table.Cell(serves.map(\.escaped).joined(separator: " ")), Table.Cell(text("message"), .dim),
+                Table.Cell(serves.map(\.escaped).joined(separator: " ")),
+                Table.Cell(row["busy"]?.boolValue == true ? "busy" : text("message"), .dim),
             ])
         }
         Output.write(table)

@@ -1,15 +1,13 @@
 import DBus
 import GStreamerBackend
+import MediaValues
 import PluginAPI
+import PluginKit
 import PulseBackend
-import SessionKit
 
 // Wiring: sound effects in the sound server's cache, and the one it is given to play.
 
-PluginProgram(
-    "sessiond-effects", .soundEffects, category: .ambient, busName: "org.sessiond1.SoundEffects",
-    object: SoundEffectsPlugin.objectPath
-).main { (host, arguments) throws(Failure) in
+PluginProgram(.soundEffects).main { (host, arguments) throws(Failure) in
     let effects = SoundEffectsPlugin(
         decoder: GStreamerDecoder(loop: host.loop),
         cache: PulseSampleCache(loop: host.loop, name: arguments.session.name), arguments.session,

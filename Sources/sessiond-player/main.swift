@@ -1,14 +1,12 @@
 import DBus
 import GStreamerBackend
+import MediaValues
 import PluginAPI
-import SessionKit
+import PluginKit
 
 // Wiring: a player on GStreamer, and what it is given to play.
 
-PluginProgram(
-    "sessiond-player", .player, category: .playback, busName: "org.mpris.MediaPlayer2.sessiond_player",
-    object: PlayerPlugin.objectPath
-).main { (host, arguments) throws(Failure) in
+PluginProgram(.player).main { (host, arguments) throws(Failure) in
     let engine = GStreamerPlayer(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let player = PlayerPlugin(engine, arguments.session, on: host.connection, host.loop)
     player.onQuit = { host.quit(0, ending: player) }

@@ -1,14 +1,12 @@
 import DBus
 import GStreamerBackend
+import MediaValues
 import PluginAPI
-import SessionKit
+import PluginKit
 
 // Wiring: a recorder on GStreamer, and the file it is given to record.
 
-PluginProgram(
-    "sessiond-recorder", .recorder, category: .record, busName: "org.sessiond1.Recorder",
-    object: RecorderPlugin.objectPath
-).main { (host, arguments) throws(Failure) in
+PluginProgram(.recorder).main { (host, arguments) throws(Failure) in
     let engine = GStreamerRecorder(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let recorder = RecorderPlugin(engine, arguments.session, on: host.connection, input: arguments.input)
     guard let item = arguments.item else { return recorder }

@@ -124,9 +124,13 @@ extension Daemon: SessionService {
         }
     }
 
+    /// The connection that may speak for it: of a session made for a program that never spoke to us, our own.
+    private func owner(of record: Record) -> String {
+        record.adopted == nil ? record.client.name : connection.uniqueName
+    }
+
     func authorize(_ id: SessionID, caller: String) throws(SessionError) {
-        let name = try record(of: id).client.name
-        let owner = name.isEmpty ? connection.uniqueName : name
+        let owner = owner(of: try record(of: id))
         guard owner == caller else {
             throw SessionError(.notOwner, "session \(id) belongs to \(owner); create one of your own")
         }
@@ -226,7 +230,7 @@ extension Daemon: SessionService {
         return SessionDescription(
             name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
             state: session.state, stateSince: session.since.microseconds, isForeground: session.isForeground,
-            owner: record.adopted == nil ? record.client.name : connection.uniqueName,
+            owner: owner(of: record),
             processID: record.processID, desktopEntry: record.desktopEntry,
             interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
             isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,

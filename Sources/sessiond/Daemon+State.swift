@@ -124,7 +124,7 @@ extension Daemon {
 
     private func revive(_ entry: StateRecord.Entry) {
         // An adopted program: it is searched among the streams.
-        if entry.owner.isEmpty { return readopt(entry) }
+        if entry.isAdopted { return readopt(entry) }
         let client =
             clients[entry.owner]
             ?? Client(

@@ -28,6 +28,8 @@ final class PluginSupervisor: PluginService {
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
         /// The clients that opened it and are still connected, by unique name.
         var users: [String: Subscription] = [:]
+        /// Whether it registered as busy: it works for a client that may have left.
+        var saysBusy = false
         /// Seconds after which it is stopped when idle; 0: never.
         var idleTimeout = 0
         var idleTimer: Timer?
@@ -55,7 +57,7 @@ final class PluginSupervisor: PluginService {
     private var instances: [String: Instance] = [:]
     private var children: SignalWatch?
     /// Whether the client of that unique name has an active or interrupted session.
-    private let isBusy: (String) -> Bool
+    private let hasBusySession: (String) -> Bool
     /// A plugin started, stopped or crashed: its id, state and error.
     var onStateChanged: ((_ id: String, _ state: String, _ message: String) -> Void)?
     /// Seconds that a plugin may take to exit.
@@ -64,12 +66,12 @@ final class PluginSupervisor: PluginService {
     init(
         loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?,
         log: Logger,
-        isBusy: @escaping (String) -> Bool
+        hasBusySession: @escaping (String) -> Bool
     ) {
         self.openFiles = openFiles
         self.callers = callers
         environment = bus.starterEnvironment
-        self.isBusy = isBusy
+        self.hasBusySession = hasBusySession
         self.loop = loop
         self.connection = connection
         self.log = log
@@ -127,7 +129,7 @@ final class PluginSupervisor: PluginService {
             // It is started again when the old process has ended.
             case .stopping: instance.waiting.append(answer)
             case .starting, .running, .stopped, .crashed:
-                try start(instance, manifest)
+                if instance.process == nil { try start(instance, manifest) } else { replace(instance) }
                 instance.waiting.append(answer)
             }
         } catch {
@@ -201,6 +203,10 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.resourceNotAvailable, message))
         }
         let registered = try described(id, info)
+        let saysBusy = info["busy"]?.boolValue
+        guard info["busy"] == nil || saysBusy != nil else {
+            throw .invalidArgs("'busy' must have type 'b', not '\(info["busy"]?.signature ?? "")'")
+        }
         guard instances[id] != nil || instances.count < limits.instances else {
             throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
         }
@@ -216,9 +222,11 @@ final class PluginSupervisor: PluginService {
             throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is already registered by \(instance.busName)"))
         }
         instances[id] = instance
-        instance.busName = caller
         instance.path = path
         instance.registered = registered
+        instance.saysBusy = saysBusy ?? false
+        guard instance.state != .running || instance.busName != caller else { return settleIdle(instance) }
+        instance.busName = caller
         instance.deadline = nil
         set(instance, .running)
         instance.watch = connection.watchName(caller) { [weak self, weak instance] in
@@ -295,6 +303,10 @@ final class PluginSupervisor: PluginService {
             instance.deadline = nil
             switch change {
             case _ where instance.state == .stopping:
+                // A crash before it could exit is a crash.
+                if case .killed(let signal) = change, signal != SIGTERM, signal != SIGKILL {
+                    instance.crashes.append(MonotonicClock.now())
+                }
                 set(instance, .stopped)
                 startAgain(instance)
             case .exited(0):
@@ -315,6 +327,7 @@ final class PluginSupervisor: PluginService {
     private func vanished(_ instance: Instance) {
         instance.watch = nil
         instance.busName = ""
+        instance.saysBusy = false
         instance.idleTimer = nil
         if instance.state == .running { set(instance, .stopped) }
         // A process that was not started here leaves nothing behind.
@@ -349,11 +362,12 @@ final class PluginSupervisor: PluginService {
         let message =
             isSupported ? instance?.message ?? "" : PluginSupervisor.mismatch(manifest.id, manifest.interface)
         return .properties([
-            ("id", .string(manifest.id)), ("name", .string(manifest.name)), ("kind", .string(manifest.kind.rawValue)),
+            ("id", .string(manifest.id)), ("name", .string(manifest.name)), ("kind", .string(manifest.kind)),
             ("version", .string(manifest.version)), ("schemes", .strings(manifest.schemes)),
             ("mime-types", .strings(manifest.mimeTypes)),
             ("interface", .uint32(UInt32(clamping: manifest.interface))), ("state", .string(state)),
             ("message", .string(message)), ("bus-name", .string(instance?.busName ?? "")),
+            ("busy", .bool(instance.map(isBusy) ?? false)),
         ])
     }
 
@@ -381,7 +395,8 @@ extension PluginSupervisor {
 
     /// A timer runs only while a plugin that was started here has no user.
     private func settleIdle(_ instance: Instance) {
-        guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0
+        guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0,
+            !instance.saysBusy
         else {
             instance.idleTimer = nil
             return
@@ -390,15 +405,26 @@ extension PluginSupervisor {
         let timer = Timer(on: loop) { [weak self, weak instance] in
             guard let self, let instance else { return }
             instance.idleTimer = nil
-            if isBusy(instance.busName) { settleIdle(instance) } else { end(instance) }
+            if isBusy(instance) { settleIdle(instance) } else { end(instance, "is idle") }
         }
         timer.arm(after: Double(instance.idleTimeout))
         instance.idleTimer = timer
     }
 
-    private func end(_ instance: Instance) {
+    /// Whether it registered as busy, or has an active or interrupted session.
+    private func isBusy(_ instance: Instance) -> Bool {
+        instance.saysBusy || !instance.busName.isEmpty && hasBusySession(instance.busName)
+    }
+
+    /// Stops a process that left the bus, or failed to register, and still runs; the next one starts when it has ended.
+    private func replace(_ instance: Instance) {
+        if instance.state == .crashed { instance.crashes.append(MonotonicClock.now()) }
+        end(instance, "left the bus or did not register")
+    }
+
+    private func end(_ instance: Instance, _ why: String) {
         guard let process = instance.process else { return }
-        log.info("plugin \(quoted(instance.id)) is idle and is stopped")
+        log.info("plugin \(quoted(instance.id)) \(why) and is stopped")
         set(instance, .stopping)
         kill(process, SIGTERM)
         let deadline = Timer(on: loop) { kill(process, SIGKILL) }

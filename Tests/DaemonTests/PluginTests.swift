@@ -58,6 +58,20 @@ import Testing
             return fields?[name]?.stringValue ?? ""
         }
 
+        func isBusy(_ id: String) throws -> Bool? {
+            let plugins = try daemon.observer.callAndWait(
+                BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 5)
+            let fields = plugins[0].arrayValue?.compactMap(\.asProperties).first { $0["id"]?.stringValue == id }
+            return fields?["busy"]?.boolValue
+        }
+
+        func process(of name: String) throws -> Int32 {
+            let answer = try daemon.observer.callAndWait(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixProcessID",
+                [.string(name)])
+            return Int32(answer[0].uint32Value ?? 0)
+        }
+
         func call(_ place: (String, String), _ member: String, _ arguments: [Value] = []) throws {
             _ = try daemon.observer.callAndWait(place.0, place.1, BusName.player, member, arguments, timeout: 20)
         }
@@ -207,13 +221,98 @@ import Testing
     @Test func killedWhileRunning_isCrashedAndTheNextCallStartsIt() throws {
         let home = try Home([PluginTests.example("tone/tone.plugin")])
         let place = try home.open("player", "tone:440", on: home.daemon.observer)
-        let process = try home.daemon.observer.callAndWait(
-            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixProcessID",
-            [.string(place.0)])[0].uint32Value
-        kill(Int32(process ?? 0), SIGKILL)
+        kill(try home.process(of: place.0), SIGKILL)
         #expect(try eventually { try home.field("state", of: "org.example.tone") == "crashed" })
         #expect(try home.field("message", of: "org.example.tone") == "was ended by signal 9")
         #expect(try home.open("player", "tone:440", on: home.daemon.observer) != place)
+    }
+
+    /// A plugin of a kind that has no session: its manifest, and a program that says by order whether it is busy, and
+    /// that can leave the bus and live on.
+    private static func library(_ id: String, in folder: PrivateFolder) throws -> String {
+        let program = try folder.file(
+            "library",
+            """
+            #!/usr/bin/python3
+            import sys
+            import dbus, dbus.service
+            from dbus.mainloop.glib import DBusGMainLoop
+            from gi.repository import GLib
+
+            class Library(dbus.service.Object):
+                def register(self, busy):
+                    plugins = dbus.Interface(bus.get_object("org.sessiond1", "/org/sessiond1"), "org.sessiond1.Plugins")
+                    plugins.Register(sys.argv[sys.argv.index("--id") + 1], {
+                        "object": dbus.ObjectPath("/org/example/library"), "kind": "library",
+                        "busy": dbus.Boolean(busy)})
+
+                @dbus.service.method("org.example.Library", "b")
+                def SetBusy(self, busy):
+                    self.register(busy)
+
+                @dbus.service.method("org.example.Library")
+                def Leave(self):
+                    GLib.idle_add(bus.close)
+
+            DBusGMainLoop(set_as_default=True)
+            bus = dbus.StarterBus(private=True)
+            bus.set_exit_on_disconnect(False)
+            Library(bus, "/org/example/library").register(False)
+            GLib.MainLoop().run()
+
+            """)
+        chmod(program, 0o755)
+        return """
+            [sessiond Plugin]
+            Id=\(id)
+            Name=\(id)
+            Kind=library
+            Exec=\(program)
+            Version=1
+            Schemes=\(id);
+            IdleTimeout=1
+
+            """
+    }
+
+    @Test func withoutASession_isOpenedAndListed_andStaysWhileItIsBusy() throws {
+        let folder = try PrivateFolder()
+        let home = try Home([PluginTests.library("busy", in: folder), PluginTests.library("idle", in: folder)])
+        let user = try home.daemon.client()
+        let place = try home.open("library", "busy:x", on: user.connection)
+        #expect(place.1 == "/org/example/library")
+        #expect(try home.field("kind", of: "busy") == "library")
+        #expect(try home.isBusy("busy") == false)
+        func setBusy(_ isBusy: Bool) throws {
+            _ = try home.daemon.observer.callAndWait(
+                place.0, place.1, "org.example.Library", "SetBusy", [.bool(isBusy)], timeout: 20)
+        }
+        try setBusy(true)
+        #expect(try home.isBusy("busy") == true)
+        // Whoever opened them is gone; the idle one, opened later, is ended all the same.
+        _ = try home.open("library", "idle:x", on: user.connection)
+        user.connection.close()
+        #expect(try eventually { try home.field("state", of: "idle") == "stopped" })
+        #expect(try home.field("state", of: "busy") == "running")
+        try setBusy(false)
+        #expect(try eventually { try home.field("state", of: "busy") == "stopped" })
+        #expect(try home.isBusy("busy") == false)
+    }
+
+    @Test func leftTheBusAndLivesOn_isEndedBeforeItIsStartedAgain() throws {
+        let folder = try PrivateFolder()
+        let home = try Home([PluginTests.library("stray", in: folder)])
+        let place = try home.open("library", "stray:x", on: home.daemon.observer)
+        let first = try home.process(of: place.0)
+        _ = try home.daemon.observer.callAndWait(place.0, place.1, "org.example.Library", "Leave", [], timeout: 20)
+        #expect(try eventually { try home.field("state", of: "stray") == "stopped" })
+        #expect(kill(first, 0) == 0)
+        let second = try home.open("library", "stray:x", on: home.daemon.observer)
+        #expect(second.0 != place.0)
+        // Neither alive nor a zombie.
+        #expect(kill(first, 0) == -1)
+        #expect(try home.process(of: second.0) != first)
+        #expect(try home.field("state", of: "stray") == "running")
     }
 
     @Test func otherInterfaceVersion_isRefusedClearly() throws {

@@ -58,7 +58,7 @@ import Testing
             case .setMuted(_, let muted): streams[place].isMuted = muted
             case .hold:
                 streams[place].isHeld = moves
-                streams[place].isStopping = moves && streams[place].volumeInterval > 0
+                streams[place].isStopping = moves && streams[place].rendering.isInCycles
             case .letGo: streams[place].isHeld = false
             }
         }
@@ -168,7 +168,7 @@ import Testing
     @Test(arguments: [0.0213, 0.0427]) func loweringAtACycle_changesByNoMoreThanTwoDecibelsEach(cycle: Double) throws {
         var stage = Stage { $0.ducking.attack = 0 }
         var stream = Self.stream(1, of: 70)
-        stream.volumeInterval = cycle
+        stream.rendering = .inCycles(seconds: cycle)
         stage.streams = [stream]
         stage.sessions = [try Self.session(1, .told, process: 70, .active)]
         _ = stage.run()

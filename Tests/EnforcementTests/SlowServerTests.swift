@@ -10,7 +10,7 @@ import Testing
     private static func stage() throws -> Stage {
         var stage = Stage()
         var stream = EnforcementTests.stream(1, of: 70)
-        stream.volumeInterval = 0.021
+        stream.rendering = .inCycles(seconds: 0.021)
         stage.streams = [stream]
         stage.sessions = [
             try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)
@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4]) func streamThatStartsAstray_isSentAgainUntilItIsThere(arrival: Int) throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
-        stage.streams[0].volumeInterval = 0.02
+        stage.streams[0].rendering = .inCycles(seconds: 0.02)
         stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
         let base = StreamBase(volume: [65_536], isMuted: false, deviceName: "other")
         stage.enforcement.takeOver(stage.streams[0], base, isNew: true)
@@ -93,7 +93,7 @@ import Testing
     @Test func letGoThatIsLost_isAskedForAgain() throws {
         var stage = EnforcementTests.Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
-        stage.streams[0].volumeInterval = 0.02
+        stage.streams[0].rendering = .inCycles(seconds: 0.02)
         stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)]
         _ = stage.run()
         #expect(stage.streams[0].isHeld)

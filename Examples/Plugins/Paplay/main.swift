@@ -1,8 +1,8 @@
 import EventLoop
 import Glibc
-import SessionKit
+import PluginKit
 
-/// A player plugin in a page: `paplay` makes the sound, SessionKit does everything else.
+/// A player plugin in a page: `paplay` makes the sound, PluginKit does everything else.
 final class Paplay: PlayerEngine {
     private(set) var uri: String?
     private(set) var state = PlayerState.stopped { didSet { if state != oldValue { onStateChanged?(state) } } }
@@ -82,5 +82,5 @@ let host = try PluginHost()
 let player = PlayerPlugin(
     Paplay(host.loop), .init(name: "Paplay", category: .playback), on: host.connection, host.loop)
 try host.claim("org.mpris.MediaPlayer2.paplay.instance\(PluginHost.processID)")
-host.register("org.example.paplay", kind: .player, object: PlayerPlugin.objectPath, name: "Paplay")
+host.register("org.example.paplay", kind: .player, name: "Paplay")
 exit(host.run(player))

@@ -1,4 +1,5 @@
 import CGStreamer
+import FileFormats
 import PluginAPI
 
 /// The elements from a source to raw sound, in a bin of their own within a pipeline.

@@ -1,5 +1,6 @@
 import CGStreamer
 public import EventLoop
+import FileFormats
 import Glibc
 public import PluginAPI
 
@@ -57,7 +58,7 @@ public final class GStreamerDecoder: SoundDecoder {
         init(path: String, limit: Double, loop: EventLoop) throws(SessionError) {
             self.path = path
             self.limit = limit
-            input = try IMA4.wave(path: path, limit: limit) ?? -1
+            input = try Self.packets(path, limit)
             let source: MediaSource
             do throws(MediaSource.Refusal) {
                 source = try MediaSource(uri: Self.uri(input < 0 ? path : "/proc/self/fd/\(input)"))
@@ -97,6 +98,19 @@ public final class GStreamerDecoder: SoundDecoder {
             tally.deallocate()
             close(output)
             if input >= 0 { close(input) }
+        }
+
+        private static func packets(_ path: String, _ limit: Double) throws(SessionError) -> Int32 {
+            let wave: [UInt8]?
+            do throws(AppleFile.Refusal) {
+                wave = try IMA4.wave(path: path, limit: limit)
+            } catch {
+                throw .badParameter("'\(path)' cannot be decoded: \(error.reason)")
+            }
+            guard let wave else { return -1 }
+            let memory = shim_memory_file("sound")
+            _ = wave.withUnsafeBytes { pwrite(memory, $0.baseAddress, $0.count, 0) }
+            return memory
         }
 
         func start() { pipeline.setState(GST_STATE_PLAYING) }

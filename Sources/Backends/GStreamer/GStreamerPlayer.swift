@@ -1,5 +1,6 @@
 import CGStreamer
 public import EventLoop
+import FileFormats
 public import PluginAPI
 
 /// A ``PlayerEngine`` on GStreamer and PulseAudio.

@@ -1,4 +1,5 @@
 import CGStreamer
+import FileFormats
 import Glibc
 import PluginAPI
 

@@ -1,5 +1,6 @@
 import CGStreamer
 import EventLoop
+import FileFormats
 import PluginAPI
 
 /// Reads what may be a list from the network, no more of it than a list has, and says what it is.

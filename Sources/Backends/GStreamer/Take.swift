@@ -1,5 +1,6 @@
 import CGStreamer
 import EventLoop
+import FileFormats
 import Glibc
 import PluginAPI
 
@@ -118,7 +119,13 @@ final class Take {
         }
         gst_element_set_locked_state(file, 0)
         _ = ftruncate(descriptor, 0)
-        if isWave { wave = WaveFile(taking: descriptor, encoding) } else { Glibc.close(descriptor) }
+        if isWave {
+            wave = WaveFile(
+                taking: descriptor, sampleRate: encoding.sampleRate, channels: encoding.channels,
+                bytesPerFrame: encoding.bytesPerFrame, isFloat: encoding.isFloat)
+        } else {
+            Glibc.close(descriptor)
+        }
         pipeline.onMessage = { [weak self] in self?.received($0) }
     }
 

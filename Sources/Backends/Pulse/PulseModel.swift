@@ -82,11 +82,11 @@ struct PulseModel {
     /// PipeWire computes a whole cycle with one volume; PulseAudio computes again what was not heard yet. The cycle is
     /// the shortest that the streams on that device request, playing or recording; a sink and its monitor count as one
     /// device.
-    private func volumeInterval(on device: UInt32) -> Double {
-        guard isPipeWire else { return 0 }
+    private func rendering(on device: UInt32) -> AudioStream.Rendering {
+        guard isPipeWire else { return .atOnce }
         let wanted = [playing, recording].flatMap(\.values).filter { $0.device == device && !$0.isCorked }
             .compactMap(\.wantedCycle).min()
-        return min(max(wanted ?? 0, PulseModel.cycle.shortest), PulseModel.cycle.longest)
+        return .inCycles(seconds: min(max(wanted ?? 0, PulseModel.cycle.shortest), PulseModel.cycle.longest))
     }
 
     /// The device of the route's output; while the guard replaces it, the next one.
@@ -191,7 +191,7 @@ struct PulseModel {
         _ stream: PulseStream, _ direction: AudioStream.Direction, on device: PulseDevice?, _ now: UInt64
     ) -> AudioStream {
         var result = stream.stream(
-            direction, on: device, of: clients[stream.client], isPipeWire, volumeInterval(on: stream.device))
+            direction, on: device, of: clients[stream.client], isPipeWire, rendering(on: stream.device))
         result.isSettling =
             direction == .playback && unplaced[stream.index].map { now &- $0 < PulseModel.settling } ?? false
         return result
@@ -294,7 +294,7 @@ struct PulseStream {
 
     func stream(
         _ direction: AudioStream.Direction, on device: PulseDevice?, of owner: PulseClient?, _ isPipeWire: Bool,
-        _ volumeInterval: Double
+        _ rendering: AudioStream.Rendering
     ) -> AudioStream {
         let isHeld = device?.isHold == true
         // Nodes that are linked internally are one end of a loopback or a filter, whoever runs it.
@@ -311,7 +311,7 @@ struct PulseStream {
             // PipeWire shows a stream without data requests as paused; whether its program paused it is then unknown.
             isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
             portUID: port?.uid, portName: port?.name ?? "", properties: properties, volume: volume, isHeld: isHeld,
-            isStopping: isHeld && isPipeWire && !isCorked, volumeInterval: volumeInterval)
+            isStopping: isHeld && isPipeWire && !isCorked, rendering: rendering)
     }
 
     private static let prefixes = ["application.", "media.", "pipewire.", "module-stream-restore."]

@@ -1,0 +1,67 @@
+/// A kind of plugin: its names, and whether it needs a session. ``all`` is the table of the kinds in this package.
+///
+/// Bus names, object paths, programs, usage texts and the programs that `sessionctl` starts come from this table. Tests
+/// compare the manifests, the bus policy, the interface descriptions and the Makefile with it. A third party may define
+/// another kind; it is not in the table.
+public struct PluginKind: Sendable, Hashable {
+    /// `Kind` in the manifest, and the first argument of `Open`.
+    public let word: String
+    /// The id of the plugin in this package.
+    public let id: String
+    /// Its program.
+    public let program: String
+    /// Its D-Bus interface; the description in `data/dbus` has the same name.
+    public let interface: String
+    /// The path of the object with that interface.
+    public let objectPath: String
+    /// The bus name of its programs, without `.instance` and the process id.
+    public let busName: String
+    /// The default category of the program's session; nil: it has no session, because it neither plays nor records.
+    public let category: Category?
+    /// Whether it records; then it has the options `--input` and `--duration`.
+    public let records: Bool
+    /// The argument of the program, and what the program does with it, for the usage text.
+    public let item: String
+    public let action: String
+
+    public init(
+        word: String, id: String, program: String, interface: String, objectPath: String, busName: String,
+        category: Category?, records: Bool = false, item: String, action: String
+    ) {
+        self.word = word
+        self.id = id
+        self.program = program
+        self.interface = interface
+        self.objectPath = objectPath
+        self.busName = busName
+        self.category = category
+        self.records = records
+        self.item = item
+        self.action = action
+    }
+
+    /// Whether its programs have a session.
+    public var needsSession: Bool { category != nil }
+
+    /// Every kind in this package.
+    public static let all = [player, recorder, soundEffects]
+
+    /// It also implements MPRIS.
+    public static let player = PluginKind(
+        word: "player", id: "org.sessiond1.player", program: "sessiond-player",
+        interface: "org.sessiond1.Player", objectPath: "/org/sessiond1/player",
+        busName: "org.mpris.MediaPlayer2.sessiond_player", category: .playback, item: "URI|FILE",
+        action: "Plays URI to its end")
+
+    public static let recorder = PluginKind(
+        word: "recorder", id: "org.sessiond1.recorder", program: "sessiond-recorder",
+        interface: "org.sessiond1.Recorder", objectPath: "/org/sessiond1/recorder",
+        busName: "org.sessiond1.Recorder", category: .record, records: true, item: "FILE",
+        action: "Records into FILE until it is stopped")
+
+    public static let soundEffects = PluginKind(
+        word: "sound-effects", id: "org.sessiond1.effects", program: "sessiond-effects",
+        interface: "org.sessiond1.SoundEffects", objectPath: "/org/sessiond1/effects",
+        busName: "org.sessiond1.SoundEffects", category: .ambient, item: "FILE",
+        action: "Plays FILE, a sound of at most 30 s, to its end")
+}

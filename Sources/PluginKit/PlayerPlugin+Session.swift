@@ -1,0 +1,70 @@
+import DBus
+import EventLoop
+import MediaValues
+import PluginAPI
+import SessionBus
+import SessionKit
+
+// Events of the session, and how the sound reacts.
+extension PlayerPlugin {
+    func heard(_ event: AudioSessionClient.Event) {
+        switch event {
+        case .session(let event): heard(event)
+        case .servicesLost:
+            let effects = decide(.servicesLost)
+            carry(out: effects)
+            if !effects.isEmpty { onServicesLost?("the sound server is disconnected") }
+        case .servicesReset: _ = take(.servicesReset)
+        case .daemonLost: _ = take(.daemonLost)
+        // A new daemon does not know this interruption and would never end it: the player waits for the user.
+        case .refused: if session.path != nil { _ = take(.expelled) }
+        case .registered: break
+        }
+    }
+
+    private func heard(_ event: SessionEvent) {
+        switch event {
+        case .interruptionBegan(let reason, _, _, _): _ = take(.began(reason))
+        case .interruptionEnded(let shouldResume, _, _):
+            _ = take(.ended(shouldResume: shouldResume, canResume: !hasFailed))
+        case .duckingChanged(true, let gain):
+            hold.disarm()
+            engine.duck(to: gain, over: session.ducking.attack)
+        case .duckingChanged(false, _): hold.arm(after: session.ducking.hold)
+        case .mutedChanged(let muted): engine.isMuted = muted
+        case .routeChanged(.oldDeviceUnavailable, let previous, let current): outputsChanged(previous, current)
+        case .routeChanged, .silenceSecondaryAudioHint: break
+        }
+    }
+
+    /// Private sound must not continue on a speaker.
+    private func outputsChanged(_ previous: Route, _ current: Route) {
+        let gone = previous.outputs.filter { port in !current.outputs.contains { $0.uid == port.uid } }
+        guard gone.contains(where: \.type.isWorn) else { return }
+        // The daemon interrupts only the now-playing session, which keeps its claim.
+        let mixes = session.description.options.contains(.mixWithOthers) || session.description.category == .ambient
+        _ = take(.deviceGone(givesBack: mixes))
+    }
+
+    func servicesLost(_ message: String) {
+        _ = take(.engineLost)
+        onServicesLost?(message)
+        guard !grant.isServerAway else { return }
+        // If the daemon has no sound server either, it reports when one starts; until then no attempt is useful.
+        session.readManager("ServerConnected") { [weak self] in
+            if let self, $0.boolValue == false { _ = take(.serverIsAway) }
+        }
+    }
+}
+
+extension PortType {
+    /// Whether only the user can hear it.
+    fileprivate var isWorn: Bool {
+        switch self {
+        case .headphones, .bluetoothA2DP, .bluetoothHFP, .usbAudio: true
+        case .lineIn, .microphoneBuiltIn, .microphoneWired, .lineOut, .receiver, .speaker, .hdmi, .airPlay,
+            .displayPort, .carAudio, .virtual, .pci:
+            false
+        }
+    }
+}

@@ -1,0 +1,295 @@
+public import DBus
+public import EventLoop
+import MediaValues
+public import PluginAPI
+import SessionBus
+public import SessionKit
+
+/// A player for the session service: an engine, a session that decides when it may play, and both on the bus.
+///
+/// Implements `org.sessiond1.Player` and MPRIS. Rules for every engine: sound starts only when the daemon has activated
+/// the session. An interruption pauses at once. The player resumes only with the should-resume hint, if it was playing
+/// and was not used since. Pause and stop by the user, the end of an item and its failure deactivate the session at
+/// once with notify-others: a silent player must not keep others silent.
+public final class PlayerPlugin: Plugin {
+    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
+    public typealias Reply = (Result<Void, Failure>) -> Void
+
+    /// The plugin owns its callbacks from the initializer on.
+    public let engine: any PlayerEngine
+    /// The plugin owns its ``AudioSessionClient/onEvent`` from the initializer on.
+    public let session: AudioSessionClient
+    /// The item ended after all its loops; called after the signal was sent.
+    public var onFinished: ((Bool) -> Void)?
+    /// The item cannot be played; the message says why.
+    public var onFailed: ((String) -> Void)?
+    /// The sound server went away while the item was loaded, or was missing; the message says what happened.
+    public var onServicesLost: ((String) -> Void)?
+    /// MPRIS's Quit.
+    public var onQuit: (() -> Void)?
+
+    let connection: Connection
+    let identity: String
+    var queue = PlayQueue()
+    var tags = MediaTags()
+    /// The URI of the item's cover file; empty for none.
+    var artURI = ""
+    lazy var covers = CoverCache()
+    /// Loaded data, by the URI under which the engine knows it; kept while it is in the queue.
+    var memory: [String: MemoryFile] = [:]
+    lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
+    var trackListTold = TrackListTold()
+    /// Callers that wait to know whether the item can be played.
+    var preparing: [(Bool) -> Void] = []
+
+    /// When it may play; changed only by ``take(_:)`` and ``decide(_:)``.
+    private(set) var grant = Grant(resumesOnReplug: true)
+    var failure = ""
+    /// A playlist could not be expanded: the engine has no item that could have failed.
+    var isListFailed = false
+    var hasFailed: Bool { engine.state == .failed || isListFailed }
+    /// The caller that waits for the answer to the next request.
+    private var answers: Reply?
+    private var changeDepth = 0
+    private var announcements: [Announcement<PlayerPlugin>] = []
+    private lazy var starter = Timer(on: loop) { [unowned self] in changing { _ = take(.due) } }
+    private lazy var lull = Timer(on: loop) { [unowned self] in _ = take(.lingered) }
+    lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
+    private let loop: EventLoop
+
+    /// Longer than any path or URL that file systems and servers accept.
+    private static let uriLimit = 16_384
+
+    /// Seconds for which the session stays active when the playing item is replaced.
+    ///
+    /// The next item usually plays at once; other sessions should not resume in between.
+    private static let lullTime = 1.0
+
+    /// Exports the objects and creates the session. The caller owns the bus name.
+    ///
+    /// The objects on the connection keep this object alive.
+    public init(
+        _ engine: any PlayerEngine, _ description: AudioSessionClient.Description, on connection: Connection,
+        _ loop: EventLoop
+    ) {
+        self.engine = engine
+        self.connection = connection
+        self.loop = loop
+        identity = description.name
+        // The engine makes the ramp itself, so the server remembers nothing of it.
+        var description = description
+        description.lowersItself = true
+        session = AudioSessionClient(description, on: connection) { _ in }
+        session.onEvent = { [unowned self] event in changing { heard(event) } }
+        engine.onStateChanged = { [unowned self] _ in changing {} }
+        engine.onItemChanged = { [unowned self] in changing {} }
+        engine.onTags = { [unowned self] tags in changing { learned(tags) } }
+        engine.onSeeked = { [unowned self] position in
+            changing {}
+            emitSeeked(position)
+        }
+        engine.onFinished = { [unowned self] success in finished(success) }
+        engine.onFailed = { [unowned self] message in failed(message) }
+        engine.onServicesLost = { [unowned self] message in changing { servicesLost(message) } }
+        if let engine = engine as? any QueueingEngine {
+            engine.onAdvanced = { [unowned self] in advanced() }
+            engine.onPlaylist = { [unowned self] entries in opened(entries) }
+        }
+        announcements = export()
+    }
+
+    /// The state, with the name on the bus.
+    public var state: PlayerState {
+        hasFailed ? .failed : grant.isInterrupted ? .interrupted : engine.state
+    }
+
+    /// Runs a change and then sends, once, the properties that it changed.
+    func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
+        changeDepth += 1
+        defer {
+            if changeDepth == 1 { settle() }
+            changeDepth -= 1
+        }
+        return try body()
+    }
+
+    /// Derives all properties from the current state and sends the changed ones.
+    private func settle() {
+        if let engine = engine as? any QueueingEngine {
+            let following = hasFailed ? nil : queue.following?.entry.uri
+            if engine.following != following { engine.following = following }
+        }
+        positionClock.run(engine.state == .playing)
+        for announcement in announcements { announcement.update(self) }
+        tellTrackList()
+        answerPreparations()
+    }
+
+    // MARK: Requests
+
+    /// Replaces all items, without playing. Errors of an item are sent as `Failed`.
+    /// - Parameter start: the index of the first item to play.
+    public func load(_ entries: [PlaylistEntry], startingAt start: Int = 0) throws(Failure) {
+        try check(entries)
+        guard entries.isEmpty || entries.indices.contains(start) else {
+            throw Failure(.badParameter("item \(start) of \(entries.count): there is none"))
+        }
+        changing {
+            _ = take(.replaced)
+            queue.replaceAll(with: entries, startingAt: start)
+            open(sounding: false)
+        }
+    }
+
+    /// The same for one item.
+    public func load(uri: String) throws(Failure) { try load([PlaylistEntry(uri: uri)]) }
+
+    func check(_ entries: [PlaylistEntry]) throws(Failure) {
+        let category = session.description.category
+        guard category.playerMay.prepare else {
+            throw Failure(
+                SessionError(.incompatibleCategory, "playback is not allowed in category '\(category.rawValue)'"))
+        }
+        guard entries.allSatisfy({ $0.uri.utf8.count <= PlayerPlugin.uriLimit }) else {
+            throw Failure(.badParameter("the URI is longer than \(PlayerPlugin.uriLimit) bytes"))
+        }
+        guard entries.count <= PlayQueue.limit else {
+            throw Failure(
+                SessionError(.resourceNotAvailable, "\(entries.count) items; the limit is \(PlayQueue.limit)"))
+        }
+    }
+
+    /// Whether it plays, with an active session.
+    var sounds: Bool { grant.sounds && session.state == .active }
+
+    /// Loads the queue's current item into the engine. If the previous item played, this one plays.
+    func open(sounding: Bool) {
+        (tags, artURI, isListFailed) = (MediaTags(), "", false)
+        memory = memory.filter { held in queue.items.contains { $0.entry.uri == held.key } }
+        if !sounding { _ = take(.fellSilent) }
+        guard let item = queue.current else { return engine.unload() }
+        engine.load(uri: item.entry.uri)
+        if sounding { _ = take(.goesOn) }
+    }
+
+    /// The queue has no further item, or another one: the sound ends.
+    func openOrEnd(sounding: Bool) {
+        if queue.current == nil, sounding { _ = take(.finished) }
+        open(sounding: sounding)
+    }
+
+    /// Activates the session, then plays from the current position; fails with the daemon's refusal, without sound.
+    /// - Parameter start: when the first sample is heard, in `MonotonicClock` time; nil or past: at once.
+    public func play(at start: UInt64? = nil, _ reply: @escaping Reply) {
+        do throws(SessionError) {
+            try checkMayPlay()
+        } catch {
+            return reply(.failure(Failure(error)))
+        }
+        if engine.state == .playing, start == nil { return reply(.success(())) }
+        answers = reply
+        changing { _ = take(.wants(at: start)) }
+    }
+
+    /// Pauses and deactivates the session. If it is interrupted at that time, it will not resume by itself.
+    public func pause() {
+        changing { _ = take(.paused) }
+    }
+
+    /// Stops, returns to the beginning, and deactivates the session.
+    public func stop() {
+        changing {
+            engine.stop()
+            _ = take(.stopped)
+        }
+    }
+
+    /// Seeks to that position in seconds.
+    /// - Throws: `BadParameter` for a negative position, or if nothing is loaded.
+    public func seek(to seconds: Double) throws(Failure) {
+        guard seconds >= 0, seconds < 1e9 else {
+            throw Failure(.badParameter("position \(seconds) s: it must be 0 or more"))
+        }
+        guard engine.uri != nil, !hasFailed else {
+            throw Failure(.badParameter("nothing is loaded to seek in: load a file first"))
+        }
+        changing { engine.seek(to: seconds) }
+    }
+
+    public func end(_ done: @escaping () -> Void) {
+        engine.unload()
+        _ = take(.stopped)
+        session.close { _ in }
+        connection.flush()
+        done()
+    }
+
+    private func checkMayPlay() throws(SessionError) {
+        let category = session.description.category
+        guard category.playerMay.play else {
+            throw SessionError(.cannotStartPlaying, "playback is not allowed in category '\(category.rawValue)'")
+        }
+        guard !hasFailed else {
+            throw SessionError(.cannotStartPlaying, "the loaded item failed: \(failure)")
+        }
+        guard engine.uri != nil else {
+            throw SessionError(.cannotStartPlaying, "nothing is loaded: load a file first")
+        }
+        guard !grant.isServerAway else {
+            throw SessionError(.mediaServicesFailed, "no sound server: play again when it is back")
+        }
+    }
+
+    // MARK: The grant
+
+    /// Carries out the effects of the input; fails if the engine does not start.
+    func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
+
+    /// The effects alone, for signals that must be sent before they are carried out.
+    func decide(_ input: Grant.Input) -> [Grant.Effect] { grant.handle(input) }
+
+    @discardableResult
+    func carry(out effects: [Grant.Effect]) -> Result<Void, Failure> {
+        var result: Result<Void, Failure> = .success(())
+        for effect in effects {
+            switch effect {
+            case .activate(let order): activate(order)
+            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
+            case .start:
+                do throws(SessionError) {
+                    try engine.play()
+                } catch {
+                    _ = take(.startFailed)
+                    result = .failure(Failure(error))
+                }
+            case .silence: engine.pause()
+            case .wait(let time): starter.arm(at: time)
+            case .linger: lull.arm(after: PlayerPlugin.lullTime)
+            }
+        }
+        if case .due = grant.state {} else { starter.disarm() }
+        if grant.state != .lingering { lull.disarm() }
+        return result
+    }
+
+    private func activate(_ order: UInt64) {
+        let reply = answers
+        answers = nil
+        session.activate { [weak self] result in
+            guard let self else { return }
+            let answer = changing { self.answered(result, to: order) }
+            reply?(answer)
+        }
+    }
+
+    private func answered(_ result: Result<Void, Failure>, to order: UInt64) -> Result<Void, Failure> {
+        guard case .success = result else {
+            _ = take(.refused(order: order))
+            return result
+        }
+        let isLate = order != grant.order
+        let started = take(.granted(order: order, now: MonotonicClock.now()))
+        if isLate, hasFailed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
+        return started
+    }
+}

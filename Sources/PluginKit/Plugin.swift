@@ -1,0 +1,8 @@
+// Authors of plugins need the types of a session too, and import only this module.
+@_exported public import SessionKit
+
+/// What a plugin program runs; it cleans up before the program exits.
+public protocol Plugin: AnyObject {
+    /// Stops, deactivates the session and completes files; then calls `done`, once.
+    func end(_ done: @escaping () -> Void)
+}

@@ -1,0 +1,154 @@
+public import DBus
+public import EventLoop
+import Glibc
+public import PluginAPI
+import SessionBus
+
+/// The process of a plugin: its loop, its connection, its bus name, and the signals at which it exits.
+///
+/// One per process. A plugin program is this, an engine, and a ``PlayerPlugin`` or ``RecorderPlugin``:
+///
+///     let host = try PluginHost()
+///     let player = PlayerPlugin(MyEngine(), .init(name: "Mine", category: .playback), on: host.connection, host.loop)
+///     try host.claim("org.mpris.MediaPlayer2.mine.instance\(PluginHost.processID)")
+///     host.register("org.example.mine", kind: .player, name: "Mine")
+///     exit(host.run(player))
+///
+/// ``PluginProgram`` does all that, and reads the command line, for a program that others start.
+public final class PluginHost {
+    /// The loop of the engine and the plugin: they are called only on its thread.
+    public let loop = EventLoop()
+    /// The connection to the bus; ``run(_:)`` closes it.
+    public let connection: Connection
+    private let name: String
+    private var registration: PluginRegistration?
+    private var isEnding = false
+
+    /// The id of this process, for bus names that no other process may have.
+    public static var processID: Int32 { getpid() }
+
+    /// Connects to the bus.
+    ///
+    /// A plugin acts with the rights of its user: on the system bus it obeys only that user and root.
+    /// - Parameters:
+    ///   - name: the name of the program, printed before error messages.
+    ///   - bus: the bus; default: that of the daemon that started the program, else the session bus.
+    ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
+    public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
+        self.name = name
+        signal(SIGPIPE, SIG_IGN)
+        // A file that cannot grow is an error, like a full disk, and must not kill the process.
+        signal(SIGXFSZ, SIG_IGN)
+        connection = try Connection(bus, loop: loop)
+        isShared = bus.isSystem
+        if isShared { connection.servedUsers = [0, getuid()] }
+        self.endsWithParent = endsWithParent
+    }
+
+    private let endsWithParent: Bool
+    /// Whether several users share the bus.
+    private let isShared: Bool
+
+    /// Requests a bus name; fails if another connection owns it.
+    public func claim(_ name: String) throws(Failure) {
+        switch try connection.requestName(name) {
+        case .owner: break
+        case .taken(let owner): throw .failed("\(name) is already owned by \(owner ?? "another connection")")
+        }
+    }
+
+    /// Requests a bus name, or a similar one if another connection owns it: on a bus of several users anybody may.
+    /// There it also queues for `namespace`, because the policy of dbus-broker matches that name.
+    func claim(_ name: String, in namespace: String) throws(Failure) {
+        do throws(Failure) {
+            try claim(name)
+        } catch {
+            guard isShared else { throw error }
+            try claim("\(name)_\(UInt64.random(in: 0 ... .max))")
+        }
+        // It does not matter who owns it: nobody calls it by that name.
+        if isShared { connection.askBus("RequestName", [.string(namespace), .uint32(0)]) { _ in } }
+    }
+
+    /// Registers the plugin of that manifest with the daemon, and again with every later daemon.
+    /// - Parameters:
+    ///   - id: the id of the manifest, or another one for a plugin that is not installed.
+    ///   - name: for display.
+    public func register(_ id: String, kind: PluginKind, name: String) {
+        registration = PluginRegistration(id, kind: kind, name: name, isBusy: isBusy, on: connection)
+    }
+
+    /// Whether the plugin works for a client that may have left: the daemon does not stop a busy plugin as idle. Not
+    /// needed while a session of the plugin is active or interrupted.
+    public var isBusy = false {
+        didSet { registration?.isBusy = isBusy }
+    }
+
+    /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); returns the exit code.
+    public func run(_ plugin: any Plugin) -> Int32 {
+        let signals = [SIGTERM, SIGINT].map { signal in
+            loop.watch(signal: signal) { [unowned self] in quit(0, ending: plugin) }
+        }
+        connection.onDisconnect = { [unowned self] in quit(69, ending: plugin) }
+        // After the handlers are installed: the parent may already be gone.
+        if endsWithParent { ParentProcess.endWithIt(signal: SIGTERM) }
+        let code = loop.run()
+        withExtendedLifetime(signals) {}
+        connection.flush()
+        connection.close()
+        return code
+    }
+
+    /// Writes a line to standard error.
+    public func complain(_ text: String) { PluginHost.complain(text, name: name) }
+
+    /// Writes a refusal to standard error, with the name of the error.
+    public func complain(_ failure: Failure) {
+        let isMissing = failure.isDaemonMissing
+        complain(isMissing ? "sessiond is not running: start it first" : "\(failure.name): \(failure.message)")
+    }
+
+    static func complain(_ text: String, name: String) {
+        let bytes = Array("\(name): \(text)\n".utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+
+    /// Ends ``run(_:)`` with that code when the plugin has cleaned up; at once when called again.
+    public func quit(_ code: Int32, ending plugin: any Plugin) {
+        guard !isEnding else { return loop.quit(code) }
+        isEnding = true
+        plugin.end { [loop] in loop.quit(code) }
+    }
+}
+
+/// A plugin's registration, repeated whenever the daemon starts.
+final class PluginRegistration {
+    var isBusy: Bool {
+        didSet { if isBusy != oldValue { register() } }
+    }
+    private let id: String
+    private let kind: PluginKind
+    private let name: String
+    private let connection: Connection
+    private var subscription: Subscription?
+
+    init(_ id: String, kind: PluginKind, name: String, isBusy: Bool, on connection: Connection) {
+        (self.id, self.kind, self.name, self.isBusy, self.connection) = (id, kind, name, isBusy, connection)
+        subscription = connection.watchOwner(of: BusName.service) { [unowned self] owner in
+            if owner != "" { register() }
+        }
+        register()
+    }
+
+    /// A daemon without that interface, or none at all, is no reason not to serve.
+    private func register() {
+        var info: [(String, Value)] = [
+            ("object", .objectPath(kind.objectPath)), ("kind", .string(kind.word)), ("name", .string(name)),
+            ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
+        ]
+        if isBusy { info.append(("busy", .bool(true))) }
+        connection.call(
+            BusName.service, ObjectPath.root, BusName.plugins, "Register", [.string(id), .properties(info)]
+        ) { _ in }
+    }
+}

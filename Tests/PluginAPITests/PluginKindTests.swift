@@ -1,0 +1,73 @@
+import Foundation
+import PluginAPI
+import Testing
+
+/// The table of kinds, and the files that must agree with it.
+@Suite struct PluginKindTests {
+    @Test func rows_haveNothingInCommon() {
+        for column in [
+            \PluginKind.word, \.id, \.program, \.interface, \.objectPath, \.busName, \.action,
+        ] as [KeyPath<PluginKind, String>] {
+            #expect(Set(PluginKind.all.map { $0[keyPath: column] }).count == PluginKind.all.count)
+        }
+    }
+
+    @Test func manifests_areOneForEachKind() throws {
+        let manifests = try names("data/plugins", ending: ".plugin").map { name in
+            try PluginManifest(bytes: Repository.bytes("data/plugins/\(name).plugin"), file: name)
+        }
+        #expect(Set(manifests.map(\.id)) == Set(PluginKind.all.map(\.id)))
+        for manifest in manifests {
+            let kind = PluginKind.all.first { $0.id == manifest.id }
+            #expect(manifest.kind == kind?.word)
+            #expect(manifest.exec == [kind?.program ?? ""])
+            #expect(manifest.schemes.contains("file"))
+        }
+    }
+
+    @Test func interfaces_areDescribedByTheirNames() throws {
+        let own = ["Manager", "Session", "Plugins"].map { "org.sessiond1.\($0)" }
+        #expect(try Set(names("data/dbus", ending: ".xml")) == Set(own + PluginKind.all.map(\.interface)))
+        for kind in PluginKind.all {
+            let text = try Repository.text("data/dbus/\(kind.interface).xml")
+            #expect(text.contains("<interface name=\"\(kind.interface)\">"))
+        }
+    }
+
+    @Test func busPolicy_letsEachKindHaveItsNames() throws {
+        let policy = try Repository.text("data/dbus-1/system.d/org.sessiond1.conf")
+        for kind in PluginKind.all {
+            for rule in ["own_prefix", "send_destination_prefix", "send_destination"] {
+                #expect(policy.contains("<allow \(rule)=\"\(kind.busName)\"/>"), "\(rule) of \(kind.word)")
+            }
+        }
+        #expect(policy.split(separator: "own_prefix=").count == PluginKind.all.count + 1)
+    }
+
+    @Test func package_hasAProgramForEachKind() throws {
+        let package = try Repository.text("Package.swift")
+        for kind in PluginKind.all {
+            let interface = kind.interface.split(separator: ".").last ?? ""
+            #expect(package.contains("(\"\(kind.program)\", \"\(interface)\", ["), "\(kind.word)")
+        }
+    }
+
+    @Test func makefile_installsTheProgramOfEachKind() throws {
+        let make = Process()
+        make.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        make.currentDirectoryURL = Repository.root
+        make.arguments = ["make", "-s", "--no-print-directory", "--eval", "names: ; @echo $(programs)", "names"]
+        let output = Pipe()
+        make.standardOutput = output
+        try make.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        make.waitUntilExit()
+        let programs = text.split(whereSeparator: \.isWhitespace).map(String.init)
+        #expect(Set(programs) == Set(["sessiond", "sessionctl"] + PluginKind.all.map(\.program)))
+    }
+
+    private func names(_ folder: String, ending: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: Repository.root.path + "/" + folder)
+            .filter { $0.hasSuffix(ending) }.map { String($0.dropLast(ending.count)) }
+    }
+}

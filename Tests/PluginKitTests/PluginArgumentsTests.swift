@@ -1,0 +1,55 @@
+import PluginAPI
+import Testing
+
+@testable import PluginKit
+
+/// The command line of plugin programs, for the kinds that exist and for one without a session.
+@Suite struct PluginArgumentsTests {
+    /// A kind without a session.
+    private static let library = PluginKind(
+        word: "library", id: "org.example.library", program: "example-library", interface: "org.example.Library",
+        objectPath: "/org/example/library", busName: "org.example.Library", category: nil, item: "FOLDER",
+        action: "Lists FOLDER")
+
+    private func usage(_ kind: PluginKind) -> String {
+        if case .print(let text) = PluginArguments.parse(["--help"], kind) { text } else { "" }
+    }
+
+    private func complaint(_ words: [String], _ kind: PluginKind) -> String {
+        if case .wrong(let text) = PluginArguments.parse(words, kind) { text } else { "" }
+    }
+
+    @Test func usage_isTheKinds() {
+        for kind in PluginKind.all {
+            let text = usage(kind)
+            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]... [\(kind.item)]\n\n\(kind.action); without it,"))
+            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))"))
+            #expect(text.contains("--input") == kind.records && text.contains("--duration") == kind.records)
+            #expect(text.hasSuffix("  --help             print this help\n"))
+        }
+    }
+
+    @Test func kindWithoutASession_takesNothingOfASession() {
+        let text = usage(Self.library)
+        #expect(text.contains("--name NAME        the name of the plugin"))
+        for option in ["--category", "--mode", "--option", "--class"] {
+            #expect(!text.contains(option))
+            #expect(complaint([option, "playback"], Self.library).hasPrefix("unknown argument '\(option)'"))
+        }
+        guard case .run(let arguments) = PluginArguments.parse(["--name", "Books", "--id", "x", "a"], Self.library)
+        else {
+            Issue.record("it was refused")
+            return
+        }
+        #expect(arguments.session.name == "Books" && arguments.pluginID == "x" && arguments.item == "a")
+    }
+
+    @Test func inputAndDuration_areForWhatRecords() {
+        #expect(complaint(["--duration", "1"], .player).hasPrefix("unknown argument"))
+        guard case .run(let arguments) = PluginArguments.parse(["--duration=2", "--input", "mic"], .recorder) else {
+            Issue.record("it was refused")
+            return
+        }
+        #expect(arguments.duration == 2 && arguments.input == "mic" && arguments.session.category == .record)
+    }
+}
