@@ -16,21 +16,23 @@ let plugins: [(program: String, interface: String, engines: [Target.Dependency])
     ("sessiond-effects", "SoundEffects", ["GStreamerBackend", "PulseBackend"]),
 ]
 
-/// The contract's source, embedded: `Interfaces` is a link to data/dbus.
-func interfaces(_ names: [String], mpris: [String] = []) -> [Resource] {
-    (names.map { "org.sessiond1.\($0)" } + mpris.map { "mpris/org.mpris.MediaPlayer2\($0)" })
-        .map { .embedInCode("Interfaces/\($0).xml") }
-}
+/// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
+let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
+let played =
+    plugins.map { "Interfaces/org.sessiond1.\($0.interface).xml" }
+    + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
 /// else's package may use can have these flags.
 let fast: [SwiftSetting] = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 func room(
-    _ name: String, path: String? = nil, _ dependencies: [Target.Dependency], resources: [Resource] = [],
-    _ settings: [SwiftSetting] = strict
+    _ name: String, path: String? = nil, _ dependencies: [Target.Dependency], embedding: [String] = [],
+    exclude: [String] = [], _ settings: [SwiftSetting] = strict
 ) -> Target {
-    .target(name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: settings)
+    .target(
+        name: name, dependencies: dependencies, path: path, exclude: exclude,
+        resources: embedding.map { .embedInCode($0) }, swiftSettings: settings)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -81,8 +83,7 @@ let package = Package(
         // Starting programs, and what becomes of them.
         room("Processes", ["CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
-        room(
-            "SessionBus", ["DBus", "EventLoop", "PluginAPI"], resources: interfaces(["Manager", "Session", "Plugins"])),
+        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played),
 
         // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
         room("MediaControl", ["PluginAPI"]),
@@ -102,7 +103,7 @@ let package = Package(
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
         room(
             "PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes", "PluginAPI"],
-            resources: interfaces(plugins.map(\.interface), mpris: ["", ".Player", ".TrackList"])),
+            embedding: played, exclude: served),
 
         // Programs: wiring only.
         program(
