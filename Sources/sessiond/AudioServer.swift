@@ -126,6 +126,7 @@ final class AudioServer {
     }
 
     private func ask(_ request: Routing.Request, _ reason: RouteChangeReason) {
+        log.debug("asking the server for \(request): \(reason.name)")
         let answered: AudioBackend.Completion = { [weak self] result in
             if case .failure(let error) = result { self?.tell(.refused(request, error)) }
         }

@@ -72,7 +72,7 @@ import Testing
         let leak = stage.speaker.trace(440, since: begun).filter { $0.level > -60 }
         #expect(leak.isEmpty, "\(leak.count * 5) ms were heard from the speaker")
         try stage.plug()
-        #expect(player.comes(to: "playing"))
+        #expect(player.comes(to: "playing"), "\((try? stage.daemon.manager("ExportHistory"))?[0].stringValue ?? "")")
         let again = try Ear(stage.pulse, sink: "phones")
         #expect(again.waitUntil(440, above: -20))
     }
