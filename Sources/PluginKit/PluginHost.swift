@@ -26,6 +26,8 @@ public final class PluginHost {
 
     /// The id of this process, for bus names that no other process may have.
     public static var processID: Int32 { getpid() }
+    /// The user that this process runs as.
+    static var userID: UInt32 { geteuid() }
 
     /// Connects to the bus.
     ///

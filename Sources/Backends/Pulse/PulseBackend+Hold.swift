@@ -121,7 +121,7 @@ extension PulseBackend {
     /// The stream that waits on the place for held streams, if it does, goes on.
     func endTakingBack(_ number: UInt32) { takingBack.removeValue(forKey: number)?() }
 
-    private func wait(_ seconds: Double, then body: @escaping () -> Void) {
+    func wait(_ seconds: Double, then body: @escaping () -> Void) {
         var timer: Timer?
         timer = Timer(on: loop) {
             timer = nil

@@ -43,8 +43,28 @@ extension PulseBackend {
                 : pa_context_set_default_sink($0, device.name, $1, $2)
         }
         doubtDefault()
+        if !isInput, model.isPipeWire { insist(on: uid, device.name, insteadOf: model.defaultSink) }
         batch.close()
     }
+
+    /// WirePlumber 0.4 can overlook a default that is set just after its device appeared (seen on a busy machine in 1 of 8
+    /// replugs). The same value again changes nothing, so the current default is set first.
+    private func insist(on uid: String, _ device: String, insteadOf current: String, attempts: Int = 3) {
+        wait(PulseBackend.overlooked) { [weak self] in
+            // If anything else has become the default meanwhile, somebody chose it.
+            guard let self, requestedOutput == uid, device != current, model.defaultSink == current,
+                model.find(uid, isInput: false) != nil, let connection
+            else { return }
+            for name in [current, device] {
+                connection.command({ _ in }) { pa_context_set_default_sink($0, name, $1, $2) }
+            }
+            doubtDefault()
+            if attempts > 1 { insist(on: uid, device, insteadOf: current, attempts: attempts - 1) }
+        }
+    }
+
+    /// Seconds in which a default that was set has taken effect, also on a busy machine.
+    private static let overlooked = 1.5
 
     public func setHandsFree(
         _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion
