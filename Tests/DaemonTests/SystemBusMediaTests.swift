@@ -53,6 +53,23 @@ import Testing
         #expect(ear.hears(true))
     }
 
+    /// The kernel shows the recorder nothing of root's processes; root is no sandbox for that.
+    @Test func recorder_obeysItsUserAndRootAlone() throws {
+        let pulse = try ServerKind.standard.server()
+        let stage = try SystemStage(pulse: pulse)
+        let recorder = try Child(
+            "setpriv", ["--reuid=nobody", "--clear-groups", try builtProduct(named: "sessiond-recorder"), "--system"],
+            environment: stage.environment)
+        defer { recorder.kill() }
+        let name = "org.sessiond1.Recorder.instance\(recorder.processID)"
+        let folder = try stage.folder.folder("takes")
+        chmod(folder, 0o777)
+        let root = try stage.client(as: "root")
+        #expect(eventually { root.ask("prepare \(name) \(folder)/root.wav") == "ok" }, "\(recorder.errors)")
+        #expect(try stage.client(as: "daemon").ask("prepare \(name) \(folder)/daemon.wav") == Self.denied)
+        #expect(try stage.client(as: "nobody").ask("prepare \(name) \(folder)/nobody.wav") == "ok")
+    }
+
     @Test func pluginOpenedByRoot_servesTheBusOfItsDaemon() throws {
         let pulse = try ServerKind.standard.server()
         let share = try PrivateFolder()
