@@ -23,8 +23,11 @@ let played =
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
-/// else's package may use can have these flags.
-let fast: [SwiftSetting] = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+/// else's package may use can have these flags. Not under a sanitizer (Scripts/sanitize): the thread sanitizer does not see
+/// what the optimizer knows of an array that is copied before it is written.
+let fast: [SwiftSetting] =
+    Context.environment["SESSIOND_SANITIZER"] != nil
+    ? strict : strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 func room(
     _ name: String, path: String? = nil, _ dependencies: [Target.Dependency], embedding: [String] = [],

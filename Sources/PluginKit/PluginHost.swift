@@ -62,14 +62,15 @@ public final class PluginHost {
     /// Requests a bus name, or a similar one if another connection owns it: on a bus of several users anybody may.
     /// There it also queues for `namespace`, because the policy of dbus-broker matches that name.
     func claim(_ name: String, in namespace: String) throws(Failure) {
+        // First: whoever sees the other name calls at once, and would be refused. It does not matter who owns this one:
+        // nobody calls it by that name.
+        if isShared { connection.askBus("RequestName", [.string(namespace), .uint32(0)]) { _ in } }
         do throws(Failure) {
             try claim(name)
         } catch {
             guard isShared else { throw error }
             try claim("\(name)_\(UInt64.random(in: 0 ... .max))")
         }
-        // It does not matter who owns it: nobody calls it by that name.
-        if isShared { connection.askBus("RequestName", [.string(namespace), .uint32(0)]) { _ in } }
     }
 
     /// Registers the plugin of that manifest with the daemon, and again with every later daemon.
