@@ -152,10 +152,12 @@ final class StreamLedger {
         let streams = backend.snapshot.streams
         let present = Set(streams.compactMap(\.memoryName))
         let standIns = Set(streams.filter { $0.processID == UInt32(getpid()) }.compactMap(\.memoryName))
+        // A stream of the program itself is corrected directly.
+        let real = Set(streams.filter { $0.processID != UInt32(getpid()) }.compactMap(\.memoryName))
         let changed = Set(contents.entries.compactMap(\.memoryName))
         // This also applies if the server ignores what is written.
         let mustBeThere = backend.snapshot.ignoresMemory
-        let unproven = standIns.subtracting(startedRight).subtracting(changed)
+        let unproven = standIns.subtracting(startedRight).subtracting(changed).subtracting(real)
             .filter { attempts[$0, default: 0] < StreamLedger.mostAttempts }
         contents.memories.removeAll { kept in
             if mustBeThere, unproven.contains(kept.name) { return false }
@@ -172,7 +174,7 @@ final class StreamLedger {
             attempts = attempts.filter { names.contains($0.key) }
             startedRight.formIntersection(names)
             backend.wantedStandIns = contents.memories
-                .filter { !changed.contains($0.name) && !unproven.contains($0.name) }
+                .filter { !changed.contains($0.name) && !unproven.contains($0.name) && !real.contains($0.name) }
                 .compactMap { $0.original.map { StreamMemory(name: $0.name, channels: $0.channels) } }
             return repaired()
         }

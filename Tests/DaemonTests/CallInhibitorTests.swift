@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A program has told the desktop that it is connected to somebody: its call goes on though it records nothing.
-@Suite(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "the process is what a client says, as on PulseAudio"))
+@Suite(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "PulseAudio only: the process is what a client says"))
 struct CallInhibitorTests {
     /// Who keeps the inhibitors, played by a mock.
     enum Desktop: String, CaseIterable, CustomTestStringConvertible {

@@ -75,7 +75,9 @@ extension ForeignCrashTests {
 
         private func play() throws {
             music = try House.music(of: program, on: pulse)
-            guard try eventually({ try inputs().count == 1 }) else { throw SupportError("no music") }
+            guard try eventually({ try inputs().count == 1 }) else {
+                throw SupportError("no music: \(try pulse.pactl(["list", "short", "sink-inputs"])) \(program.errors)")
+            }
         }
 
         /// The server is killed, and is back; so is the program, or somebody starts it again.

@@ -87,7 +87,7 @@ import Testing
 
     /// One that is paused by MPRIS is held as well, and plays again while it is let go. The best of three, because a busy
     /// machine is slow to see that it plays: where it was let go some time after that, each lost 30 ms.
-    @Test(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "on PulseAudio"))
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its sink takes back what it fetched"))
     func playerThatIsPausedInACall_losesNothingAsItPlaysAgain() throws {
         let scene = try ForeignProgramTests.Scene(.pulseAudio)
         let file = try CountedMusic.file(in: scene.pulse.folder)
