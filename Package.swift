@@ -9,17 +9,16 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The plugins: program, interface, and the engines it is made of. What else there is to a kind says PluginKind.
-let plugins: [(program: String, interface: String, engines: [Target.Dependency])] = [
-    ("sessiond-player", "Player", ["GStreamerBackend"]),
-    ("sessiond-recorder", "Recorder", ["GStreamerBackend"]),
-    ("sessiond-effects", "SoundEffects", ["GStreamerBackend", "PulseBackend"]),
+/// The plugins: executable, the interfaces of its plugins, and the engines it is made of. What else there is to a kind says
+/// PluginKind. Plugins with the same engines share one executable, which is installed under the name of each.
+let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
+    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"])
 ]
 
 /// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
-    plugins.map { "Interfaces/org.sessiond1.\($0.interface).xml" }
+    plugins.flatMap(\.interfaces).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
@@ -59,8 +58,7 @@ let package = Package(
         .executable(name: "sessionctl", targets: ["sessionctl"]),
     ] + plugins.map { .executable(name: $0.program, targets: [$0.program]) },
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0")
     ],
     targets: [
         // C libraries.
@@ -102,6 +100,9 @@ let package = Package(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
 
+        // Command lines of programs with commands: what they mean, help, completions.
+        room("Arguments", []),
+
         // What authors of apps import, and what authors of plugins do.
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
         room(
@@ -119,15 +120,14 @@ let package = Package(
         program(
             "sessionctl",
             [
-                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop",
-                "Processes", "PluginAPI",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Arguments", "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus",
+                "EventLoop", "Processes", "PluginAPI",
             ]),
 
         // Private real servers, and ears: what the monitor of a sink hears. Unoptimized, listening took more of the
         // processor than all that was listened to.
         .target(
-            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
             exclude: ["FakeBluetooth.py"], swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
@@ -164,12 +164,15 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
+        tests("ArgumentsTests", ["Arguments"]),
         tests("PluginKitTests", ["PluginKit", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+        // What others build against this project in other languages.
+        tests("BindingsTests", ["TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests(
             "DaemonTests",

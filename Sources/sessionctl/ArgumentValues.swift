@@ -1,4 +1,4 @@
-public import ArgumentParser
+public import Arguments
 import DBus
 public import PluginAPI
 import SessionBus

@@ -1,4 +1,4 @@
-import ArgumentParser
+import Arguments
 import Glibc
 
 /// Inspects and controls the audio session service.
