@@ -20,7 +20,7 @@ programs = sessiond sessionctl sessiond-plugin
 # The names of the plugins, as in their manifests. sessiond-plugin is all of them: it is installed under each name.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
 # What the flags of the linker save is in docs/adr/0002-footprint.md.
-release = swift build --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 products = .build/release
 installed = $(DESTDIR)$(bindir)

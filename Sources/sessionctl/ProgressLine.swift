@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import PluginAPI
 
 /// One line of a terminal that is overwritten: what plays or records, the position, and the level.
 struct ProgressLine {
@@ -24,7 +25,7 @@ struct ProgressLine {
     private static let isUnicode: Bool = {
         for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
             guard let value = getenv(name).map({ String(cString: $0).uppercased() }), !value.isEmpty else { continue }
-            return value.contains("UTF-8") || value.contains("UTF8")
+            return value.includes("UTF-8") || value.includes("UTF8")
         }
         return false
     }()

@@ -177,7 +177,9 @@ import Testing
         _ = try folder.file("sessiond.service", "[Service]\nExecStart=/bin/true\n")
         let said = try Child(
             "systemd-analyze", ["--user", "verify", unit],
-            environment: desk.environment.merging(["SYSTEMD_UNIT_PATH": folder.path + ":"]) { $1 })
+            environment: desk.environment.merging([
+                "SYSTEMD_UNIT_PATH": folder.path + ":", "XDG_RUNTIME_DIR": folder.path,
+            ]) { $1 })
         #expect(said.wait() == .code(0), "\(said.errors)")
         #expect(!said.errors.contains { $0.contains("session.conf") }, "\(said.errors)")
     }
