@@ -78,8 +78,10 @@ let package = Package(
         room("Routing", ["SessionManager", "PluginAPI"]),
         // Whose a stream is, and what is done to it.
         room("Enforcement", ["PluginAPI"]),
+        // All decisions behind one function: facts in, actions out.
+        room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
         // The same rules on a written scenario, and the text it is written in.
-        room("Scenario", ["SessionManager", "PluginAPI"]),
+        room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
 
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
@@ -112,7 +114,7 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
                 "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -157,6 +159,9 @@ let package = Package(
         .testTarget(
             name: "RoutingTests", dependencies: ["Routing", "SessionManager", "PluginAPI", "ReferenceModel"],
             exclude: ["Transcripts"], swiftSettings: strict),
+        tests(
+            "DeciderTests",
+            ["Decider", "Scenario", "Enforcement", "Routing", "SessionManager", "PluginAPI", "ReferenceModel"], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"], fast),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),

@@ -51,12 +51,22 @@ public struct Enforcement: Sendable {
     public struct Outcome: Sendable {
         /// In order.
         public var commands: [StreamCommand] = []
+        /// The streams whose required state changed; the commands lead to that.
+        public var changes: [Change] = []
         /// Clients' sessions that played on after their deadline.
         public var ignoring: Set<SessionID> = []
         /// When to check again; nil: when something changes.
         public var deadline: UInt64?
         /// Whether a call may begin soon, which will hold streams.
         public var expectsCall = false
+
+        /// A stream must be treated otherwise from now on.
+        public struct Change: Sendable, Hashable {
+            public let stream: AudioStream.ID
+            /// The sessions to which it belongs.
+            public let sessions: [SessionID]
+            public let treatment: Treatment
+        }
     }
 
     public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
@@ -324,6 +334,10 @@ public struct Enforcement: Sendable {
         for stream in streams.filter({ !$0.isCorked }) + streams.filter(\.isCorked) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
             let target = treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
+            if target != treatments[stream.id, default: .free(lowered: 0)] {
+                outcome.changes.append(
+                    Outcome.Change(stream: stream.id, sessions: sessions.map(\.id), treatment: target))
+            }
             treatments[stream.id] = target
             let isUntouched = controls[stream.id] == nil
             if isUntouched, target == .free(lowered: 0), !stream.isHeld { continue }

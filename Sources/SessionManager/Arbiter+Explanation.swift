@@ -4,7 +4,7 @@ public import PluginAPI
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
-    /// `ducked`, `muted`, `lacks-route`, `adopted`, `refused`.
+    /// `ducked`, `muted`, `lacks-route`, `stream-silenced`, `adopted`, `refused`.
     public let cause: String
     /// When it began.
     public let since: Instant
@@ -39,8 +39,11 @@ extension Arbiter {
     /// The chain of causes, from the current state back to the first cause; empty if the session does not exist.
     ///
     /// `now` decides whether an interruption has already lasted too long; nil leaves that open. `adopted` is the reason
-    /// why the daemon adopted the program; nil: the program created the session itself.
-    public func explain(_ id: SessionID, at now: Instant? = nil, adopted: String? = nil) -> [Explanation] {
+    /// why the daemon adopted the program; nil: the program created the session itself. `streams`: what was done to its
+    /// streams at the sound server, and since when; nil: nothing.
+    public func explain(
+        _ id: SessionID, at now: Instant? = nil, adopted: String? = nil, streams: (text: String, since: Instant)? = nil
+    ) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
         var seen: Set<SessionID> = [id]
@@ -51,6 +54,9 @@ extension Arbiter {
         }
         explainOutput(session, &chain)
         explainLack(session, &chain)
+        if let streams {
+            chain.append(Explanation("stream-silenced", session.cause.rule, since: streams.since, of: id, streams.text))
+        }
         if let adopted {
             chain.append(Explanation("adopted", .category, since: session.cause.since, of: id, adopted))
         }

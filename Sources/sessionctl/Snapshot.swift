@@ -81,6 +81,8 @@ struct PastDecision {
     let session: String
     let name: String
     let effects: [[String: Value]]
+    /// What was requested of the sound server after it, before the next decision.
+    let requests: [[String: Value]]
     /// The name and message of the refusal, if it was refused.
     let error: String?
     let message: String
@@ -97,6 +99,7 @@ struct PastDecision {
         session = fields["session"]?.objectPathValue ?? ObjectPath.none
         name = fields["name"]?.stringValue ?? ""
         effects = (fields["effects"]?.arrayValue ?? []).compactMap(\.asProperties)
+        requests = (fields["requests"]?.arrayValue ?? []).compactMap(\.asProperties)
         error = fields["error"]?.stringValue
         message = fields["message"]?.stringValue ?? ""
     }
