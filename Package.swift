@@ -114,7 +114,8 @@ let package = Package(
         program(
             "sessiond",
             [
-                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus",
+                "PulseBackend", "DBus",
                 "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),

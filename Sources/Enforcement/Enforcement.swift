@@ -100,6 +100,9 @@ public struct Enforcement: Sendable {
     private var quiet: [SessionID: UInt64] = [:]
     /// Adopted sessions that were activated since they last fell silent.
     private var asked: Set<SessionID> = []
+    /// Adopted sessions whose activation was requested in this look at the streams: if the rules refused it, they would
+    /// refuse it again.
+    private var tried: Set<SessionID> = []
     var stepDeadline: UInt64?
     /// Until when the streams of a closed client session may still end; `.max`: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
@@ -201,7 +204,13 @@ public struct Enforcement: Sendable {
             let evidence = program.isGuess ? calls.call(of: program.program)?.words : nil
             steps.append(.adopt(program, name, evidence: evidence ?? ""))
         }
-        if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
+        steps.removeAll { step in
+            if case .activate(let id) = step { !tried.insert(id).inserted } else { false }
+        }
+        if steps.isEmpty {
+            playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id))
+            tried = []
+        }
         return steps
     }
 

@@ -63,7 +63,8 @@ extension Wording {
             case "select-output": return "→ output \(text("uid")) requested"
             case "select-input": return "→ input \(text("uid")) requested"
             case "hands-free":
-                return text("uid").isEmpty ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
+                return text("uid").isEmpty
+                    ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
             case "move-recording": return "→ recording moved to \(text("uid"))"
             case "release-output": return "→ held output released"
             case let other: return "→ " + other.escaped
