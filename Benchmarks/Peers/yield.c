@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { rate = 48000, limit = rate * 60, piece = rate * 4, shortest = rate / 1000, blocks = 60 * 1000 };
+enum { rate = 48000, limit = rate * 300, piece = rate * 4, shortest = rate / 1000, blocks = 300 * 1000 };
 
 static short left[limit], right[limit];
 static int count;
