@@ -30,6 +30,8 @@ static void hear(const void *data, size_t size, double arrival) {
         left[count] = samples ? samples[i * 2] : 0;
         right[count] = samples ? samples[i * 2 + 1] : 0;
     }
+    // The fragments of one cycle come together, and are heard one after the other.
+    if (blocks_filled > 0 && arrival - block[blocks_filled - 1].arrival < 1e3) blocks_filled--;
     if (blocks_filled < blocks) {
         block[blocks_filled].end = count;
         block[blocks_filled++].arrival = arrival;
@@ -217,6 +219,8 @@ int main(int words, char **word) {
     }
     for (int round = atoi(word[words - 1]); round > 0; round--) {
         wait_for_music();
+        // Blocks of sound come in step with PipeWire's cycle; calls come at any moment of it.
+        turn_until(now() + round * 7919 % 43 * 1e3);
         double begin = now();
         pa_stream *phone = NULL;
         if (is_session) tell("Activate"); else phone = play_silence(context, word[3], NULL);
