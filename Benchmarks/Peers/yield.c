@@ -7,7 +7,7 @@
 // begins again every four seconds. Prints for each round, from the call on: milliseconds until it begins to fall; until its last
 // sample; how long nothing was heard; how much of the piece is missing; then the most decibels it changed by in 10 ms,
 // and its level in decibels while the other one is there and afterwards, both against before. With TRACE set, also each
-// silence by itself.
+// silence by itself. With SUDDEN set, the session is created when it is activated, and not before.
 #include "listening.h"
 #include "sessions.h"
 #include "silence.h"
@@ -215,7 +215,7 @@ int main(int words, char **word) {
     record(word[1], &spec, 384, hear);
     if (is_session) {
         bus = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
-        create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
+        if (!getenv("SUDDEN")) create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
     }
     for (int round = atoi(word[words - 1]); round > 0; round--) {
         wait_for_music();
@@ -223,6 +223,7 @@ int main(int words, char **word) {
         turn_until(now() + round * 7919 % 43 * 1e3);
         double begin = now();
         pa_stream *phone = NULL;
+        if (getenv("SUDDEN")) create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
         if (is_session) tell("Activate"); else phone = play_silence(context, word[3], NULL);
         turn_until(begin + seconds * 1e6);
         double end = now();

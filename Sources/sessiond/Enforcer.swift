@@ -150,6 +150,7 @@ final class Enforcer {
             // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
             mayHold: !snapshot.policies.contains(.roleDucking), defaultDevice: snapshot.defaultDevice, gone: gone)
         facts.sustainedCalls = sustainedCalls
+        facts.hasHold = snapshot.hasHold
         hasAdopted = facts.sessions.contains { $0.kind != .told }
         watchPrograms()
     }
