@@ -337,8 +337,8 @@ public struct Enforcement: Sendable {
             control.observe(stream)
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
-                to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold, mayHold: facts.mayHold,
-                &outcome.deadline)
+                to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold,
+                mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }

@@ -195,9 +195,8 @@ struct StreamControl {
         case .held where (canHold && mayHold || isHeld) && canBeHeld && !base.isMuted && stream.direction == .playback:
             // Not before it has stopped: it may still be heard.
             let isThere = isHeld && showsHold && (holdPromised == nil || stream.isHeld && !stream.isStopping)
-            let isLow =
-                isThere
-                || !waits(forSink: hasHold, stream, at: now, &deadline) && fadeOut(stream, at: now, &deadline, &commands)
+            let mayFade = isThere || !waits(forSink: hasHold, stream, at: now, &deadline)
+            let isLow = isThere || mayFade && fadeOut(stream, at: now, &deadline, &commands)
             // PipeWire's session manager needs as long for the move as the fade takes.
             if !isHeld, isLow || stream.rendering.isInCycles {
                 isHeld = true
