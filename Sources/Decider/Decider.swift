@@ -288,6 +288,7 @@ public struct Decider: Sendable {
             sessions: isNeeded ? arbiter.sessions.compactMap(describe) : [], streams: seen.streams,
             canHold: seen.canHold, mayHold: seen.mayHold, defaultDevice: seen.defaultDevice, gone: seen.gone)
         facts.sustainedCalls = seen.sustainedCalls
+        facts.hasHold = seen.hasHold
         return facts
     }
 

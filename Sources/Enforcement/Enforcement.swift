@@ -12,6 +12,8 @@ public struct Enforcement: Sendable {
         public var streams: [StreamFacts]
         /// ``AudioSnapshot/canHold``.
         public var canHold: Bool
+        /// ``AudioSnapshot/hasHold``.
+        public var hasHold = true
         /// Whether a further stream may be held: false while other software loses track of moved streams.
         public var mayHold: Bool
         /// The default device: a stream from there is moved back to the default, whatever that is then.
@@ -358,7 +360,8 @@ public struct Enforcement: Sendable {
             control.observe(stream)
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
-                to: target, stream, at: now, pace, canHold: facts.canHold, mayHold: facts.mayHold, &outcome.deadline)
+                to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold,
+                mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }

@@ -43,6 +43,8 @@ struct StreamControl {
     /// When the server confirmed the move to the hold sink; it may still show the old sink, or both in turn. Nil: long
     /// ago.
     private var holdPromised: UInt64?
+    /// Until when the fade waits for the hold sink to be created; nil: it has not waited.
+    private var holdAwaited: UInt64?
     /// When to request the move back again, after it was refused or not seen; nil: at once.
     private var nextLetGo: UInt64?
     private var escapes = 0
@@ -58,6 +60,8 @@ struct StreamControl {
     private static let fadeStep: UInt64 = 4_000
     /// How long a move to the hold sink may take, in microseconds: 40 ms were seen on PipeWire.
     private static let holdPatience: UInt64 = 250_000
+    /// How long a fade waits for the hold sink, in microseconds: what plays between its end and the move is lost.
+    private static let sinkPatience: UInt64 = 12_000
     /// After the first time: somebody wants it to stay there.
     private static let mostSendings = 2
 
@@ -159,8 +163,8 @@ struct StreamControl {
     /// held while there is no device to move it to (not `canHold`); another one is muted unless it `mayHold`. A stream
     /// that somebody else has muted is not moved: module-role-cork forgets moved streams and would never unmute it.
     mutating func advance(
-        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, mayHold: Bool,
-        _ deadline: inout UInt64?
+        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, hasHold: Bool,
+        mayHold: Bool, _ deadline: inout UInt64?
     ) -> [StreamCommand] {
         defer { isNew = false }
         var commands: [StreamCommand] = []
@@ -177,6 +181,7 @@ struct StreamControl {
         switch target {
         case .free(let goal):
             nextFade = nil
+            holdAwaited = nil
             if goal == 0, level == 0, !isHeld, !isMuted {
                 base.isVolumeTheirs = false
                 base.isMuteTheirs = false
@@ -190,7 +195,8 @@ struct StreamControl {
         case .held where (canHold && mayHold || isHeld) && canBeHeld && !base.isMuted && stream.direction == .playback:
             // Not before it has stopped: it may still be heard.
             let isThere = isHeld && showsHold && (holdPromised == nil || stream.isHeld && !stream.isStopping)
-            let isLow = isThere || fadeOut(stream, at: now, &deadline, &commands)
+            let mayFade = isThere || !waits(forSink: hasHold, stream, at: now, &deadline)
+            let isLow = isThere || mayFade && fadeOut(stream, at: now, &deadline, &commands)
             // PipeWire's session manager needs as long for the move as the fade takes.
             if !isHeld, isLow || stream.rendering.isInCycles {
                 isHeld = true
@@ -287,6 +293,18 @@ struct StreamControl {
         isMuted = false
         showsMute = false
         add(.setMuted(stream.id, base.isMuted), &commands)
+    }
+
+    /// Whether the fade is to begin later, because PipeWire is still creating the hold sink.
+    private mutating func waits(
+        forSink hasHold: Bool, _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?
+    ) -> Bool {
+        guard stream.rendering.isInCycles, !hasHold, level == 0 else { return false }
+        let due = holdAwaited ?? now + StreamControl.sinkPatience
+        holdAwaited = due
+        guard now < due else { return false }
+        deadline = min(deadline ?? due, due)
+        return true
     }
 
     /// Also while it is being moved to the hold sink.

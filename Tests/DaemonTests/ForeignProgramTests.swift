@@ -44,6 +44,7 @@ import Testing
 
         func volume(of index: Int = 0) throws -> Int {
             let inputs = try inputs()
+            guard index < inputs.count else { throw SupportError("\(inputs.count) streams") }
             let volume = inputs[index]["volume"] as? [String: [String: Any]] ?? [:]
             return volume.values.first?["value"] as? Int ?? -1
         }
@@ -61,7 +62,7 @@ import Testing
         // The whole of the window that is measured next.
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         let begun = monotonicNow()
@@ -84,7 +85,7 @@ import Testing
         // The whole of the window that is measured next.
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         let voice = try scene.stage.foreigner()
         let prompt = voice.create("Prompt", option: "duck-others")
         var most: [Double] = []

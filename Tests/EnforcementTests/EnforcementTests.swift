@@ -13,6 +13,7 @@ import Testing
         var now: UInt64 = 1_000_000
         var done: [StreamCommand] = []
         var canHold = true
+        var hasHold = true
         /// Whether a stream that is to be held is moved there.
         var moves = true
 
@@ -23,7 +24,7 @@ import Testing
         }
 
         var facts: Enforcement.Facts {
-            Enforcement.Facts(
+            var facts = Enforcement.Facts(
                 sessions: sessions,
                 streams: streams.map { stream in
                     let process = stream.processID ?? 0
@@ -31,6 +32,8 @@ import Testing
                         stream: stream, ancestry: [process, process / 10], sandbox: nil,
                         program: Program(key: .process(process), name: "p\(process)", names: ["p\(process)"]))
                 }, canHold: canHold, defaultDevice: "speaker", gone: [])
+            facts.hasHold = hasHold
+            return facts
         }
 
         /// Everything that is to be done, until nothing is, with the clock following the deadlines.

@@ -32,6 +32,24 @@ import Testing
         #expect(stage.streams[0].isHeld)
     }
 
+    /// What plays between the end of the fade and the move is lost.
+    @Test(arguments: [5_000, 100_000] as [UInt64])
+    func theHoldSinkIsStillToCome_theFadeWaitsForItForAWhile(comesAfter: UInt64) throws {
+        var stage = try Self.stage()
+        stage.hasHold = false
+        let (id, start) = (AudioStream.ID(.playback, 1), stage.now)
+        _ = stage.run(until: start + min(comesAfter, 11_000))
+        // It is asked for at once.
+        #expect(stage.done == [.hold(id)])
+        stage.now = start + min(comesAfter, 12_000)
+        stage.hasHold = comesAfter <= 12_000
+        let begins = stage.now
+        _ = stage.run(until: begins + 11_000)
+        #expect(
+            stage.done.dropFirst()
+                == [8, 18, 30].map { .setVolume(id, Level.volume([65_536], lowered: $0)) }[...])
+    }
+
     @Test func shownAtItsOldPlaceAgain_isNotLoudYet() throws {
         var stage = try Self.stage()
         let start = stage.now

@@ -13,23 +13,31 @@ extension PulseBackend {
         }
         let move = { [unowned self, weak connection] (end: @escaping (Bool) -> Void) in
             guard let connection else { return end(false) }
-            connection.command(end) {
+            var isAsleep = true
+            if self.holdsSuspended {
+                // Each time: if something has woken the sink, it would consume the stream.
+                connection.command({ isAsleep = $0 }) {
+                    pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2)
+                }
+            }
+            connection.command({ end($0 && isAsleep) }) {
                 pa_context_move_sink_input_by_name($0, id.number, PulseDevice.holdName, $1, $2)
             }
             self.awaitMove(id.number)
         }
-        let isSeen = model.sinks.values.contains(where: \.isHold)
         prepareHold()
-        if model.isPipeWire {
-            // PipeWire's server may answer before the sink exists; PulseAudio works in order, so no wait is needed.
-            let end = batch.add()
-            if isSeen { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
-            return batch.close()
-        }
-        // Each time: if something has woken the sink, it would consume the stream.
-        connection.command(batch.add()) { pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2) }
-        move(batch.add())
+        // PipeWire's server may answer before the sink exists. PulseAudio's sink may turn out to have another pipe.
+        let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : !isHoldUnproven
+        let end = batch.add()
+        if isThere { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
         batch.close()
+    }
+
+    /// Whether the hold sink is a null sink of PulseAudio, which holds only while it is suspended.
+    private var holdsSuspended: Bool {
+        if model.isPipeWire { return false }
+        let sink = model.sinks.values.first(where: \.isHold)
+        return sink.map { $0.driver.contains("null-sink") } ?? isPipeRefused
     }
 
     public func prepareHold() {
@@ -64,11 +72,38 @@ extension PulseBackend {
 
     private func makeHold(on connection: PulseConnection) {
         hasHold = true
-        let hold = HoldModule(model.wirePlumber, folder: ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp")
+        let folder = ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp"
+        if !model.isPipeWire, !isPipeRefused {
+            if let pipe = FullPipe(path: HoldModule.path(in: folder)) {
+                return makeHold(on: connection, writingTo: pipe)
+            }
+            isPipeRefused = true
+        }
+        let hold = HoldModule.plain(model.wirePlumber, folder: folder)
         connection.loadModule(hold.name, hold.arguments) { [weak self] isThere in
             guard let self, !isThere else { return }
             hasHold = false
             settleHold(isThere: false)
+        }
+    }
+
+    private func makeHold(on connection: PulseConnection, writingTo pipe: FullPipe) {
+        isHoldUnproven = true
+        let hold = HoldModule.full(pipe: pipe.path)
+        var module = noIndex
+        connection.loadModule(hold.name, hold.arguments, made: { module = $0 }) {
+            [weak self, weak connection] isThere in
+            let isShared = pipe.handOver()
+            guard let self, let connection else { return }
+            isHoldUnproven = false
+            if isThere && isShared { return settleHold(isThere: true) }
+            isPipeRefused = true
+            if !isThere { return makeHold(on: connection) }
+            // What waits is muted this time. The null sink is created after this one has gone.
+            settleHold(isThere: false)
+            connection.command({ [weak self] _ in self?.hasHold = false }) {
+                pa_context_unload_module($0, module, $1, $2)
+            }
         }
     }
 
@@ -133,10 +168,10 @@ extension PulseBackend {
     /// Seconds for the sink to take back that data.
     private static let takeBackTime = 0.03
 
-    /// Whether PulseAudio holds this stream, which its program has paused, and no other playing stream: the woken sink
-    /// would consume that one.
+    /// Whether a suspended sink of PulseAudio holds this stream, which its program has paused, and no other playing stream:
+    /// the woken sink would consume that one.
     private func isPausedAlone(_ number: UInt32) -> Bool {
-        guard !model.isPipeWire, let stream = model.playing[number], stream.isCorked else { return false }
+        guard holdsSuspended, let stream = model.playing[number], stream.isCorked else { return false }
         func isHeld(_ stream: PulseStream) -> Bool { model.sinks[stream.device]?.isHold == true }
         leavingHold = leavingHold.filter { model.playing[$0].map(isHeld) ?? false }
         return isHeld(stream)

@@ -91,7 +91,7 @@ extension PulseBackend {
                 item: { [weak self] in
                     let sink = PulseDevice($0)
                     self?.model.sinks[sink.index] = sink
-                    if sink.isHold { self?.settleHold(isThere: true) }
+                    if sink.isHold, self?.isHoldUnproven == false { self?.settleHold(isThere: true) }
                 }, end: end)
         case .source:
             connection.readSources(

@@ -41,6 +41,10 @@ public final class PulseBackend: AudioBackend {
     var completions: [UInt64: Completion] = [:]
     /// Whether the server was asked to create the hold sink, and it has not gone since.
     var hasHold = false
+    /// Whether PulseAudio was asked for a hold sink and it is not known yet whether it writes to our pipe.
+    var isHoldUnproven = false
+    /// Whether PulseAudio cannot open our pipe: its hold sink is a null sink.
+    var isPipeRefused = false
     public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
     /// By the name under which the server remembers them.
     var standIns: [String: PulseStandIn] = [:]
@@ -174,7 +178,7 @@ public final class PulseBackend: AudioBackend {
         (awaitedGuard, isGuardRefused, flight, pinnedOutput) = (nil, false, nil, nil)
         // A guard left by an earlier daemon is released together with the streams on it.
         (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
-        hasHold = false
+        (hasHold, isHoldUnproven, isPipeRefused) = (false, false, false)
         awaitedMoves = [:]
         takingBack = [:]
         dirty = [:]
