@@ -116,7 +116,12 @@ extension PulseBackend {
         case .card:
             connection.readCards(index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
         case .module: connection.readModules(index, item: { [weak self] in self?.model.add($0) }, end: end)
-        case .server: connection.readServer(item: { [weak self] in self?.model.read($0) }, end: end)
+        case .server:
+            connection.readServer(
+                item: { [weak self] in
+                    self?.model.read($0)
+                    self?.defaultWasRead()
+                }, end: end)
         }
     }
 

@@ -74,6 +74,7 @@ public final class PulseBackend: AudioBackend {
     var requested: [String: (reason: RouteChangeReason, until: UInt64)] = [:]
     /// The output requested last: the route is changing to it while it is in ``requested``.
     var requestedOutput: String?
+    var awaitedDefault: DefaultRequest?
     /// A port that becomes the route as soon as it exists, because its card is changing its profile.
     var awaited: (input: String?, output: String?) = (nil, nil)
     /// The profiles of cards before they were switched to hands-free, by card.
@@ -202,6 +203,7 @@ public final class PulseBackend: AudioBackend {
         enumerated?.disarm()
         unsettledSince = nil
         requested = [:]
+        awaitedDefault = nil
         awaited = (nil, nil)
         profilesBefore = [:]
         toldDevices = []

@@ -9,6 +9,7 @@ extension PulseBackend {
             return select(uid, isInput: false, reason, completion)
         }
         (awaited.output, requestedOutput) = (coming, coming)
+        awaitedDefault = nil
         Batch(self, completion).close()
     }
 
@@ -30,7 +31,7 @@ extension PulseBackend {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         expect(uid, reason)
-        if isInput { awaited.input = nil } else { (awaited.output, requestedOutput) = (nil, uid) }
+        if isInput { awaited.input = nil } else { (awaited.output, requestedOutput, awaitedDefault) = (nil, uid, nil) }
         if isInput, model.find(uid, isInput: true) == nil, card(of: uid) != nil {
             awaited.input = uid
             return batch.close()
@@ -43,24 +44,33 @@ extension PulseBackend {
                 : pa_context_set_default_sink($0, device.name, $1, $2)
         }
         doubtDefault()
-        if !isInput, model.isPipeWire { insist(on: uid, device.name, insteadOf: model.defaultSink) }
+        if !isInput {
+            awaitedDefault = DefaultRequest(
+                output: uid, sink: device.name, before: model.defaultSink, number: nextCompletion)
+            if model.isPipeWire { lookForDefaultLater() }
+        }
         batch.close()
     }
 
-    /// WirePlumber 0.4 can overlook a default that is set just after its device appeared (seen on a busy machine in 1 of 8
-    /// replugs). The same value again changes nothing, so the current default is set first.
-    private func insist(on uid: String, _ device: String, insteadOf current: String, attempts: Int = 3) {
+    /// Requests the default again some time later, if it is still awaited then.
+    private func lookForDefaultLater() {
+        guard let request = awaitedDefault else { return }
         wait(PulseBackend.overlooked) { [weak self] in
-            // If anything else has become the default meanwhile, somebody chose it.
-            guard let self, requestedOutput == uid, device != current, model.defaultSink == current,
-                model.find(uid, isInput: false) != nil, let connection
+            guard let self, awaitedDefault == request, let connection,
+                model.find(request.output, isInput: false) != nil
             else { return }
-            for name in [current, device] {
+            for name in request.repetition {
                 connection.command({ _ in }) { pa_context_set_default_sink($0, name, $1, $2) }
             }
             doubtDefault()
-            if attempts > 1 { insist(on: uid, device, insteadOf: current, attempts: attempts - 1) }
+            awaitedDefault = request.next
+            lookForDefaultLater()
         }
+    }
+
+    /// The server has shown its default.
+    func defaultWasRead() {
+        if awaitedDefault?.isAwaited(with: model.defaultSink) == false { awaitedDefault = nil }
     }
 
     /// Seconds in which a default that was set has taken effect, also on a busy machine.
