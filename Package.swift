@@ -169,7 +169,8 @@ let package = Package(
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
-        tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+        tests(
+            "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         // The real daemon, its clients and programs on private servers.
         tests(
             "DaemonTests",

@@ -11,24 +11,39 @@ public import PluginAPI
 public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
-    private var item: Item?
-    /// The silent one before it, which keeps the connection to the server up while the next one takes it over.
+    private var content = Content.nothing
+    /// The silent item before it, which keeps the connection to the server up while the next one takes it over.
     private var retired: Item?
     private lazy var retirement = Timer(on: loop) { [weak self] in self?.closeRetired() }
-    /// What is loaded while the server is away.
-    private var kept: Kept?
-    /// What may be a list is being read.
-    private var fetch: PlaylistFetch?
     /// Tells a load's late failure from a newer load.
     private var generation = 0
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
     private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
+
+    /// What is loaded.
+    private enum Content {
+        /// Nothing; or it failed, or its failure or its list is about to be reported.
+        case nothing
+        /// It may be a playlist, and is read as one.
+        case list(PlaylistFetch)
+        case item(Item)
+        /// The sound server is away; the item is opened again when it is to play.
+        case away(Kept)
+    }
 
     private struct Kept {
         let source: MediaSource
         let duration: Double?
         let channels: Int
         var position: Double
+    }
+
+    private var item: Item? {
+        if case .item(let item) = content { item } else { nil }
+    }
+
+    private var kept: Kept? {
+        if case .away(let kept) = content { kept } else { nil }
     }
 
     public private(set) var state = PlayerState.stopped {
@@ -176,8 +191,6 @@ public final class GStreamerPlayer: QueueingEngine {
         generation &+= 1
         watchdog.disarm()
         closeItem()
-        fetch = nil
-        kept = nil
         uri = nil
         following = nil
         state = .stopped
@@ -185,7 +198,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func closeItem() {
         item?.close()
-        item = nil
+        content = .nothing
     }
 
     /// Puts a silent item aside: to close it takes as long as to open the next one, which shall not wait for it.
@@ -194,7 +207,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard state != .playing, let item else { return }
         item.retire()
         retired = item
-        self.item = nil
+        content = .nothing
         retirement.arm(after: GStreamerPlayer.retirementTime)
     }
 
@@ -211,9 +224,9 @@ public final class GStreamerPlayer: QueueingEngine {
     private func read(_ source: MediaSource, instead failure: String?) {
         watchdog.arm(after: GStreamerPlayer.networkTime)
         do throws(PipelineError) {
-            fetch = try PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
+            let fetch = try PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
                 guard let self else { return }
-                fetch = nil
+                content = .nothing
                 switch outcome {
                 case .entries(let list?) where !list.isEmpty: take(list)
                 case .entries(_?): fail("'\(source.name)' is a playlist without any item to play")
@@ -221,6 +234,7 @@ public final class GStreamerPlayer: QueueingEngine {
                 case .failed(let problem): fail(failure ?? problem.message)
                 }
             }
+            content = .list(fetch)
         } catch {
             let message = failure ?? "'\(source.name)' cannot be read: \(error.message)"
             later { $0.fail(message) }
@@ -242,7 +256,7 @@ public final class GStreamerPlayer: QueueingEngine {
             made.loops = loops
             made.following = following
             made.onEvent = { [weak self] in self?.take($0) }
-            item = made
+            content = .item(made)
             made.prepare()
             if state == .playing { made.play() }
             watchdog.arm(after: source.isLocal ? 10 : GStreamerPlayer.networkTime)
@@ -305,8 +319,9 @@ public final class GStreamerPlayer: QueueingEngine {
         watchdog.disarm()
         lost.finishCrossing()
         let place = lost.lastPosition
-        kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
+        let kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
         closeItem()
+        content = .away(kept)
         state = place > 0 ? .paused : .stopped
         onServicesLost?(message)
     }
@@ -314,9 +329,16 @@ public final class GStreamerPlayer: QueueingEngine {
     /// Opens again what the server's end closed.
     private func reopen() {
         guard let kept else { return }
-        self.kept = nil
+        content = .nothing
         open(kept.source)
         if kept.position > 0 { item?.seek(to: Runtime.nanoseconds(kept.position), told: false) }
+    }
+
+    /// Where an item goes on that the server's end closed.
+    private func keepPosition(_ seconds: Double) {
+        guard var kept else { return }
+        kept.position = seconds
+        content = .away(kept)
     }
 
     private func rewind() {
@@ -336,7 +358,6 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func loadingTakesTooLong() {
         guard item?.isReady != true else { return }
-        fetch = nil
         fail("'\(item?.source.name ?? uri ?? "")' cannot be played: it did not start in time")
     }
 
@@ -382,7 +403,7 @@ public final class GStreamerPlayer: QueueingEngine {
     public func stop() {
         guard state == .playing || state == .paused else { return }
         item?.finishCrossing()
-        kept?.position = 0
+        keepPosition(0)
         state = .stopped
         rewind()
     }
@@ -394,7 +415,7 @@ public final class GStreamerPlayer: QueueingEngine {
             item.seek(to: Runtime.nanoseconds(seconds), told: true)
         } else {
             let place = min(max(seconds, 0), kept?.duration ?? 0)
-            kept?.position = place
+            keepPosition(place)
             loop.later { [weak self] in self?.onSeeked?(place) }
         }
         // Somewhere else than at the beginning, and silent: that is paused.
