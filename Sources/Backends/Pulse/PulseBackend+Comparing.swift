@@ -19,7 +19,7 @@ extension PulseBackend {
         guard current.isEnumerating else { return false }
         func prefer(_ before: [Port], _ after: [Port], was: [Port], of available: [Port], isInput: Bool) -> Bool {
             guard before.allSatisfy({ old in available.contains { $0.uid == old.uid } }),
-                let port = model.losers(after, isInput: isInput).first, requested[port.uid] == nil
+                let port = model.losers(after, isInput: isInput).first, requests.ports[port.uid] == nil
             else { return false }
             model.prefer(port, isInput: isInput)
             for newcomer in available where !was.contains(where: { $0.uid == newcomer.uid }) {

@@ -35,13 +35,13 @@ extension PulseBackend {
     public func prepareHold() {
         guard isReady, model.canHold, !model.playing.isEmpty, let connection else { return }
         holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
-        if !hasHold, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
+        if !holds.isCreated, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
     }
 
     /// An unused hold sink would only appear in every mixer.
     func dropIdleHold() {
         guard isReady, let connection else { return }
-        guard awaitedMoves.isEmpty, heldStreams.isEmpty else {
+        guard holds.moves.isEmpty, heldStreams.isEmpty else {
             holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
             return
         }
@@ -63,25 +63,25 @@ extension PulseBackend {
     private static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
-        hasHold = true
+        holds.isCreated = true
         let hold = HoldModule(model.wirePlumber, folder: ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp")
         connection.loadModule(hold.name, hold.arguments) { [weak self] isThere in
             guard let self, !isThere else { return }
-            hasHold = false
+            holds.isCreated = false
             settleHold(isThere: false)
         }
     }
 
     private func awaitHold(_ waiter: @escaping (Bool) -> Void) {
-        if holdWaiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
-        holdWaiters.append(waiter)
+        if holds.waiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
+        holds.waiters.append(waiter)
     }
 
     /// Calls everything that waits for the hold sink: it exists, or will not.
     func settleHold(isThere: Bool) {
         holdTimer?.disarm()
-        let waiters = holdWaiters
-        holdWaiters = []
+        let waiters = holds.waiters
+        holds.waiters = []
         for waiter in waiters { waiter(isThere) }
     }
 
@@ -95,7 +95,7 @@ extension PulseBackend {
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         let isAlone = isPausedAlone(id.number)
-        leavingHold.insert(id.number)
+        holds.leaving.insert(id.number)
         let end = batch.add()
         let move = { [weak connection] in
             guard let connection else { return end(false) }
@@ -105,7 +105,7 @@ extension PulseBackend {
             // When it wakes up, the sink takes back the data that it had fetched from a stream that was paused
             // meanwhile: the next sink would play that, paused or not. It does so a moment after the server has
             // answered. A program that plays again before that is moved at once: the hold sink would swallow its sound.
-            takingBack[id.number] = move
+            holds.takingBack[id.number] = move
             connection.command({ [weak self] _ in
                 self?.wait(PulseBackend.takeBackTime) { self?.endTakingBack(id.number) }
             }) {
@@ -119,7 +119,7 @@ extension PulseBackend {
     }
 
     /// The stream that waits on the place for held streams, if it does, goes on.
-    func endTakingBack(_ number: UInt32) { takingBack.removeValue(forKey: number)?() }
+    func endTakingBack(_ number: UInt32) { holds.takingBack.removeValue(forKey: number)?() }
 
     func wait(_ seconds: Double, then body: @escaping () -> Void) {
         var timer: Timer?
@@ -138,32 +138,32 @@ extension PulseBackend {
     private func isPausedAlone(_ number: UInt32) -> Bool {
         guard !model.isPipeWire, let stream = model.playing[number], stream.isCorked else { return false }
         func isHeld(_ stream: PulseStream) -> Bool { model.sinks[stream.device]?.isHold == true }
-        leavingHold = leavingHold.filter { model.playing[$0].map(isHeld) ?? false }
+        holds.leaving = holds.leaving.filter { model.playing[$0].map(isHeld) ?? false }
         return isHeld(stream)
-            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !leavingHold.contains($0.index) }
+            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !holds.leaving.contains($0.index) }
     }
 
     /// PipeWire's session manager moves a stream some time after the server said so, and the server need not report it.
     /// For a moment it may show the old sink again.
     func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
-        if awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
-        awaitedMoves[number] = PulseBackend.looks
+        if holds.moves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
+        holds.moves[number] = PulseBackend.looks
     }
 
     /// All streams are being moved while the guard replaces an output, and shortly after: none may be taken for
     /// paused only because the server has not reported that it plays again.
     func awaitMoves() {
-        guard model.isOnGuard || flight != nil else { return }
+        guard model.isOnGuard || guards.flight != nil else { return }
         for number in model.playing.keys { awaitMove(number) }
     }
 
     func lookAtMoves() {
-        for (number, looks) in awaitedMoves {
-            awaitedMoves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
+        for (number, looks) in holds.moves {
+            holds.moves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
             mark(.playing, number, isRemoved: false)
         }
-        if !awaitedMoves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
+        if !holds.moves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
         // The server does not report either if somebody moves a held stream that keeps running, as mpv's does.
         let held = model.isPipeWire ? heldStreams : []
         for number in held { mark(.playing, number, isRemoved: false) }

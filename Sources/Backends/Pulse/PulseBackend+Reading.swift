@@ -19,8 +19,7 @@ extension PulseBackend {
 
     func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
         guard isReady else { return }
-        if dirty.isEmpty { dirtySince = MonotonicClock.now() }
-        dirty[Item(facility: facility, index: index)] = isRemoved
+        round.mark(ReadRound.Item(facility: facility, index: index), isRemoved: isRemoved, at: MonotonicClock.now())
         // PipeWire's session manager sends who comes to where it remembers the last one to have been, which may be where we
         // held it.
         if facility == .playing, !isRemoved, model.playing[index] == nil, model.sinks.values.contains(where: \.isHold) {
@@ -28,23 +27,18 @@ extension PulseBackend {
         }
         // Who comes or goes may have the device run otherwise, which is not told.
         if facility == .playing, isRemoved || model.playing[index] == nil, let output = model.output {
-            let item = Item(facility: .sink, index: output.index)
-            if dirty[item] == nil { dirty[item] = false }
+            round.markAlso(ReadRound.Item(facility: .sink, index: output.index))
         }
-        guard outstanding == 0, !isScheduled else { return }
-        isScheduled = true
+        guard round.schedule() else { return }
         // What came in one go is asked for in one go.
         loop.later { [weak self] in
-            guard let self else { return }
-            isScheduled = false
-            if isReady, outstanding == 0 { read() }
+            if let self, round.startScheduled(), isReady { read() }
         }
     }
 
     private func read() {
-        guard let connection, !dirty.isEmpty else { return }
-        let items = dirty
-        dirty = [:]
+        guard let connection, !round.marked.isEmpty else { return }
+        let items = round.take()
         begin()
         for (item, isRemoved) in items where item.facility != .server {
             // No such entity: it went meanwhile, and its removal may be told after the next thing of that number.
@@ -57,9 +51,9 @@ extension PulseBackend {
         end()
     }
 
-    private func remove(_ item: Item) {
+    private func remove(_ item: ReadRound.Item) {
         switch item.facility {
-        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { hasHold = false }
+        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { holds.isCreated = false }
         case .source: model.sources[item.index] = nil
         case .playing:
             model.playing[item.index] = nil
@@ -120,7 +114,7 @@ extension PulseBackend {
             connection.readServer(
                 item: { [weak self] in
                     self?.model.read($0)
-                    self?.defaultWasRead()
+                    if let self { requests.defaultWasRead(model.defaultSink) }
                 }, end: end)
         }
     }
@@ -149,15 +143,16 @@ extension PulseBackend {
             stream.client, item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
     }
 
-    private func begin() { outstanding += 1 }
+    private func begin() { round.begin() }
 
     private func end() {
         guard isReady else { return }
-        outstanding -= 1
-        guard outstanding == 0 else { return }
-        // More came while the answers did: one more round, but a storm must not hide everything for ever.
-        if !dirty.isEmpty, MonotonicClock.now() &- dirtySince < 100_000 { return read() }
+        switch round.end(at: MonotonicClock.now()) {
+        case .wait: return
+        case .readAgain: return read()
+        case .evaluate: break
+        }
         evaluate(isSettled: false)
-        if isReady, outstanding == 0 { read() }
+        if isReady, !round.isAsking { read() }
     }
 }

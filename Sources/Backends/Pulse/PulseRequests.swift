@@ -8,19 +8,18 @@ extension PulseBackend {
         guard let coming = handsFreeOutput(insteadOf: uid) else {
             return select(uid, isInput: false, reason, completion)
         }
-        (awaited.output, requestedOutput) = (coming, coming)
-        awaitedDefault = nil
+        requests.selectComingOutput(coming)
         Batch(self, completion).close()
     }
 
     /// The output that takes the place of that one, as its headset has just been asked to become hands-free.
     private func handsFreeOutput(insteadOf uid: String) -> String? {
         let card = model.cards.values.first { card in
-            profilesBefore[card.name] != nil && !card.isHandsFree
+            requests.profilesBefore[card.name] != nil && !card.isHandsFree
                 && card.address.map { Bluetooth.uid($0, .bluetoothA2DP, isInput: false) == uid } == true
         }
         let coming = card?.address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: false) }
-        return coming.flatMap { requested[$0] == nil ? nil : $0 }
+        return coming.flatMap { requests.ports[$0] == nil ? nil : $0 }
     }
 
     public func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
@@ -31,9 +30,9 @@ extension PulseBackend {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         expect(uid, reason)
-        if isInput { awaited.input = nil } else { (awaited.output, requestedOutput, awaitedDefault) = (nil, uid, nil) }
+        if isInput { requests.selectInput() } else { requests.selectOutput(uid) }
         if isInput, model.find(uid, isInput: true) == nil, card(of: uid) != nil {
-            awaited.input = uid
+            requests.awaitInput(uid)
             return batch.close()
         }
         guard let (device, port) = find(uid, isInput, batch) else { return }
@@ -45,7 +44,7 @@ extension PulseBackend {
         }
         doubtDefault()
         if !isInput {
-            awaitedDefault = DefaultRequest(
+            requests.awaitedDefault = DefaultRequest(
                 output: uid, sink: device.name, before: model.defaultSink, number: nextCompletion)
             if model.isPipeWire { lookForDefaultLater() }
         }
@@ -54,23 +53,18 @@ extension PulseBackend {
 
     /// Requests the default again some time later, if it is still awaited then.
     private func lookForDefaultLater() {
-        guard let request = awaitedDefault else { return }
+        guard let request = requests.awaitedDefault else { return }
         wait(PulseBackend.overlooked) { [weak self] in
-            guard let self, awaitedDefault == request, let connection,
+            guard let self, requests.awaitedDefault == request, let connection,
                 model.find(request.output, isInput: false) != nil
             else { return }
             for name in request.repetition {
                 connection.command({ _ in }) { pa_context_set_default_sink($0, name, $1, $2) }
             }
             doubtDefault()
-            awaitedDefault = request.next
+            requests.awaitedDefault = request.next
             lookForDefaultLater()
         }
-    }
-
-    /// The server has shown its default.
-    func defaultWasRead() {
-        if awaitedDefault?.isAwaited(with: model.defaultSink) == false { awaitedDefault = nil }
     }
 
     /// Seconds in which a default that was set has taken effect, also on a busy machine.
@@ -90,19 +84,21 @@ extension PulseBackend {
             for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
             // The sound goes on through the same headset, whatever the server thinks best meanwhile.
             if snapshot.route.outputs.first?.device == address[...] {
-                awaited.output = Bluetooth.uid(address, type, isInput: false)
+                requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
             connection.command(batch.add()) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
         }
         for card in model.cards.values where card.name != talking?.name {
-            guard let before = profilesBefore.removeValue(forKey: card.name), card.isHandsFree else { continue }
+            guard let before = requests.profilesBefore.removeValue(forKey: card.name), card.isHandsFree else {
+                continue
+            }
             set(card, before, .bluetoothA2DP)
         }
         if let talking, !talking.isHandsFree, let profile = talking.handsFreeProfile {
-            profilesBefore[talking.name] = talking.activeProfile
+            requests.profilesBefore[talking.name] = talking.activeProfile
             set(talking, profile, .bluetoothHFP)
         } else if let talking, takesOver, let profile = talking.musicProfile {
-            profilesBefore[talking.name] = profile
+            requests.profilesBefore[talking.name] = profile
         }
         batch.close()
     }
@@ -116,25 +112,20 @@ extension PulseBackend {
 
     /// What becomes the route within a while becomes it by our doing.
     private func expect(_ uid: String, _ reason: RouteChangeReason) {
-        requested[uid] = (reason, MonotonicClock.now() &+ PulseBackend.recently)
+        requests.expect(uid, reason, until: MonotonicClock.now() &+ PulseBackend.recently)
     }
 
     /// Makes the route what had to appear first, now that it has.
     func selectAwaited() {
-        let (input, output) = awaited
-        if let input, model.find(input, isInput: true) != nil {
-            awaited.input = nil
-            if snapshot.route.inputs.first?.uid != input { select(input, isInput: true, reason(of: input)) { _ in } }
+        let input = requests.takeComingInput { model.find($0, isInput: true) != nil }
+        if let input, snapshot.route.inputs.first?.uid != input {
+            select(input, isInput: true, requests.reason(of: input)) { _ in }
         }
-        if let output, model.find(output, isInput: false) != nil {
-            awaited.output = nil
-            if snapshot.route.outputs.first?.uid != output {
-                select(output, isInput: false, reason(of: output)) { _ in }
-            }
+        let output = requests.takeComingOutput { model.find($0, isInput: false) != nil }
+        if let output, snapshot.route.outputs.first?.uid != output {
+            select(output, isInput: false, requests.reason(of: output)) { _ in }
         }
     }
-
-    private func reason(of uid: String) -> RouteChangeReason { requested[uid]?.reason ?? .categoryChange }
 
     public func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion) {
         let batch = Batch(self, completion)

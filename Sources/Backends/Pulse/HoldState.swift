@@ -1,0 +1,13 @@
+/// What is under way at the hold sink.
+struct HoldState {
+    /// Whether the server was asked to create it, and it has not gone since.
+    var isCreated = false
+    /// Calls that wait for it.
+    var waiters: [(Bool) -> Void] = []
+    /// Streams being moved to or from it, and how often they are still to be checked.
+    var moves: [UInt32: Int] = [:]
+    /// Streams that were moved back and are still shown on it.
+    var leaving: Set<UInt32> = []
+    /// The moves of paused streams, which wait until it has taken back the data that it had fetched.
+    var takingBack: [UInt32: () -> Void] = [:]
+}
