@@ -6,7 +6,7 @@ public import PluginAPI
 /// A ``PlayerEngine`` on GStreamer and PulseAudio.
 ///
 /// One pipeline for each item: source, decoder, filters while they are wanted, the user's volume, the duck's volume,
-/// pulsesink. State changes and seeks are asked for on the loop; what comes of them is read from the pipeline's bus.
+/// pulsesink. State changes and seeks are requested on the loop; their results are read from the pipeline's bus.
 /// pulsesink's own volume and mute are never touched: the server would remember them for the next stream.
 public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
@@ -15,7 +15,7 @@ public final class GStreamerPlayer: QueueingEngine {
     /// The silent item before it, which keeps the connection to the server up while the next one takes it over.
     private var retired: Item?
     private lazy var retirement = Timer(on: loop) { [weak self] in self?.closeRetired() }
-    /// Tells a load's late failure from a newer load.
+    /// Increased by each load, so that a late failure of an earlier load is ignored.
     private var generation = 0
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
     private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
@@ -123,7 +123,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func applyVolume() {
         guard let item else { return }
-        // Long enough not to click, short enough to feel like a fader.
+        // Long enough not to click, short enough to follow a fader.
         item.volume.move(to: isMuted ? 0 : volume, over: 0.02, rate: rate)
         ramping.arm(after: 0.5)
     }
@@ -142,7 +142,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard let item else { return }
         item.volume.settle()
         item.duck.settle()
-        // A paused item's ramps go on with it; play() looks again.
+        // A ramp of a paused item continues when the item plays; play() arms the timer again.
         if state == .playing, item.volume.isMoving || item.duck.isMoving { ramping.arm(after: 0.5) }
     }
 
@@ -201,7 +201,7 @@ public final class GStreamerPlayer: QueueingEngine {
         content = .nothing
     }
 
-    /// Puts a silent item aside: to close it takes as long as to open the next one, which shall not wait for it.
+    /// Closes a silent item later: closing takes as long as opening the next one, which must not wait for it.
     private func retire() {
         closeRetired()
         guard state != .playing, let item else { return }
@@ -217,10 +217,11 @@ public final class GStreamerPlayer: QueueingEngine {
         retired = nil
     }
 
-    /// Longer than the next one needs to be heard, in seconds.
+    /// Longer than the next item needs until it is heard, in seconds.
     private static let retirementTime = 0.5
 
-    /// Reads it as a list; what is none is played, or has failed already with what is said in `failure`.
+    /// Reads it as a playlist. If it is none, it is played; if `failure` is given, playing has failed already, and that
+    /// is reported.
     private func read(_ source: MediaSource, instead failure: String?) {
         watchdog.arm(after: GStreamerPlayer.networkTime)
         do throws(PipelineError) {
@@ -261,7 +262,7 @@ public final class GStreamerPlayer: QueueingEngine {
             if state == .playing { made.play() }
             watchdog.arm(after: source.isLocal ? 10 : GStreamerPlayer.networkTime)
         } catch {
-            // Without the decoder that we would have chosen; there may be another one.
+            // The chosen decoder is not installed; there may be another one.
             if source.isGuess { return open(MediaSource(anyDecoderFor: source)) }
             let message = "'\(source.name)' cannot be played: \(error.message)"
             later { $0.fail(message) }
@@ -284,13 +285,13 @@ public final class GStreamerPlayer: QueueingEngine {
         case .ended:
             guard state == .playing, let item else { return }
             if item.source.isLocal {
-                // Told in one with the end: a new stream takes its time.
+                // The state changes before the end is reported: opening a new stream takes some time.
                 item.rewind()
                 state = .stopped
             } else if item.loopsLeft != 0 {
                 return reopen(at: 0, loopsLeft: max(item.loopsLeft - 1, -1))
             } else {
-                // What is opened again while it plays, plays.
+                // If it were reopened in the state playing, it would play.
                 state = .stopped
                 reopen(at: 0, loopsLeft: loops)
             }
@@ -304,11 +305,11 @@ public final class GStreamerPlayer: QueueingEngine {
         let source = item.source
         if failure.isAboutServer { return loseServices(failure.message, at: item) }
         if source.isGuess, failure.isAboutFormat, !item.isReady {
-            // Not what its first bytes promised: GStreamer shall look itself.
+            // The format is not what the first bytes suggested: GStreamer must find the elements.
             return reopen(MediaSource(anyDecoderFor: source), at: item.place, loopsLeft: item.loopsLeft)
         }
         if !source.isLocal, failure.isAboutFormat, !item.isReady {
-            // No sound; a list perhaps, under a name that does not say so.
+            // It is not audio. It may be a playlist whose name does not show that.
             closeItem()
             return read(source, instead: failure.message)
         }
@@ -326,7 +327,7 @@ public final class GStreamerPlayer: QueueingEngine {
         onServicesLost?(message)
     }
 
-    /// Opens again what the server's end closed.
+    /// Reopens the item that was closed because the server was lost.
     private func reopen() {
         guard let kept else { return }
         content = .nothing
@@ -334,7 +335,7 @@ public final class GStreamerPlayer: QueueingEngine {
         if kept.position > 0 { item?.seek(to: Runtime.nanoseconds(kept.position), told: false) }
     }
 
-    /// Where an item goes on that the server's end closed.
+    /// Changes the position at which the item continues that was closed because the server was lost.
     private func keepPosition(_ seconds: Double) {
         guard var kept else { return }
         kept.position = seconds
@@ -346,7 +347,7 @@ public final class GStreamerPlayer: QueueingEngine {
         if item.source.isLocal { item.rewind() } else { reopen(at: 0, loopsLeft: loops) }
     }
 
-    /// Builds the item anew, for another sink, another decoder or another request, and goes on at `place`.
+    /// Opens the item again, with another sink or decoder or by another request, and continues at `place`.
     private func reopen(_ source: MediaSource? = nil, at place: GstClockTime, loopsLeft: Int) {
         guard let old = item else { return }
         closeItem()
@@ -368,7 +369,7 @@ public final class GStreamerPlayer: QueueingEngine {
         onFailed?(message)
     }
 
-    /// Not from inside the call, and not where something else was loaded meanwhile.
+    /// After the current call; not if something else was loaded meanwhile.
     private func later(_ body: @escaping (GStreamerPlayer) -> Void) {
         let expected = generation
         loop.later { [weak self] in
@@ -377,7 +378,7 @@ public final class GStreamerPlayer: QueueingEngine {
         }
     }
 
-    /// How long a server may take until something can be heard, in seconds.
+    /// How long a web server may take until something can be heard, in seconds.
     private static let networkTime = 15.5
 
     // MARK: Transport
@@ -418,7 +419,7 @@ public final class GStreamerPlayer: QueueingEngine {
             keepPosition(place)
             loop.later { [weak self] in self?.onSeeked?(place) }
         }
-        // Somewhere else than at the beginning, and silent: that is paused.
+        // Stopped means silent at the beginning; anywhere else it is paused.
         if state == .stopped, seconds > 0 { state = .paused }
     }
 }

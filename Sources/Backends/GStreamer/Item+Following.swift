@@ -1,19 +1,19 @@
 import CGStreamer
 import EventLoop
 
-// What follows without a gap.
+// The next item, which follows without a gap.
 extension Item {
-    /// How long before its end what follows is made ready, in seconds: more than a disk needs to wake up.
+    /// How long before the end the next item is prepared, in seconds: longer than a disk needs to wake up.
     private static let lead = 6.0
 
-    /// What flows already counts as heard: before it is asked for something that concerns the item.
+    /// The next item counts as heard from now on. Called before a request that concerns the item.
     func finishCrossing() {
         guard playhead.crossing != nil else { return }
         crossed.disarm()
         handle(.crossed)
     }
 
-    /// Makes ready what follows, once the end is near and nothing stands against it.
+    /// Prepares the next item if the end is near and it can follow without a gap.
     func lookAhead() {
         ahead.disarm()
         guard let following, source.isLocal, loopsLeft == 0, rate == 1 else { return succession.forget() }
@@ -30,7 +30,7 @@ extension Item {
     }
 
     func sourceHasEnded() {
-        // An end from before the seek under way is not the end.
+        // An end that was reported before the current seek does not count.
         guard playhead.isSteady else { return }
         let end = volume.runningHead ?? pipeline.runningTime ?? 0
         let place = volume.head.map { Double($0) / 1e9 } ?? duration ?? 0

@@ -5,14 +5,14 @@ import PluginAPI
 /// One item in its pipeline. What is requested of it and what is under way is decided by its ``Playhead``.
 final class Item {
     enum Event {
-        /// The first sample waits, or is heard: duration and channels are known.
+        /// The first sample is ready or heard: duration and channels are known.
         case ready
         case durationChanged
         case seeked(Double)
         case tags(MediaTags)
-        /// It waits for the network, or no longer.
+        /// It has begun or stopped waiting for the network.
         case stalled
-        /// What was to follow is heard now and is the item.
+        /// The next item is heard now, and has become the item.
         case advanced
         case ended
         case failed(Failure)
@@ -69,7 +69,7 @@ final class Item {
         pipeline.close()
     }
 
-    /// Tells and does nothing any more.
+    /// From now on it reports nothing and does nothing.
     func retire() {
         onEvent = nil
         pipeline.onMessage = nil
@@ -86,8 +86,8 @@ final class Item {
 
     func pause() { handle(.pause) }
 
-    /// Silent and at the beginning; all loops are ahead again. For local files: many servers cannot seek, and to be
-    /// asked ends their stream.
+    /// Silent at the beginning, with all loops ahead. Only for local files: many web servers cannot seek, and a seek
+    /// would end their stream.
     func rewind() {
         meter.clear()
         handle(.rewind)
@@ -100,13 +100,13 @@ final class Item {
         set { handle(.loops(newValue)) }
     }
 
-    /// How often it is still to begin again.
+    /// How often it begins again from now on.
     var loopsLeft: Int {
         get { playhead.loopsLeft }
         set { playhead.loopsLeft = newValue }
     }
 
-    /// The URI of what is to follow without a gap, where it can.
+    /// The URI of the next item, which follows without a gap if possible.
     var following: String? {
         didSet {
             guard following != oldValue else { return }
@@ -144,7 +144,7 @@ final class Item {
 
     // MARK: What it tells
 
-    /// Where it is, or is going, in the item's time.
+    /// The position in the item, or the goal of the current seek.
     var place: GstClockTime { playhead.target?.time ?? GstClockTime(clamping: pipeline.position ?? 0) }
 
     var position: Double {
@@ -156,8 +156,8 @@ final class Item {
         return Runtime.seconds(pipeline.position ?? 0)
     }
 
-    /// As ``position``, when the server has gone and the sink's clock with it: what was decoded, less what waited in the
-    /// sink's buffer.
+    /// As ``position``, if the server is gone and with it the sink's clock: the decoded sound without the part that
+    /// waited in the sink's buffer.
     var lastPosition: Double {
         if playhead.target != nil { return position }
         guard let head = volume.head else { return position }
@@ -174,7 +174,8 @@ final class Item {
 
     var isStalled: Bool { isReady && buffering.isShort && playhead.wantsPlaying }
 
-    /// The item's seconds that need no waiting: all of a file's, of a stream what came, by its share of the bytes.
+    /// The parts of the item in seconds that play without waiting: the whole file, or what has arrived of a stream,
+    /// estimated by bytes.
     var loadedRanges: [ClosedRange<Double>] {
         guard isReady else { return [] }
         let here = position
@@ -222,7 +223,7 @@ final class Item {
     }
 
     private func start(_ target: Playhead.Target) {
-        // Elsewhere in the item nobody misses a hundredth of a second.
+        // Only at the beginning; elsewhere a lost hundredth of a second is not noticed.
         if !outlet.isFresh, target.time == 0 || outlet.isLost {
             handle(.beganAnew)
             pipeline.setState(GST_STATE_PAUSED)
@@ -250,7 +251,7 @@ final class Item {
             }) ?? true
     }
 
-    /// Told on the bus where the loop did not wait for it.
+    /// Posted on the bus if the seek was refused after the loop stopped waiting for it.
     private static let refusedSeek = "seek-refused"
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
@@ -266,7 +267,7 @@ final class Item {
             if isReady { onEvent?(.durationChanged) }
         case GST_MESSAGE_ERROR: onEvent?(.failed(Failure(message, item: source.name, missing: missing)))
         case GST_MESSAGE_TAG:
-            // Of what is not yet heard, it is told with the rest.
+            // The tags of an item that is not heard yet are reported when it is.
             if chain.tags.take(message), playhead.crossing == nil { onEvent?(.tags(chain.tags)) }
         case GST_MESSAGE_BUFFERING:
             var percent: gint = 0

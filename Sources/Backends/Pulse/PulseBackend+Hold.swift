@@ -91,7 +91,7 @@ extension PulseBackend {
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        // Found on the guard, it was being moved; its target may exist again, for something else.
+        // A stream that is found on the guard was being moved there. The guard is no target, even if it exists again.
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         let isAlone = isPausedAlone(id.number)
@@ -118,7 +118,7 @@ extension PulseBackend {
         batch.close()
     }
 
-    /// The stream that waits on the place for held streams, if it does, goes on.
+    /// If this stream waits on the hold sink, it is moved now.
     func endTakingBack(_ number: UInt32) { holds.takingBack.removeValue(forKey: number)?() }
 
     func wait(_ seconds: Double, then body: @escaping () -> Void) {

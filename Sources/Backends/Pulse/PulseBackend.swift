@@ -140,7 +140,7 @@ public final class PulseBackend: AudioBackend {
         made.onMemoryChanged = { [weak self] in self?.onMemoryChanged?() }
     }
 
-    /// Nothing of one connection is left to the next one.
+    /// Forgets everything that belongs to one connection. This is the only place where that is done.
     private func reset() {
         for timer in [settle, enumerated, holdTimer, holdIdleTimer, moveTimer] { timer?.disarm() }
         dismissWitness()
@@ -158,7 +158,7 @@ public final class PulseBackend: AudioBackend {
 
     /// The connection has ended, or failed. `refused`: no server is listening.
     private func failed(_ refused: Bool) {
-        // Kept until here, because this is called from its own callbacks.
+        // It must not be freed in here, because this is called from its own callbacks.
         let old = connection
         tuning = nil
         connection = nil
@@ -184,7 +184,7 @@ public final class PulseBackend: AudioBackend {
         let now = MonotonicClock.now()
         if isSettled {
             unsettledSince = nil
-            // Answers are on their way: what they say is told when they are in.
+            // Answers are pending: the state is evaluated when all of them have arrived.
             if round.isAsking { return }
         }
         if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
@@ -192,7 +192,7 @@ public final class PulseBackend: AudioBackend {
         var current = model.snapshot(now: now)
         let previous = snapshot
         if !previous.isConnected {
-            // Who comes to a running system finds the route as somebody wants it.
+            // When the daemon starts on a running system, the present route is what the user wants.
             current.route.outputs.forEach { model.prefer($0, isInput: false) }
             current.route.inputs.forEach { model.prefer($0, isInput: true) }
             return tellFirst(model.snapshot(now: now))
@@ -200,7 +200,7 @@ public final class PulseBackend: AudioBackend {
 
         if !model.isOnGuard, model.defaultSink != guards.pinnedOutput { guards.pinnedOutput = nil }
         dropFirst()
-        // That the guard has taken over is no flicker: it does so only where an output went.
+        // The guard replaces an output only if that is gone: this is no intermediate state.
         flee(previous, current, now)
         awaitMoves()
         doubtDefault(previous, current)
@@ -211,14 +211,14 @@ public final class PulseBackend: AudioBackend {
             unsettledSince = since
             if now &- since < MonotonicClock.microseconds(PulseBackend.longestSettleTime) {
                 settle?.arm(after: PulseBackend.settleTime)
-                // Streams need no settling; the rest stays as it was told.
+                // Streams are reported at once; everything else stays as it was reported.
                 current.route = previous.route
                 current.availableInputs = previous.availableInputs
                 current.availableOutputs = previous.availableOutputs
                 current.isInputMuted = previous.isInputMuted
                 current.outputVolume = previous.outputVolume
                 (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
-                // Whoever lets go what is held must know first who is to fall silent.
+                // Before held sound is released, the change of the route must be reported: it decides who falls silent.
                 current.isOutputHeld = previous.isOutputHeld
                 snapshot = current
                 if current.streams != previous.streams { onStreamsChanged?() }

@@ -2,7 +2,7 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// What the server is asked to do.
+/// Requests to the server.
 extension PulseBackend {
     public func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
         guard let coming = handsFreeOutput(insteadOf: uid) else {
@@ -12,7 +12,8 @@ extension PulseBackend {
         Batch(self, completion).close()
     }
 
-    /// The output that takes the place of that one, as its headset has just been asked to become hands-free.
+    /// The hands-free output that replaces this output, because its headset was just asked to switch to hands-free;
+    /// nil: none does.
     private func handsFreeOutput(insteadOf uid: String) -> String? {
         let card = model.cards.values.first { card in
             requests.profilesBefore[card.name] != nil && !card.isHandsFree
@@ -82,7 +83,7 @@ extension PulseBackend {
         func set(_ card: PulseCard, _ profile: String, _ type: PortType) {
             guard let address = card.address else { return }
             for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
-            // The sound goes on through the same headset, whatever the server thinks best meanwhile.
+            // The sound stays on the same headset, even if the server selects another output while the profile changes.
             if snapshot.route.outputs.first?.device == address[...] {
                 requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
@@ -110,12 +111,12 @@ extension PulseBackend {
         }
     }
 
-    /// What becomes the route within a while becomes it by our doing.
+    /// If that port becomes the route soon, this request is the reason.
     private func expect(_ uid: String, _ reason: RouteChangeReason) {
         requests.expect(uid, reason, until: MonotonicClock.now() &+ PulseBackend.recently)
     }
 
-    /// Makes the route what had to appear first, now that it has.
+    /// Selects the port that had to appear first, if it has appeared.
     func selectAwaited() {
         let input = requests.takeComingInput { model.find($0, isInput: true) != nil }
         if let input, snapshot.route.inputs.first?.uid != input {
@@ -167,8 +168,8 @@ extension PulseBackend {
     }
 
     private func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
-        // Also where it seems to be chosen: another choice may be under way. But a headset, whose one port leaves nothing
-        // to choose, refuses.
+        // Also if the port seems to be active: another change may be pending. A device with only one port may refuse,
+        // as headsets do.
         guard device.ports.count > 1 else { return }
         connection.command(batch.add()) {
             device.isInput
@@ -205,7 +206,7 @@ extension PulseBackend {
             open -= 1
             guard open == 0 else { return }
             let (number, error) = (number, error)
-            // Later, so that no completion comes before its request returned.
+            // Not at once: no completion may be called before its request has returned.
             backend?.loop.later { [weak backend] in
                 backend?.completions.removeValue(forKey: number)?(error.map { .failure($0) } ?? .success(()))
             }
