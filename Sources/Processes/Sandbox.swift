@@ -1,8 +1,8 @@
 import Glibc
 
-/// Whether a process is in a sandbox, for callers that need no details.
+/// What holds a process, for who needs to know only whether anything does.
 public enum Sandbox {
-    /// Whether that process is in a sandbox of Flatpak or snapd, or cannot be read; true if it has ended.
+    /// Whether Flatpak or snapd hold that process, or the kernel does not let us look; true for one that is gone.
     public static func holds(_ process: UInt32) -> Bool {
         if access("/proc/\(process)/root/.flatpak-info", F_OK) == 0 { return true }
         guard errno == ENOENT, access("/proc/\(process)/stat", F_OK) == 0 else { return true }
