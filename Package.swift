@@ -174,8 +174,9 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
-            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
-        tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+        tests(
+            "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         // The real daemon, its clients and programs on private servers.
         tests(
             "DaemonTests",

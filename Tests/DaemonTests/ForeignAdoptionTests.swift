@@ -39,7 +39,7 @@ import Testing
     @Test(
         .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"),
         arguments: [("module-role-cork", false), ("module-role-cork", true), ("module-role-ducking", false)])
-    func besideAnotherWhoArbitrates_theMusicIsBackOnce(module: String, obeys: Bool) throws {
+    func besideOtherPolicySoftware_theMusicIsRestoredOnce(module: String, obeys: Bool) throws {
         let scene = try Scene(modules: [module])
         let music = try Tone(
             scene.pulse, hertz: 440, name: "Music", properties: ["media.role": "music"], obeysCork: obeys)

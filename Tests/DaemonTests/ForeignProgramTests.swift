@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases, [nil, "music"])
-    func call_silencesAProgramThatNeverSpokeToUs(_ kind: ServerKind, role: String?) throws {
+    func call_silencesAnAdoptedProgram(_ kind: ServerKind, role: String?) throws {
         let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, role)
         // The whole of the window that is measured next.
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// A drop-out, as PipeWire has them on a busy machine, is a step too: then the next prompt is listened to.
-    @Test(arguments: ServerKind.allCases) func prompt_lowersAndGivesBackExactly(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func prompt_ducksAndRestoresExactly(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, nil)
         // The whole of the window that is measured next.
@@ -141,7 +141,7 @@ import Testing
     /// Who is lowered already is lowered as the settings say from now on: a program that is not ours at the server, and
     /// one that lowers itself because it is told.
     @Test(arguments: ServerKind.allCases)
-    func settingsReadAnewWhileLowered_reachWhoIsLowered(_ kind: ServerKind) throws {
+    func settingsReloadedWhileDucking_applyToTheDuckedStream(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "[ducking]\ngain = -12\n")
         let music = try Self.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))

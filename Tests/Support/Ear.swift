@@ -1,7 +1,7 @@
 import CPulse
 import Foundation
 
-/// Hears what comes out of a sink: one continuous recording of its monitor, 48 kHz mono, from creation on.
+/// Records the monitor of a sink continuously from its creation on, 48 kHz mono.
 public final class Ear {
     public static let rate = 48_000.0
 

@@ -27,7 +27,7 @@ extension PulseBackend {
         }
         prepareHold()
         // PipeWire's server may answer before the sink exists. PulseAudio's sink may turn out to have another pipe.
-        let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : !isHoldUnproven
+        let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : !holds.isUnproven
         let end = batch.add()
         if isThere { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
         batch.close()
@@ -37,19 +37,19 @@ extension PulseBackend {
     private var holdsSuspended: Bool {
         if model.isPipeWire { return false }
         let sink = model.sinks.values.first(where: \.isHold)
-        return sink.map { $0.driver.contains("null-sink") } ?? isPipeRefused
+        return sink.map { $0.driver.contains("null-sink") } ?? holds.isPipeRefused
     }
 
     public func prepareHold() {
         guard isReady, model.canHold, !model.playing.isEmpty, let connection else { return }
         holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
-        if !hasHold, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
+        if !holds.isCreated, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
     }
 
     /// An unused hold sink would only appear in every mixer.
     func dropIdleHold() {
         guard isReady, let connection else { return }
-        guard awaitedMoves.isEmpty, heldStreams.isEmpty else {
+        guard holds.moves.isEmpty, heldStreams.isEmpty else {
             holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
             return
         }
@@ -71,52 +71,52 @@ extension PulseBackend {
     private static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
-        hasHold = true
+        holds.isCreated = true
         let folder = ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp"
-        if !model.isPipeWire, !isPipeRefused {
+        if !model.isPipeWire, !holds.isPipeRefused {
             if let pipe = FullPipe(path: HoldModule.path(in: folder)) {
                 return makeHold(on: connection, writingTo: pipe)
             }
-            isPipeRefused = true
+            holds.isPipeRefused = true
         }
         let hold = HoldModule.plain(model.wirePlumber, folder: folder)
         connection.loadModule(hold.name, hold.arguments) { [weak self] isThere in
             guard let self, !isThere else { return }
-            hasHold = false
+            holds.isCreated = false
             settleHold(isThere: false)
         }
     }
 
     private func makeHold(on connection: PulseConnection, writingTo pipe: FullPipe) {
-        isHoldUnproven = true
+        holds.isUnproven = true
         let hold = HoldModule.full(pipe: pipe.path)
         var module = noIndex
         connection.loadModule(hold.name, hold.arguments, made: { module = $0 }) {
             [weak self, weak connection] isThere in
             let isShared = pipe.handOver()
             guard let self, let connection else { return }
-            isHoldUnproven = false
+            holds.isUnproven = false
             if isThere && isShared { return settleHold(isThere: true) }
-            isPipeRefused = true
+            holds.isPipeRefused = true
             if !isThere { return makeHold(on: connection) }
             // What waits is muted this time. The null sink is created after this one has gone.
             settleHold(isThere: false)
-            connection.command({ [weak self] _ in self?.hasHold = false }) {
+            connection.command({ [weak self] _ in self?.holds.isCreated = false }) {
                 pa_context_unload_module($0, module, $1, $2)
             }
         }
     }
 
     private func awaitHold(_ waiter: @escaping (Bool) -> Void) {
-        if holdWaiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
-        holdWaiters.append(waiter)
+        if holds.waiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
+        holds.waiters.append(waiter)
     }
 
     /// Calls everything that waits for the hold sink: it exists, or will not.
     func settleHold(isThere: Bool) {
         holdTimer?.disarm()
-        let waiters = holdWaiters
-        holdWaiters = []
+        let waiters = holds.waiters
+        holds.waiters = []
         for waiter in waiters { waiter(isThere) }
     }
 
@@ -126,11 +126,11 @@ extension PulseBackend {
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        // Found on the guard, it was being moved; its target may exist again, for something else.
+        // A stream that is found on the guard was being moved there. The guard is no target, even if it exists again.
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         let isAlone = isPausedAlone(id.number)
-        leavingHold.insert(id.number)
+        holds.leaving.insert(id.number)
         let end = batch.add()
         let move = { [weak connection] in
             guard let connection else { return end(false) }
@@ -140,7 +140,7 @@ extension PulseBackend {
             // When it wakes up, the sink takes back the data that it had fetched from a stream that was paused
             // meanwhile: the next sink would play that, paused or not. It does so a moment after the server has
             // answered. A program that plays again before that is moved at once: the hold sink would swallow its sound.
-            takingBack[id.number] = move
+            holds.takingBack[id.number] = move
             connection.command({ [weak self] _ in
                 self?.wait(PulseBackend.takeBackTime) { self?.endTakingBack(id.number) }
             }) {
@@ -153,8 +153,8 @@ extension PulseBackend {
         batch.close()
     }
 
-    /// The stream that waits on the place for held streams, if it does, goes on.
-    func endTakingBack(_ number: UInt32) { takingBack.removeValue(forKey: number)?() }
+    /// If this stream waits on the hold sink, it is moved now.
+    func endTakingBack(_ number: UInt32) { holds.takingBack.removeValue(forKey: number)?() }
 
     func wait(_ seconds: Double, then body: @escaping () -> Void) {
         var timer: Timer?
@@ -173,32 +173,32 @@ extension PulseBackend {
     private func isPausedAlone(_ number: UInt32) -> Bool {
         guard holdsSuspended, let stream = model.playing[number], stream.isCorked else { return false }
         func isHeld(_ stream: PulseStream) -> Bool { model.sinks[stream.device]?.isHold == true }
-        leavingHold = leavingHold.filter { model.playing[$0].map(isHeld) ?? false }
+        holds.leaving = holds.leaving.filter { model.playing[$0].map(isHeld) ?? false }
         return isHeld(stream)
-            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !leavingHold.contains($0.index) }
+            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !holds.leaving.contains($0.index) }
     }
 
     /// PipeWire's session manager moves a stream some time after the server said so, and the server need not report it.
     /// For a moment it may show the old sink again.
     func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
-        if awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
-        awaitedMoves[number] = PulseBackend.looks
+        if holds.moves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
+        holds.moves[number] = PulseBackend.looks
     }
 
     /// All streams are being moved while the guard replaces an output, and shortly after: none may be taken for
     /// paused only because the server has not reported that it plays again.
     func awaitMoves() {
-        guard model.isOnGuard || flight != nil else { return }
+        guard model.isOnGuard || guards.flight != nil else { return }
         for number in model.playing.keys { awaitMove(number) }
     }
 
     func lookAtMoves() {
-        for (number, looks) in awaitedMoves {
-            awaitedMoves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
+        for (number, looks) in holds.moves {
+            holds.moves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
             mark(.playing, number, isRemoved: false)
         }
-        if !awaitedMoves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
+        if !holds.moves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
         // The server does not report either if somebody moves a held stream that keeps running, as mpv's does.
         let held = model.isPipeWire ? heldStreams : []
         for number in held { mark(.playing, number, isRemoved: false) }
