@@ -76,8 +76,10 @@ let package = Package(
         room("Routing", ["SessionManager", "PluginAPI"]),
         // Whose a stream is, and what is done to it.
         room("Enforcement", ["PluginAPI"]),
+        // All decisions behind one function: facts in, actions out.
+        room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
         // The same rules on a written scenario, and the text it is written in.
-        room("Scenario", ["SessionManager", "PluginAPI"]),
+        room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
 
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
@@ -113,7 +115,8 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus",
+                "PulseBackend", "DBus",
                 "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -157,6 +160,9 @@ let package = Package(
         .testTarget(
             name: "RoutingTests", dependencies: ["Routing", "SessionManager", "PluginAPI", "ReferenceModel"],
             exclude: ["Transcripts"], swiftSettings: strict),
+        tests(
+            "DeciderTests",
+            ["Decider", "Scenario", "Enforcement", "Routing", "SessionManager", "PluginAPI", "ReferenceModel"], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel"], fast),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
@@ -169,8 +175,9 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
-            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
-        tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+        tests(
+            "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         // What others build against this project in other languages.
         tests("BindingsTests", ["TestSupport"]),
         // The real daemon, its clients and programs on private servers.

@@ -28,7 +28,7 @@ struct CallQueue {
             guard first < calls.count else { return nil }
             defer {
                 first += 1
-                // What was handled goes now and then, not with each call.
+                // Handled calls are removed now and then, not one by one.
                 if first == calls.count || first >= 64 {
                     calls.removeFirst(first)
                     first = 0

@@ -86,9 +86,10 @@ public final class Connection {
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
         dbus_connection_set_max_received_unix_fds(raw, Self.receivedDescriptors)
-        // Or a message with more than libdbus's own 16 would end the connection, and some buses deliver such.
+        // Otherwise a message with more than libdbus's limit of 16 would end the connection, and some buses deliver
+        // such messages.
         dbus_connection_set_max_message_unix_fds(raw, Self.largestDescriptors)
-        // Or libdbus would answer Peer's calls itself.
+        // Otherwise libdbus would answer the calls of Peer itself.
         dbus_connection_set_route_peer_messages(raw, 1)
         guard LoopBridge.attach(self) else {
             close()
@@ -109,7 +110,7 @@ public final class Connection {
         }
         guard let raw = opened.result else {
             if address == .session, (getenv("DBUS_SESSION_BUS_ADDRESS").map { $0.pointee == 0 } ?? true) {
-                // libdbus speaks of X11 then, which has nothing to do with it.
+                // libdbus mentions X11 in this case, which would mislead the user.
                 throw .failed(
                     "DBUS_SESSION_BUS_ADDRESS is not set, and there is no $XDG_RUNTIME_DIR/bus; log in, or use "
                         + "dbus-run-session")
@@ -207,7 +208,7 @@ public final class Connection {
         call(message, timeout: .infinity, reply)
     }
 
-    /// The serial it was sent with; nil where it was not sent.
+    /// Its serial; nil if it was not sent.
     @discardableResult
     private func transmit(_ message: Message) -> UInt32? {
         guard isOpen, let serial = outbox.add(message) else { return nil }
@@ -227,7 +228,7 @@ public final class Connection {
 
     /// Writes what was sent up to now, as far as the bus takes it at once; the rest follows from the loop.
     public func push() {
-        // What waits for the bus already is followed by what comes now.
+        // If messages already wait for the bus, new ones follow them.
         guard isOpen, !outbox.isEmpty, writable?.events != .writable else { return }
         write()
     }
@@ -241,7 +242,7 @@ public final class Connection {
 
     private func write() {
         guard isOpen else { return }
-        // What libdbus began to write it must finish first.
+        // libdbus must finish a message that it has begun to write.
         if dbus_connection_has_messages_to_send(raw) == 0 { outbox.write(to: descriptor) }
         if outbox.isEmpty {
             writable?.events = []
@@ -285,7 +286,7 @@ public final class Connection {
 
     // MARK: Names
 
-    /// Asks for a well-known name without queueing for it; blocks (`dbus_bus_request_name`).
+    /// Requests a well-known name without queueing for it; blocks (`dbus_bus_request_name`).
     public func requestName(
         _ name: String, replaceExisting: Bool = false, allowReplacement: Bool = false
     ) throws(Failure) -> NameRequest {
@@ -333,11 +334,11 @@ public final class Connection {
     func handle(_ watch: OpaquePointer, _ flags: UInt32) {
         guard isOpen else { return }
         var flags = flags
-        // Nothing more is read before what was read is handled: this bounds what is in memory.
+        // Nothing is read before all received messages are handled: this limits the memory.
         if hasBacklog { flags &= ~DBUS_WATCH_READABLE.rawValue }
         if flags != 0 {
             dispatching = true
-            // False is want of memory; the level-triggered watch calls again.
+            // False means that memory is exhausted; the level-triggered watch calls again.
             _ = dbus_watch_handle(watch, flags)
             dispatching = false
         }
@@ -369,9 +370,9 @@ public final class Connection {
             if !hasBacklog, !isReadable { calls.startTurn() }
             return
         }
-        // While the bus does not take what was said, more of it would only keep everybody's answers waiting.
+        // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
-        // Going back to the loop may cost this process its turn on the processor: not after every few.
+        // Returning to the loop may cost this process its time slice, so it does so rarely.
         for index in 0..<Self.waitingBatch {
             let isBusy = index % 8 == 0 && (hasBacklog || isReadable)
             if index == 0, !isBusy { calls.startTurn() }
@@ -397,7 +398,7 @@ public final class Connection {
                 return
             }
         }
-        // No method here takes any, and a call that waits for its turn would keep them open.
+        // No method here takes file descriptors, and a waiting call would keep them open.
         if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
             return answer(call, .accessDenied("only the user of this program and root may call it"))
@@ -440,7 +441,7 @@ public final class Connection {
                 onNameLost?(name)
             }
         }
-        // None of the signals that anybody here listens to has any.
+        // No subscribed signal has file descriptors.
         if !signal.hasFileDescriptors { matches.deliver(signal) }
     }
 

@@ -12,6 +12,8 @@ public struct Enforcement: Sendable {
         public var streams: [StreamFacts]
         /// ``AudioSnapshot/canHold``.
         public var canHold: Bool
+        /// ``AudioSnapshot/hasHold``.
+        public var hasHold = true
         /// Whether a further stream may be held: false while other software loses track of moved streams.
         public var mayHold: Bool
         /// The default device: a stream from there is moved back to the default, whatever that is then.
@@ -51,12 +53,22 @@ public struct Enforcement: Sendable {
     public struct Outcome: Sendable {
         /// In order.
         public var commands: [StreamCommand] = []
+        /// The streams whose required state changed; the commands lead to that.
+        public var changes: [Change] = []
         /// Clients' sessions that played on after their deadline.
         public var ignoring: Set<SessionID> = []
         /// When to check again; nil: when something changes.
         public var deadline: UInt64?
         /// Whether a call may begin soon, which will hold streams.
         public var expectsCall = false
+
+        /// A stream must be treated otherwise from now on.
+        public struct Change: Sendable, Hashable {
+            public let stream: AudioStream.ID
+            /// The sessions to which it belongs.
+            public let sessions: [SessionID]
+            public let treatment: Treatment
+        }
     }
 
     public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
@@ -90,6 +102,9 @@ public struct Enforcement: Sendable {
     private var quiet: [SessionID: UInt64] = [:]
     /// Adopted sessions that were activated since they last fell silent.
     private var asked: Set<SessionID> = []
+    /// Adopted sessions whose activation was requested in this look at the streams: if the rules refused it, they would
+    /// refuse it again.
+    private var tried: Set<SessionID> = []
     var stepDeadline: UInt64?
     /// Until when the streams of a closed client session may still end; `.max`: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
@@ -191,7 +206,13 @@ public struct Enforcement: Sendable {
             let evidence = program.isGuess ? calls.call(of: program.program)?.words : nil
             steps.append(.adopt(program, name, evidence: evidence ?? ""))
         }
-        if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
+        steps.removeAll { step in
+            if case .activate(let id) = step { !tried.insert(id).inserted } else { false }
+        }
+        if steps.isEmpty {
+            playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id))
+            tried = []
+        }
         return steps
     }
 
@@ -324,6 +345,10 @@ public struct Enforcement: Sendable {
         for stream in streams.filter({ !$0.isCorked }) + streams.filter(\.isCorked) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
             let target = treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
+            if target != treatments[stream.id, default: .free(lowered: 0)] {
+                outcome.changes.append(
+                    Outcome.Change(stream: stream.id, sessions: sessions.map(\.id), treatment: target))
+            }
             treatments[stream.id] = target
             let isUntouched = controls[stream.id] == nil
             if isUntouched, target == .free(lowered: 0), !stream.isHeld { continue }
@@ -335,7 +360,8 @@ public struct Enforcement: Sendable {
             control.observe(stream)
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
-                to: target, stream, at: now, pace, canHold: facts.canHold, mayHold: facts.mayHold, &outcome.deadline)
+                to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold,
+                mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }

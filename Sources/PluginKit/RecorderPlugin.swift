@@ -94,7 +94,7 @@ public final class RecorderPlugin: Plugin {
         // A sandbox has the rights of its user. On the system bus root may call, too (`Connection.servedUsers`), and the
         // kernel shows the recorder nothing of root's processes.
         let isRoot = credentials.userID != PluginHost.userID
-        guard let process = credentials.processID, isRoot || !Sandbox.holds(process) else {
+        guard let process = credentials.processID, isRoot || Sandbox(of: process) == .none else {
             throw Failure(
                 name: Failure.Name.accessDenied, message: "a program in a sandbox may not name a file to record to")
         }
@@ -134,7 +134,7 @@ public final class RecorderPlugin: Plugin {
 
     /// Activates the session, then records, after a pause appending; fails with the daemon's refusal.
     /// - Parameters:
-    /// - start: when to begin, in `MonotonicClock` time; nil or past: at once. The session is activated at once anyway.
+    ///   - start: when to begin, in `MonotonicClock` time; nil or past: at once. The session is activated at once anyway.
     ///   - seconds: how much more to record; nil: no limit.
     ///   - reply: called when it may record, or with the refusal.
     public func record(at start: UInt64? = nil, for seconds: Double? = nil, _ reply: @escaping Reply) {

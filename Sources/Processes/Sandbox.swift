@@ -1,22 +1,31 @@
 import Glibc
 
-/// What holds a process, for who needs to know only whether anything does.
-public enum Sandbox {
-    /// Whether Flatpak or snapd hold that process, or the kernel does not let us look; true for one that is gone.
-    public static func holds(_ process: UInt32) -> Bool {
-        if access("/proc/\(process)/root/.flatpak-info", F_OK) == 0 { return true }
-        guard errno == ENOENT, access("/proc/\(process)/stat", F_OK) == 0 else { return true }
-        let label = text("/proc/\(process)/attr/apparmor/current") ?? text("/proc/\(process)/attr/current")
-        if label.flatMap(Confinement.snap(label:)) != nil { return true }
-        return text("/proc/\(process)/cgroup").flatMap(Confinement.snap(groups:)) != nil
-    }
+/// The sandbox of a process, by what the kernel says of it.
+public enum Sandbox: Sendable, Hashable {
+    case none
+    /// The application id from the sandbox.
+    case application(String)
+    /// The process is gone, or the kernel does not allow to inspect it; a process can cause that itself
+    /// (`PR_SET_DUMPABLE`).
+    case hidden
 
-    private static func text(_ path: String) -> String? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        let count = read(file, &bytes, bytes.count)
-        return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+    public init(of process: UInt32) {
+        func text(_ file: String) -> String? {
+            Capabilities.looking { readFile("/proc/\(process)/\(file)", limit: 65_536) }
+                .map { String(decoding: $0, as: UTF8.self) }
+        }
+        if let info = text("root/.flatpak-info") {
+            self = .application(Confinement.flatpak(info) ?? "flatpak")
+            return
+        }
+        // The file of an ended process is missing, too.
+        guard errno == ENOENT, text("stat") != nil else {
+            self = .hidden
+            return
+        }
+        // Without AppArmor there is no label; if snapd finds no systemd, there is no control group.
+        let label = text("attr/apparmor/current") ?? text("attr/current")
+        let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
+        self = snap.map { .application($0) } ?? .none
     }
 }

@@ -31,6 +31,12 @@ struct Check {
         case .nowPlaying(let label):
             let id = label.flatMap(run.id)
             contradict(unless: core.nowPlaying == id, "now playing is \(core.nowPlaying.map(run.label) ?? "nobody")")
+        case .stream(let label, let condition):
+            let seen = run.server.stream(label)?.condition
+            contradict(unless: seen == condition, "\(label) is \(seen?.rawValue ?? "ended")")
+        case .output(let uid):
+            let seen = run.outputs.isEmpty ? "no output was" : run.outputs.joined(separator: ", ") + " was"
+            contradict(unless: run.outputs.last == uid, "\(seen) requested in this step")
         case .session(let label, let claim): check(label, claim)
         }
     }

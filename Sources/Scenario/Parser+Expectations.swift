@@ -16,7 +16,12 @@ extension Parser {
         if words.take("now-playing") {
             return .nowPlaying(words.take("nobody") ? nil : try label(words.word("a session or 'nobody'")))
         }
-        let label = try label(words.word("a session, 'nothing', 'refused' or 'now-playing'"))
+        if sessions["stream"] == nil, words.take("stream") {
+            let label = try streamLabel(words.word("a stream"))
+            return .stream(label, try words.choice("state of a stream"))
+        }
+        if sessions["output"] == nil, words.take("output") { return .output(try words.word("a port's uid").word) }
+        let label = try label(words.word("a session, 'stream', 'output', 'nothing', 'refused' or 'now-playing'"))
         return .session(label, try claim(&words))
     }
 

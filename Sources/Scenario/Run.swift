@@ -1,4 +1,7 @@
+import Decider
+import Enforcement
 public import PluginAPI
+import Routing
 public import SessionManager
 
 /// One run of a scenario: the real rules with a simulated clock, without a bus.
@@ -9,8 +12,10 @@ public struct Run {
         public let line: Scenario.Line
         /// The time of the step, on the scenario's own clock.
         public let time: Instant
-        /// The decision of the step, and those of claims that expired on the way.
+        /// The decision of the step, and those of what followed from it and of claims that expired on the way.
         public let decisions: [Decision]
+        /// What was asked of the sound server in this step, for display.
+        public let requests: [String]
         /// The state after the step.
         public let core: Arbiter
     }
@@ -25,7 +30,7 @@ public struct Run {
     }
 
     /// The state after the steps so far.
-    public private(set) var core: Arbiter
+    public var core: Arbiter { decider.arbiter }
     /// The failed expectations so far, in order.
     public private(set) var failures: [Failure] = []
     /// The run as an exported history: identical to the file that it came from. Empty if the scenario is not
@@ -46,6 +51,12 @@ public struct Run {
     private var now = Instant(microseconds: 0)
     private var wording: Transcript
     private var decisions: [Decision] = []
+    private var requests: [String] = []
+    /// The outputs that were requested in this step.
+    private(set) var outputs: [String] = []
+    private(set) var decider: Decider
+    /// The programs without a session of their own, and their streams.
+    private(set) var server = SimulatedServer()
     /// The lines of the last decision that were not yet compared, if the scenario is exact.
     private var due: ArraySlice<String> = []
     private var stepLine = 0
@@ -55,11 +66,14 @@ public struct Run {
 
     public init(_ scenario: Scenario) {
         self.scenario = scenario
+        var settings = Settings()
+        settings.adoption = scenario.adoption
+        decider = Decider(settings)
         // The parser has checked this.
-        core = (try? Arbiter(scenario.memory)) ?? Arbiter()
-        start = core
+        try? decider.restore(scenario.memory)
+        start = decider.arbiter
         wording = Transcript(ports: scenario.ports)
-        for session in core.sessions { learn("s\(session.id)", session.id) }
+        for session in start.sessions { learn("s\(session.id)", session.id) }
     }
 
     /// The name of a session: its label in the file, else its number.
@@ -72,11 +86,13 @@ public struct Run {
             case .step(let step):
                 missDue()
                 decisions = []
+                requests = []
+                outputs = []
                 stepLine = line.number
                 carryOut(step)
-                each(self, Outcome(line: line, time: now, decisions: decisions, core: core))
+                each(self, Outcome(line: line, time: now, decisions: decisions, requests: requests, core: core))
             case .expect(let expectation):
-                if let seen = Check(core, decisions, self, expectation).contradiction {
+                if let seen = Check(decider.arbiter, decisions, self, expectation).contradiction {
                     failures.append(Failure(line: line.number, expected: line.text, seen: seen))
                 }
             case .exactly:
@@ -127,6 +143,19 @@ public struct Run {
                 .soundingChanged(
                     Sounding(
                         sessions: Set(labels.compactMap(id)), pausable: Set(pausable.compactMap(id)), others: others)))
+        case .program(let label, let program): server.add(label, program)
+        case .begin(let label, let beginning):
+            server.begin(label, beginning)
+            lookAtStreams()
+        case .pause(let label, let isPaused):
+            server.setPaused(label, isPaused)
+            lookAtStreams()
+        case .end(let label):
+            server.end(label)
+            lookAtStreams()
+        case .endProgram(let label):
+            server.end(program: label)
+            lookAtStreams()
         case .expire: handle(.timePassed)
         }
     }
@@ -157,25 +186,91 @@ public struct Run {
 
     /// Claims expire on the way, each at its time; in an exact scenario only at `expire`.
     private mutating func pass(to then: Instant) {
-        while !scenario.isExact, let deadline = core.nextDeadline, deadline <= then {
+        while !scenario.isExact, let deadline = decider.nextDeadline, deadline <= then {
             now = max(now, deadline)
-            handle(.timePassed)
+            submit(.timePassed)
         }
         now = max(now, then)
     }
 
+    /// Returns the decision on that event.
     @discardableResult
     private mutating func handle(_ event: Event) -> Decision {
-        let decision = core.handle(event, at: now)
+        let before = decisions.count
+        submit(scenario.isExact ? .replayed(event) : .event(event))
+        guard let decision = decisions[before...].first(where: { $0.event == event }) else {
+            preconditionFailure("every event is decided")
+        }
+        // The session may have changed what its streams, and those of others, should do.
+        if server.isUsed { lookAtStreams() }
+        return decision
+    }
+
+    private mutating func lookAtStreams() { submit(.streams(server.seen)) }
+
+    private mutating func submit(_ fact: Fact) {
+        decider.submit(fact)
+        let audio = decider.arbiter.audio
+        var view = Routing.View()
+        view.isConnected = audio != nil
+        view.audio = audio ?? .none
+        while let action = decider.next(at: now, view: { view }) {
+            carryOut(action)
+            if let audio = decider.arbiter.audio { view.audio = audio }
+            view.isConnected = decider.arbiter.audio != nil
+        }
+    }
+
+    private mutating func carryOut(_ action: Action) {
+        switch action {
+        case .decided(let decision): note(decision)
+        case .ask(.output(let uid), _):
+            outputs.append(uid)
+            requests.append("output \(written(uid)) requested")
+        case .ask(.input(let uid), _): requests.append("input \(written(uid)) requested")
+        case .ask(.handsFree(let uid, _), _):
+            requests.append(uid.map { "hands-free profile of \(written($0)) requested" } ?? "music profiles requested")
+        case .move(let move): requests.append("recording moved to \(written(move.input))")
+        case .streams(let commands): if !commands.isEmpty { carryOut(commands) }
+        case .look: lookAtStreams()
+        case .wish, .guardOutput, .releaseOutput, .prepareHold, .warn, .notice: break
+        }
+    }
+
+    private mutating func carryOut(_ commands: [StreamCommand]) {
+        let before = server.streams.map(\.stream.condition)
+        for command in commands {
+            server.carryOut(command)
+            decider.submit(.answered(command, succeeded: true))
+        }
+        for (entry, before) in zip(server.streams, before) where entry.stream.condition != before {
+            requests.append("\(entry.label) \(entry.stream.condition.rawValue)")
+        }
+        decider.submit(.streams(server.seen))
+    }
+
+    private mutating func note(_ decision: Decision) {
         decisions.append(decision)
-        guard scenario.isExact else { return decision }
+        // The session of a program has the program's name in the file.
+        if !scenario.isExact, let id = decision.created, case .create(let new) = decision.event,
+            let adopted = decider.members[id]?.adopted
+        {
+            let label = server.label(of: adopted.program) ?? new.name
+            learn(freeLabel(new.sessionClass == .app ? label : "\(label)-\(new.sessionClass.rawValue)"), id)
+        }
+        guard scenario.isExact else { return }
         if decision.isNoteworthy {
             due += wording.lines(of: decision).dropFirst(2)
             entries.append(History.Entry(silent: silent, decision: decision))
             silent = []
         } else {
-            silent.append(event)
+            silent.append(decision.event)
         }
-        return decision
+    }
+
+    /// A program may have several sessions, one for each role.
+    private func freeLabel(_ label: String) -> String {
+        guard ids[label] != nil else { return label }
+        return (2...).lazy.map { "\(label)-\($0)" }.first { ids[$0] == nil } ?? label
     }
 }

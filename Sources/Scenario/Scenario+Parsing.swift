@@ -48,8 +48,11 @@ extension Scenario {
 /// Parses line by line. Earlier lines decide what is allowed next.
 struct Parser {
     /// The line of each declaration, by label.
-    private var sessions: [String: Int] = [:]
+    private(set) var sessions: [String: Int] = [:]
     private var clients: Set<String> = []
+    /// Programs, and streams that began, by their names.
+    var programs: Set<String> = []
+    var streams: Set<String> = []
     /// The number of each client, in the order of appearance.
     private(set) var clientNumbers: [String: UInt64] = [:]
     private var hasSteps = false
@@ -78,7 +81,7 @@ struct Parser {
 
     static let keywords =
         "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, vanish, "
-        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, wait, at, expire, reload, "
+        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, pause, play, end, exit, wait, at, expire, reload, "
         + "expect; at the beginning also settings, port, exact, from"
 
     private mutating func content(
@@ -87,7 +90,9 @@ struct Parser {
         switch first.word {
         case "settings":
             try beforeSteps(first, "to change them later, use 'reload'")
-            scenario.memory.settings = try settings(scenario.memory.settings, words.rest())
+            var tokens = words.rest()
+            try adoption(&tokens, &scenario.adoption)
+            scenario.memory.settings = try settings(scenario.memory.settings, tokens)
         case "exact":
             try beforeSteps(first, "put it at the top")
             scenario.isExact = true
@@ -159,6 +164,12 @@ struct Parser {
             return .fact(.routeChanged(reason, try audio(words.rest(), scenario)))
         case "sounding": return try sounding(&words, scenario)
         case "reload": return .fact(.settingsChanged(try settings(scenario.memory.settings, words.rest())))
+        case "program": return try program(&words)
+        case "stream": return try stream(&words)
+        case "pause": return .pause(try streamLabel(words.word("a stream")), true)
+        case "play": return .pause(try streamLabel(words.word("a stream")), false)
+        case "end": return .end(try streamLabel(words.word("a stream")))
+        case "exit": return .endProgram(try programLabel(words.word("a program")))
         case "expire": return .expire
         case "wait": return .wait(try time(&words))
         case "at": return .at(try time(&words))
@@ -229,6 +240,8 @@ struct Parser {
     func label(_ token: Token, isExact: Bool = false) throws(LineError) -> String {
         if sessions[token.word] != nil { return token.word }
         if isExact, token.word.numbered != nil { return token.word }
+        // The session of a program has the program's name; that of its call has `-call` behind it.
+        if programs.contains(where: { token.word == $0 || token.word.hasPrefix($0 + "-") }) { return token.word }
         let known = sessions.sorted { $0.value < $1.value }.prefix(20).map(\.key).joined(separator: ", ")
         throw LineError(
             token,
@@ -297,7 +310,7 @@ struct Parser {
                 throw LineError(
                     token,
                     "unknown setting \(quoted(token.word)); use grace=, max-age=, gain=, sessions=, "
-                        + "sessions-per-client=, unplug= or replug=")
+                        + "sessions-per-client=, unplug=, replug=, streams= or calls=")
             }
         }
         return settings

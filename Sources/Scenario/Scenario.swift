@@ -29,12 +29,17 @@ public struct Scenario: Sendable {
     public var sessionLabels: [String] {
         memory.members.map { "s\($0.id)" }
             + lines.compactMap { line in
-                guard case .step(.session(let label, _, _)) = line.content, label != "-" else { return nil }
-                return label
+                switch line.content {
+                case .step(.session(let label, _, _)): label == "-" ? nil : label
+                case .step(.program(let label, _)): label
+                default: nil
+                }
             }
     }
 
     var memory = Memory()
+    /// How programs are adopted.
+    var adoption = Settings().adoption
     var ports: [String: Port] = [:]
 
     /// A larger file is refused at once.
@@ -50,6 +55,11 @@ enum Step: Sendable {
     case vanish(String)
     case fact(Event)
     case sounding(sessions: [String], pausable: [String], others: Bool)
+    case program(String, SimulatedServer.App)
+    case begin(String, SimulatedServer.Beginning)
+    case pause(String, Bool)
+    case end(String)
+    case endProgram(String)
     case expire
     /// Microseconds from the step before.
     case wait(UInt64)
@@ -81,6 +91,9 @@ enum Expectation: Sendable {
     case nothing
     case refused(SessionError.Code?)
     case nowPlaying(String?)
+    case stream(String, StreamCondition)
+    /// That output was requested in this step, by its uid.
+    case output(String)
     case session(String, Claim)
 
     /// An expectation about one session.

@@ -136,7 +136,7 @@ public final class ManagerObject {
         } catch {
             return call.fail(error)
         }
-        call.answer(service, body)
+        call.answer(body)
     }
 
     private func createSession(_ call: Invocation) {
@@ -147,11 +147,9 @@ public final class ManagerObject {
             call.fail(name: error.name, message: error.message)
             return
         }
-        service.createSession(request, caller: call.sender) { [service] result in
+        service.createSession(request, caller: call.sender) { result in
             switch result {
-            case .success(let id):
-                call.reply([Value(id)])
-                service.announce()
+            case .success(let id): call.reply([Value(id)])
             case .failure(let failure): call.fail(name: failure.name, message: failure.message)
             }
         }
@@ -171,11 +169,10 @@ extension Invocation {
     }
 
     /// Answers without a value, or with the refusal.
-    func answer(_ service: any SessionService, _ body: () throws(SessionError) -> Void) {
+    func answer(_ body: () throws(SessionError) -> Void) {
         do throws(SessionError) {
             try body()
             reply()
-            service.announce()
         } catch {
             fail(error)
         }

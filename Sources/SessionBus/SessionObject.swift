@@ -158,21 +158,18 @@ public final class SessionObject {
         -> Interface<SessionObject>.Method
     {
         .init(name, signature) { object, call in
-            // The answer does not wait for signals that may follow.
-            let isDone = call.batch {
+            // Signals that may follow are sent after the answer.
+            call.batch {
                 do throws(Failure) {
                     try refusing { () throws(SessionError) in
                         try object.service.authorize(object.id, caller: call.sender)
                     }
                     try body(object, call)
                     call.reply()
-                    return true
                 } catch {
                     call.fail(name: error.name, message: error.message)
-                    return false
                 }
             }
-            if isDone { object.service.announce() }
         }
     }
 

@@ -36,8 +36,6 @@ public protocol SessionService: AnyObject {
     func authorize(_ id: SessionID, caller: String) throws(SessionError)
     /// Throws if the caller may not change shared state.
     func authorizeSwitch(caller: String) throws(Failure)
-    /// Called when a request has been answered: its property changes may be sent now.
-    func announce()
     /// Nil if it is closed.
     func describe(_ id: SessionID) -> SessionDescription?
     /// The same, for a client's read: see ``SessionObject/wasRead()``.

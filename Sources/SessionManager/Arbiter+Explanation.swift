@@ -4,7 +4,7 @@ public import PluginAPI
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
-    /// `ducked`, `muted`, `lacks-route`, `adopted`, `refused`.
+    /// `ducked`, `muted`, `lacks-route`, `stream-silenced`, `adopted`, `refused`.
     public let cause: String
     /// When it began.
     public let since: Instant
@@ -14,14 +14,16 @@ public struct Explanation: Sendable, Hashable {
     public let session: SessionID
     /// The session that caused it; nil: none did, or it has gone.
     public let by: SessionID?
+    /// The name of the session that interrupted it, also if that has gone; else empty.
+    public let byName: String
     /// When it ends by itself; nil: never.
     public let until: Instant?
-    /// The error of a refusal.
-    public let error: SessionError.Code?
+    /// The refusal.
+    public let error: SessionError?
 
     init(
         _ cause: String, _ rule: Rule, since: Instant, of session: SessionID, by: SessionID? = nil,
-        until: Instant? = nil, error: SessionError.Code? = nil, _ text: String
+        byName: String = "", until: Instant? = nil, error: SessionError? = nil, _ text: String
     ) {
         self.rule = rule
         self.cause = cause
@@ -29,6 +31,7 @@ public struct Explanation: Sendable, Hashable {
         self.text = text
         self.session = session
         self.by = by
+        self.byName = byName
         self.until = until
         self.error = error
     }
@@ -39,8 +42,11 @@ extension Arbiter {
     /// The chain of causes, from the current state back to the first cause; empty if the session does not exist.
     ///
     /// `now` decides whether an interruption has already lasted too long; nil leaves that open. `adopted` is the reason
-    /// why the daemon adopted the program; nil: the program created the session itself.
-    public func explain(_ id: SessionID, at now: Instant? = nil, adopted: String? = nil) -> [Explanation] {
+    /// why the daemon adopted the program; nil: the program created the session itself. `streams`: what was done to its
+    /// streams at the sound server, and since when; nil: nothing.
+    public func explain(
+        _ id: SessionID, at now: Instant? = nil, adopted: String? = nil, streams: (text: String, since: Instant)? = nil
+    ) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
         var seen: Set<SessionID> = [id]
@@ -51,6 +57,9 @@ extension Arbiter {
         }
         explainOutput(session, &chain)
         explainLack(session, &chain)
+        if let streams {
+            chain.append(Explanation("stream-silenced", session.cause.rule, since: streams.since, of: id, streams.text))
+        }
         if let adopted {
             chain.append(Explanation("adopted", .category, since: session.cause.since, of: id, adopted))
         }
@@ -58,7 +67,7 @@ extension Arbiter {
             chain.append(
                 Explanation(
                     "refused", refused.cause.rule, since: refused.cause.since, of: id,
-                    by: refused.cause.by.flatMap { self.session($0)?.id }, error: refused.error.code,
+                    by: refused.cause.by.flatMap { self.session($0)?.id }, error: refused.error,
                     "its last \(refused.request.rawValue) was refused with \(refused.error.code.rawValue): "
                         + refused.error.message))
         }
@@ -157,7 +166,9 @@ extension Arbiter {
             }
         }
         chain.append(
-            Explanation("interrupted", interruption.rule, since: interruption.since, of: session.id, by: by, text))
+            Explanation(
+                "interrupted", interruption.rule, since: interruption.since, of: session.id, by: by,
+                byName: interruption.reason == .default ? interruption.byName : "", text))
         if let since = session.ignoredSince {
             chain.append(
                 Explanation(

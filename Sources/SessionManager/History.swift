@@ -1,3 +1,5 @@
+public import PluginAPI
+
 /// The latest decisions, in a ring buffer.
 ///
 /// Also stores what is needed to replay them: facts that had no effect but influence later events, and sometimes a copy
@@ -8,10 +10,39 @@ public struct History: Sendable {
         /// In order; replayed before the decision's event.
         public let silent: [Event]
         public let decision: Decision
+        /// What was requested of the sound server after it, before the next decision.
+        public internal(set) var requests: [Request] = []
 
         public init(silent: [Event], decision: Decision) {
             self.silent = silent
             self.decision = decision
+        }
+    }
+
+    /// A request to the sound server, because of the decisions so far.
+    public struct Request: Sendable, Hashable {
+        public let time: Instant
+        /// Lower case with hyphens.
+        public let name: String
+        /// The session for which it was made; nil: none in particular.
+        public let session: SessionID?
+        public let fields: [Field]
+
+        public struct Field: Sendable, Hashable {
+            public let name: String
+            public let value: Effect.Field
+
+            public init(_ name: String, _ value: Effect.Field) {
+                self.name = name
+                self.value = value
+            }
+        }
+
+        public init(_ name: String, at time: Instant, for session: SessionID?, _ fields: [Field]) {
+            self.time = time
+            self.name = name
+            self.session = session
+            self.fields = fields
         }
     }
 
@@ -80,6 +111,16 @@ public struct History: Sendable {
         }
     }
 
+    /// The most requests kept with one decision: a program may open and close streams all day long.
+    private static let mostRequests = 64
+
+    /// Stores a request with the latest decision; the earliest ones with it are kept.
+    public mutating func note(_ request: Request) {
+        guard !ring.isEmpty else { return }
+        let latest = (next + ring.count - 1) % ring.count
+        if ring[latest].requests.count < History.mostRequests { ring[latest].requests.append(request) }
+    }
+
     /// Whether ``keep(_:)`` should be called before the next event. If it is asked each time, there is always a start.
     public var wantsCheckpoint: Bool {
         guard let last = checkpoints.last else { return true }
@@ -95,11 +136,11 @@ public struct History: Sendable {
     }
 
     /// The latest `count` decisions before the one with that sequence, latest last.
-    public func latest(_ count: Int, before sequence: UInt64 = .max) -> [Decision] {
+    public func latest(_ count: Int, before sequence: UInt64 = .max) -> [Entry] {
         let all = entries
         // A decision that had no effect has the sequence of the one before it.
         let end = sequence == .max ? all.count : all.firstIndex { $0.decision.sequence >= sequence } ?? all.count
-        return all[..<end].suffix(max(0, count)).map(\.decision)
+        return Array(all[..<end].suffix(max(0, count)))
     }
 
     /// The number of copies from which a replay can start; zero only before ``keep(_:)`` was called, and after the

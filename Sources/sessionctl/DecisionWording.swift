@@ -49,6 +49,29 @@ extension Wording {
         return all.filter { line in !routes.contains { line.hasSuffix(" " + $0) } }
     }
 
+    /// What the sound server was asked for after the decision, each in a line.
+    static func requests(_ decision: PastDecision, _ names: Names) -> [String] {
+        decision.requests.compactMap { fields in
+            func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
+            let program = text("program").isEmpty ? "a program" : text("program")
+            switch fields["request"]?.stringValue ?? "" {
+            case "hold-stream": return "→ stream of \(program) held"
+            case "mute-stream": return "→ stream of \(program) muted"
+            case "duck-stream":
+                return "→ stream of \(program) ducked \(decibels(fields["gain-db"]?.doubleValue ?? 0))"
+            case "restore-stream": return "→ stream of \(program) restored"
+            case "select-output": return "→ output \(text("uid")) requested"
+            case "select-input": return "→ input \(text("uid")) requested"
+            case "hands-free":
+                return text("uid").isEmpty
+                    ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
+            case "move-recording": return "→ recording moved to \(text("uid"))"
+            case "release-output": return "→ held output released"
+            case let other: return "→ " + other.escaped
+            }
+        }
+    }
+
     private static func effect(_ fields: [String: Value], of decision: PastDecision, _ names: Names) -> String? {
         let path = fields["session"]?.objectPathValue ?? ObjectPath.none
         let isSubject = path == decision.session

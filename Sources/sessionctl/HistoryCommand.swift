@@ -46,6 +46,9 @@ struct HistoryCommand: ParsableCommand {
                         + (consequences.isEmpty ? "" : ": " + consequences.joined(separator: "; ")),
                     decision.error == nil ? .plain : .warning),
             ])
+            for text in Wording.requests(decision, names) {
+                table.add([Table.Cell(""), Table.Cell(""), Table.Cell(""), Table.Cell(text, .dim)])
+            }
         }
         Output.write(table)
     }

@@ -112,7 +112,7 @@ struct SimulationView {
             let id = run.labels.first { $0.label == label }?.id
             cells.append(Table.Cell(id.map { Story.shortState(of: outcome.core.session($0)) } ?? ""))
         }
-        let events = outcome.decisions.flatMap { Story.events(of: $0, run) }
+        let events = outcome.decisions.flatMap { Story.events(of: $0, run) } + outcome.requests
         let isRefused = outcome.decisions.contains { $0.refusal != nil }
         cells.append(Table.Cell(events.joined(separator: "; ").escaped, isRefused ? .warning : .plain))
         table.add(cells)
@@ -126,6 +126,7 @@ struct SimulationView {
         return .properties([
             ("line", .uint32(UInt32(clamping: outcome.line.number))), ("step", .string(outcome.line.text)),
             ("time-usec", .uint64(outcome.time.microseconds)), ("events", .strings(events)),
+            ("requests", .strings(outcome.requests)),
             ("states", .properties(states)),
             ("now-playing", .string(outcome.core.nowPlaying.map(run.label) ?? "")),
         ])

@@ -1,6 +1,7 @@
 import DBus
 import Glibc
 import PluginAPI
+import Processes
 
 /// What a caller may do, by what the bus has from the kernel; independent of the bus policy.
 ///

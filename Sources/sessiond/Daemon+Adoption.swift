@@ -1,4 +1,5 @@
 import DBus
+import Decider
 import Enforcement
 import EventLoop
 import Glibc
@@ -9,42 +10,14 @@ import State
 
 /// Sessions of adopted programs.
 extension Daemon {
-    /// Creates a session for the program, with its role. `evidence`: that of a guessed call; else empty. Nil if the
-    /// limit of sessions is reached.
-    func adopt(_ adopted: AdoptedProgram, _ program: Program, _ evidence: String) -> SessionID? {
-        let process: UInt32
-        switch adopted.program {
-        case .process(let id): process = id
-        case .sandbox, .name: process = 0
-        }
+    /// Exports the session that was created for a program.
+    func addAdopted(_ id: SessionID, _ member: Member, _ decision: Decision) {
+        guard member.adopted != nil, case .create(let new) = decision.event else { return }
         let client = Client(
-            id: newClientID(), name: "", credentials: Credentials(processID: process, userID: geteuid()),
-            startTime: Process(id: process).startTime ?? 0)
-        let name = program.name.isEmpty ? "a program" : program.name.prefix(bytes: settings.limits.stringLength)
-        let decision = decide(
-            .create(
-                NewSession(
-                    name: name, client: client.id, sessionClass: adopted.role.sessionClass,
-                    configuration: adopted.role.configuration, notifiesOnExit: true, evidence: evidence)))
-        guard let id = decision.created else { return nil }
-        add(Record(adopted, client: client, object: SessionObject(id, self, on: connection.objects)), id)
+            id: new.client, name: "", credentials: Credentials(processID: member.process, userID: geteuid()),
+            startTime: Process(id: member.process).startTime ?? 0)
+        export(Record(object: SessionObject(id, self, on: connection.objects), client: client), id)
         save(decision)
-        announce()
-        return id
-    }
-
-    /// Changes how the program is adopted; if the rules refuse that, it is treated like a new program.
-    func change(_ id: SessionID, to adopted: AdoptedProgram) {
-        records[id]?.adopted = adopted
-        let wasInterrupted = arbiter.session(id)?.state == .interrupted
-        let decision = decide(.setCategory(id, adopted.role.configuration))
-        if decision.refusal != nil {
-            _ = decide(.close(id))
-        } else if wasInterrupted, arbiter.session(id)?.state == .inactive, arbiter.isFreeToActivate(id) {
-            // Its former wait no longer applies, and an adopted program cannot be asked to come back.
-            _ = decide(.activate(id))
-        }
-        announce()
     }
 
     /// Takes over a session of an earlier daemon. It is closed if its program is gone.
@@ -63,17 +36,6 @@ extension Daemon {
             role: Settings.Role(entry.session.new.configuration, sessionClass: entry.session.new.sessionClass),
             isGuess: !entry.session.new.evidence.isEmpty)
         let id = entry.session.id
-        add(Record(adopted, client: client, object: SessionObject(id, self, on: connection.objects)), id)
-    }
-}
-
-extension Daemon.Record {
-    fileprivate init(_ adopted: AdoptedProgram, client: Client, object: SessionObject) {
-        switch adopted.program {
-        case .process(let id): self.init(object: object, client: client, processID: id, desktopEntry: "")
-        case .sandbox(let id): self.init(object: object, client: client, processID: 0, desktopEntry: id)
-        case .name: self.init(object: object, client: client, processID: 0, desktopEntry: "")
-        }
-        self.adopted = adopted
+        add(Record(object: SessionObject(id, self, on: connection.objects), client: client), Member(adopted), id)
     }
 }

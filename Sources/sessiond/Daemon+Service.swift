@@ -1,6 +1,8 @@
 import DBus
+import Decider
 import EventLoop
 import PluginAPI
+import Processes
 import Scenario
 import SessionBus
 import SessionManager
@@ -41,13 +43,14 @@ extension Daemon: SessionService {
                     configuration: request.configuration, notifiesOnExit: request.notifiesOnExit)))
         guard let id = decision.created else { preconditionFailure("a create that is not refused creates") }
         client.sessionCount += 1
-        var record = Record(
-            object: SessionObject(id, self, on: connection.objects), client: client, processID: processID,
-            desktopEntry: request.desktopEntry, lowersItself: request.lowersItself)
+        var record = Record(object: SessionObject(id, self, on: connection.objects), client: client)
+        var member = Member(
+            process: processID, user: client.credentials.userID, desktopEntry: request.desktopEntry,
+            lowersItself: request.lowersItself)
         if processID != client.credentials.processID { record.acting = acting(processID, for: id) }
         // Gone since it was looked at.
-        if let acting = record.acting, acting.watch == nil { record.processID = 0 }
-        add(record, id)
+        if let acting = record.acting, acting.watch == nil { member.process = 0 }
+        add(record, member, id)
         save(decision)
         return id
     }
@@ -56,9 +59,9 @@ extension Daemon: SessionService {
     func acting(_ process: UInt32, for id: SessionID) -> ActingProcess {
         ActingProcess(process, on: loop) { [unowned self] in
             guard records[id] != nil else { return }
-            records[id]?.processID = 0
+            update(id) { $0.process = 0 }
             records[id]?.object.propertiesChanged(["ProcessId"])
-            enforcer?.processEnded()
+            lookSoon()
         }
     }
 
@@ -126,8 +129,10 @@ extension Daemon: SessionService {
 
     /// The connection that may speak for it: of a session made for a program that never spoke to us, our own.
     private func owner(of record: Record) -> String {
-        record.adopted == nil ? record.client.name : connection.uniqueName
+        isAdopted(record.object.id) ? connection.uniqueName : record.client.name
     }
+
+    func isAdopted(_ id: SessionID) -> Bool { decider.members[id]?.adopted != nil }
 
     func authorize(_ id: SessionID, caller: String) throws(SessionError) {
         let owner = owner(of: try record(of: id))
@@ -177,34 +182,33 @@ extension Daemon: SessionService {
     }
 
     func history(before sequence: UInt64, _ count: UInt32) -> [Value] {
-        var effects = 0
-        let decisions = history.latest(Int(count), before: sequence).reversed().prefix { decision in
-            effects += decision.effects.count + 1
-            return effects <= Daemon.longestHistory
+        var size = 0
+        let entries = decider.history.latest(Int(count), before: sequence).reversed().prefix { entry in
+            size += entry.decision.effects.count + entry.requests.count + 1
+            return size <= Daemon.longestHistory
         }
-        return decisions.reversed().map { Value($0) }
+        return entries.reversed().map { Value($0) }
     }
 
-    /// The most decisions and effects in one answer; each has about 150 bytes.
+    /// The most decisions, effects and requests in one answer; each has about 150 bytes.
     private static let longestHistory = 2_048
 
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
-        let adopted = try record(of: id).adopted.flatMap { enforcer?.reason(for: $0) }
-        return arbiter.explain(id, at: Instant(microseconds: MonotonicClock.now()), adopted: adopted)
-            .map { Value($0) }
+        _ = try record(of: id)
+        return decider.explain(id, at: Instant(microseconds: MonotonicClock.now())).map { Value($0) }
     }
 
     func exportHistory() -> String {
-        for start in 0..<history.starts {
-            if let part = history.replayable(from: start),
+        for start in 0..<decider.history.starts {
+            if let part = decider.history.replayable(from: start),
                 let text = Transcript.text(of: part, limit: Daemon.longestExport)
             {
                 return text
             }
         }
         // The last decisions alone are too large, or the limit was reduced and no start is left: start here.
-        history.keep(arbiter)
-        return history.replayable(from: history.starts - 1).map(Transcript.text(of:)) ?? ""
+        keepStart()
+        return decider.history.replayable(from: decider.history.starts - 1).map(Transcript.text(of:)) ?? ""
     }
 
     /// The most bytes of an exported history: with a thousand sessions each decision may have as many lines.
@@ -225,17 +229,19 @@ extension Daemon: SessionService {
     }
 
     func describe(_ id: SessionID) -> SessionDescription? {
-        guard let session = arbiter.session(id), let record = records[id] else { return nil }
+        guard let session = arbiter.session(id), let record = records[id], let member = decider.members[id] else {
+            return nil
+        }
         let route = arbiter.route(of: session)
         return SessionDescription(
             name: session.name, configuration: session.configuration, sessionClass: session.sessionClass,
             state: session.state, stateSince: session.since.microseconds, isForeground: session.isForeground,
             owner: owner(of: record),
-            processID: record.processID, desktopEntry: record.desktopEntry,
+            processID: member.process, desktopEntry: member.desktopEntry,
             interruptionReason: session.interruption?.reason, waitingFor: session.waitingFor,
             isDucked: session.isDucked, duckGain: session.isDucked ? arbiter.settings.duckGain : 0,
             isMuted: session.isMuted, ignoredInterruption: session.ignoredSince != nil,
-            isAdopted: record.adopted != nil, evidence: session.evidence, otherAudioPlaying: session.otherAudioPlaying,
+            isAdopted: member.adopted != nil, evidence: session.evidence, otherAudioPlaying: session.otherAudioPlaying,
             silenceHint: session.shouldSilenceSecondaryAudio, route: route,
             availableInputs: arbiter.availableInputs(of: session), preferredInput: session.preferredInput,
             preferences: session.preferences,

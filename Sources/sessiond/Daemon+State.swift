@@ -1,4 +1,5 @@
 import DBus
+import Decider
 import EventLoop
 import Logging
 import MediaControl
@@ -77,7 +78,7 @@ extension Daemon {
             saved.entries.removeAll { !kept.contains($0.session.id) }
         }
         do throws(MemoryError) {
-            arbiter = try Arbiter(memory)
+            try restore(memory)
         } catch {
             log.warning("the saved state is invalid and is ignored: \(error)")
             state.replace(with: snapshot)
@@ -96,14 +97,14 @@ extension Daemon {
         let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
         pausedPlayers = saved.paused.filter { present.contains($0.name) }
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
-        for client in gone { submit(.clientVanished(client.id)) }
+        for client in gone { submit(.event(.clientVanished(client.id))) }
         // The program has ended, and another one may have its number.
-        for (id, record) in records.sorted(by: { $0.key < $1.key }) where record.adopted != nil && record.processID != 0
-        {
-            if Process(id: record.processID).startTime != record.client.startTime { submit(.close(id)) }
+        for (id, member) in decider.members.sorted(by: { $0.key < $1.key })
+        where member.adopted != nil && member.process != 0 {
+            if Process(id: member.process).startTime != records[id]?.client.startTime { submit(.event(.close(id))) }
         }
         for client in clients.values { confirm(client) }
-        submit(.timePassed)
+        submit(.event(.timePassed))
         state?.replace(with: snapshot)
     }
 
@@ -114,12 +115,14 @@ extension Daemon {
     }
 
     private func savedEntry(_ id: SessionID) -> StateRecord.Entry? {
-        guard let session = arbiter.member(id), let record = records[id] else { return nil }
+        guard let session = arbiter.member(id), let record = records[id], let member = decider.members[id] else {
+            return nil
+        }
         return StateRecord.Entry(
             session: session, owner: record.client.name, ownerProcess: record.client.credentials.processID ?? 0,
             ownerUser: record.client.credentials.userID ?? .max, ownerStart: record.client.startTime,
-            processID: record.processID, processStart: record.acting?.startTime ?? 0, desktopEntry: record.desktopEntry,
-            lowersItself: record.lowersItself)
+            processID: member.process, processStart: record.acting?.startTime ?? 0,
+            desktopEntry: member.desktopEntry, lowersItself: member.lowersItself)
     }
 
     private func revive(_ entry: StateRecord.Entry) {
@@ -136,18 +139,19 @@ extension Daemon {
             reserve(client.id)
         }
         client.sessionCount += 1
-        var record = Record(
-            object: SessionObject(entry.session.id, self, on: connection.objects), client: client,
-            processID: entry.processID, desktopEntry: entry.desktopEntry, lowersItself: entry.lowersItself)
+        var record = Record(object: SessionObject(entry.session.id, self, on: connection.objects), client: client)
+        var member = Member(
+            process: entry.processID, user: entry.ownerUser, desktopEntry: entry.desktopEntry,
+            lowersItself: entry.lowersItself)
         if entry.processStart != 0 {
             let acting = acting(entry.processID, for: entry.session.id)
             if acting.startTime == entry.processStart, acting.watch != nil {
                 record.acting = acting
             } else {
-                record.processID = 0
+                member.process = 0
             }
         }
-        add(record, entry.session.id)
+        add(record, member, entry.session.id)
     }
 
     /// Watches a client again, and checks that it is the one that was stored.
@@ -159,7 +163,7 @@ extension Daemon {
             let start = credentials.startTime ?? 0
             guard credentials.processID == client.credentials.processID, start == client.startTime else {
                 self.log.warning("\(client.name) is another client than before the restart; its sessions are closed")
-                return self.submit(.clientVanished(client.id))
+                return self.submit(.event(.clientVanished(client.id)))
             }
             client.confirm(credentials)
         }

@@ -1,4 +1,5 @@
 import DBus
+import Decider
 import Enforcement
 import EventLoop
 import Logging
@@ -6,23 +7,17 @@ import MediaPlayers
 import PluginAPI
 import Processes
 import PulseBackend
+import Routing
 import SessionBus
 import SessionManager
 import State
 
-/// The shell around the rules: passes events to them and carries out their effects. Decides nothing itself.
+/// The shell around the decisions: passes facts to the ``Decider`` and carries out its actions. Decides nothing itself.
 final class Daemon {
-    /// What the daemon knows of a session and the rules do not need.
+    /// What the daemon knows of a session and no decision needs.
     struct Record {
         let object: SessionObject
         let client: Client
-        /// Whose streams are the session's; 0 once that process has ended, as another one may have its number then.
-        var processID: UInt32
-        let desktopEntry: String
-        /// Whether the client ducks its own sound when it is told to.
-        var lowersItself = false
-        /// Present for adopted programs.
-        var adopted: AdoptedProgram?
         /// Present where the process is another one than the client's.
         var acting: ActingProcess?
     }
@@ -30,17 +25,17 @@ final class Daemon {
     let loop: EventLoop
     let connection: Connection
     let log: Logger
-    var settings: Settings
-    var arbiter: Arbiter
-    var history: History
+    private(set) var settings: Settings
+    /// Changed only by ``run(_:answering:)`` and what is stored of a new session.
+    private(set) var decider: Decider
     var records: [SessionID: Record] = [:]
     /// By unique name.
     var clients: [String: Client] = [:]
     /// Clients that asked for a session and whose credentials are being read, with what to do then.
     var arrivals: [String: [(Result<Client, Failure>) -> Void]] = [:]
     var managerObject: ManagerObject?
-    var audio: AudioServer?
-    var enforcer: Enforcer?
+    private(set) var audio: AudioServer?
+    private var streams: StreamKeeper?
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
     private(set) var neighbours: Neighbours?
@@ -53,8 +48,8 @@ final class Daemon {
     var busID = ""
     /// The paused players, as stored in the state file.
     var pausedPlayers: [StateRecord.PausedPlayer] = []
+    /// Changed properties of the caller's own session and of the manager, which are sent after the answer.
     private var announcements: [Effect] = []
-    private var lastClient: UInt64 = 0
     private var deadline: Timer?
 
     /// The bus of the connection.
@@ -75,21 +70,24 @@ final class Daemon {
         self.loop = loop
         self.connection = connection
         self.log = log
-        arbiter = Arbiter(settings: Arbiter.Settings(settings))
-        history = History(capacity: settings.limits.history)
+        decider = Decider(settings)
     }
+
+    /// The rules of the sessions, to be read.
+    var arbiter: Arbiter { _read { yield decider.arbiter } }
 
     /// Exports the objects, restores the state of the last daemon, and connects to the sound server. This daemon owns
     /// the name already, and no message is dispatched before the loop runs, so no client sees an incomplete state.
     func start() {
         managerObject = ManagerObject(self, on: connection.objects)
-        deadline = Timer(on: loop) { [unowned self] in expireClaims() }
+        deadline = Timer(on: loop) { [unowned self] in submit(.timePassed) }
         let saved = restore()
+        prepareAudio()
         // Restored sessions were announced by the last daemon; now announce those that have gone since.
         connection.objects.enableObjectManager(at: ObjectPath.root)
         if let saved { catchUp(saved) }
         startPlugins()
-        startAudio()
+        audio?.start()
         // Clients must not wait for the connection to another bus.
         loop.later { [weak self] in self?.startSleepWatch() }
         // The users' own players are on the users' session buses.
@@ -108,26 +106,21 @@ final class Daemon {
         plugins.onStateChanged = { [unowned pluginsObject] in pluginsObject.stateChanged($0, $1, $2) }
     }
 
-    private func startAudio() {
+    private func prepareAudio() {
         let backend = PulseBackend(on: loop)
-        let enforcer = Enforcer(self, backend, busID: busID)
-        self.enforcer = enforcer
-        if !bus.isSystem { enforcer.inhibitors = CallInhibitors(connection) }
-        let audio = AudioServer(backend, enforcer, on: loop, log: log) { [unowned self] event in submit(event) }
+        let streams = StreamKeeper(self, backend, busID: busID)
+        self.streams = streams
+        if !bus.isSystem { streams.inhibitors = CallInhibitors(connection) }
+        let audio = AudioServer(backend, streams, on: loop, log: log) { [unowned self] in submit($0) }
         self.audio = audio
-        audio.foresee = { [unowned self] in arbiter.routeChoice(afterLossOn: $0) }
         audio.onVolumeChanged = { [unowned self] in tellActive(["OutputVolume"]) }
         audio.onLatencyChanged = { [unowned self] in
             tellActive(["IOBufferDuration", "OutputLatency", "InputLatency"])
-        }
-        for session in arbiter.sessions where !session.preferredInput.isEmpty {
-            audio.selectInput(session.preferredInput, of: session.id)
         }
         neighbours = Neighbours(connection, isSessionBus: !bus.isSystem) { [unowned self] in
             managerObject?.propertiesChanged(["Neighbours"])
         }
         audio.onPoliciesChanged = { [unowned self, unowned audio] in neighbours?.update(audio.snapshot.policies) }
-        audio.start()
     }
 
     private func startSleepWatch() {
@@ -158,8 +151,8 @@ final class Daemon {
 
     /// Ends the loop with that code when the sound server is restored; after a timeout also if it does not answer.
     func leave(_ code: Int32) {
-        guard let enforcer, let audio else { return loop.quit(code) }
-        enforcer.leave { [loop] in audio.leave { loop.quit(code) } }
+        guard let streams, let audio else { return loop.quit(code) }
+        streams.leave { [loop] in audio.leave { loop.quit(code) } }
     }
 
     /// Leaves the bus.
@@ -169,7 +162,7 @@ final class Daemon {
         players?.stop()
         sleepWatch = nil
         audio = nil
-        enforcer = nil
+        streams = nil
         connection.close()
     }
 
@@ -177,51 +170,69 @@ final class Daemon {
     func reload(_ settings: Settings) {
         let ducking = self.settings.ducking
         self.settings = settings
-        history = History(capacity: settings.limits.history, keeping: history)
         // Before the new gain is sent: the ramp times have changed too.
         if settings.ducking != ducking { managerObject?.propertiesChanged(["Ducking"]) }
-        submit(.settingsChanged(Arbiter.Settings(settings)))
-        enforcer?.reload(settings)
+        submit(.settings(settings))
+        streams?.look()
         players?.reload(MediaPlayers.Settings(settings))
     }
 
-    /// All facts enter the rules here.
-    func submit(_ event: Event) {
-        _ = decide(event)
+    // MARK: Facts and actions
+
+    /// All facts enter the decisions here.
+    func submit(_ fact: Fact) {
+        run(fact)
         announce()
     }
 
-    /// All requests enter the rules here. Changes that the answer implies are announced after it, by ``announce()``.
+    /// All requests enter the decisions here. Changes that the answer implies are sent after it.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
-        audio?.requested()
-        let decision = decide(event)
+        guard let decision = run(.request(event), answering: event) else {
+            preconditionFailure("every event is decided")
+        }
+        announceSoon()
         if let refusal = decision.refusal { throw refusal }
         return decision
     }
 
-    func decide(_ event: Event) -> Decision {
+    /// Carries out everything that follows from a fact. Returns the decision on that event.
+    @discardableResult
+    private func run(_ fact: Fact, answering event: Event? = nil) -> Decision? {
         announce()
-        let now = Instant(microseconds: MonotonicClock.now())
-        // A claim that expired before this event must be ended before it is judged.
-        if let due = arbiter.nextDeadline, due <= now, event != .timePassed { _ = take(.timePassed, at: now) }
-        let decision = take(event, at: now)
-        if let due = arbiter.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
-        return decision
+        var answer: Decision?
+        decider.submit(fact)
+        while let action = decider.next(
+            at: Instant(microseconds: MonotonicClock.now()),
+            view: { [audio] in
+                audio.map { Routing.View($0.snapshot) } ?? Routing.View()
+            })
+        {
+            if case .decided(let decision) = action, let event, decision.event == event { answer = decision }
+            carryOut(action)
+        }
+        if let due = decider.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
+        return answer
     }
 
-    private func take(_ event: Event, at now: Instant) -> Decision {
-        if history.wantsCheckpoint { history.keep(arbiter) }
-        let decision = arbiter.handle(event, at: now)
-        execute(decision)
-        return decision
+    private func carryOut(_ action: Action) {
+        switch action {
+        case .decided(let decision): carryOut(decision)
+        case .ask(let request, let reason): audio?.ask(request, reason)
+        case .wish(let wish): audio?.wish(wish)
+        case .guardOutput(let isGuarding): audio?.guardOutput(isGuarding)
+        case .releaseOutput: audio?.releaseOutput()
+        case .move(let move): audio?.move(move)
+        case .prepareHold: audio?.prepareHold()
+        case .streams(let commands): streams?.run(commands)
+        case .look: streams?.look()
+        case .warn(let text): log.warning("\(text)")
+        case .notice(let text): log.notice("\(text)")
+        }
     }
 
-    private func expireClaims() { submit(.timePassed) }
-
-    private func execute(_ decision: Decision) {
-        history.append(decision)
-        // A new session is stored when its owner is known.
+    private func carryOut(_ decision: Decision) {
+        // A client's new session is stored when its owner is known.
         if decision.created == nil { save(decision) }
         // The text is built only if it is logged.
         if decision.isNoteworthy, log.logLevel <= .debug {
@@ -229,22 +240,46 @@ final class Daemon {
             let outcome = decision.refusal.map { "refused: \($0.message)" } ?? "\(decision.effects.count) effects"
             log.debug("\(decision.sequence): \(decision.event.name)\(subject): \(outcome)")
         }
-        connection.batch { carryOut(decision) }
-        if !decision.effects.isEmpty { audio?.follow(arbiter.routeChoice, after: decision.event) }
-        audio?.follow(guards: arbiter.guardsOutput) { arbiter.session($0)?.interruption?.reason }
-        enforcer?.decided(decision)
+        connection.batch { carryOutEffects(of: decision) }
+        if let id = decision.created, let member = decider.members[id] { addAdopted(id, member, decision) }
+        streams?.decided(decision)
         CrashPoint.pass("before-reply")
         if decision.isNoteworthy { players?.sessionsChanged() }
     }
 
-    /// Exports a session on the bus.
-    func add(_ record: Record, _ id: SessionID) {
-        records[id] = record
-        record.object.export()
-        enforcer?.sessionAdded(isPrivileged: arbiter.session(id).map { $0.sessionClass != .app } ?? false)
+    /// The streams or the players are looked at after this turn of the loop.
+    func lookSoon() { streams?.lookSoon() }
+
+    /// Stores what is known of a session that was created or restored, and exports it.
+    func add(_ record: Record, _ member: Member, _ id: SessionID) {
+        decider.join(id, member)
+        export(record, id)
     }
 
-    private func carryOut(_ decision: Decision) {
+    func update(_ id: SessionID, _ change: (inout Member) -> Void) { decider.update(id, change) }
+
+    /// Continues where the last daemon ended.
+    func restore(_ memory: Memory) throws(MemoryError) { try decider.restore(memory) }
+
+    /// Commands that restore all streams at once.
+    func restoreStreams(_ streams: [AudioStream]) -> [StreamCommand] { decider.restore(streams) }
+
+    /// A number that no client had before.
+    func newClientID() -> ClientID { decider.newClientID() }
+
+    /// A client from before a restart keeps its number.
+    func reserve(_ id: ClientID) { decider.reserve(id) }
+
+    /// Lets the exported history start here.
+    func keepStart() { decider.keepStart() }
+
+    func export(_ record: Record, _ id: SessionID) {
+        records[id] = record
+        record.object.export()
+        streams?.sessionAdded(isPrivileged: arbiter.session(id).map { $0.sessionClass != .app } ?? false)
+    }
+
+    private func carryOutEffects(of decision: Decision) {
         var told = 0
         for effect in decision.effects {
             guard state != nil, Notice(effect) != nil else {
@@ -291,9 +326,8 @@ final class Daemon {
             managerObject?.routeChanged(reason, previous: previous, current: current)
         case .servicesLost: managerObject?.servicesLost()
         case .servicesReset: managerObject?.servicesReset()
-        // A part of the followed route.
-        case .selectOutput: break
-        case .selectInput(let id, let uid): audio?.selectInput(uid, of: id)
+        // Parts of the route, and of where recordings are placed.
+        case .selectOutput, .selectInput: break
         case .propertiesChanged(let id, let properties):
             // Changes for others come before the answer; those that the caller knows from the answer must not delay it.
             if id == decision.session {
@@ -305,8 +339,12 @@ final class Daemon {
         }
     }
 
-    /// Announces the changed properties of the caller's own session and of the manager.
-    func announce() {
+    /// Sends the announcements when the answer is on its way.
+    private func announceSoon() {
+        if !announcements.isEmpty { loop.later { [weak self] in self?.announce() } }
+    }
+
+    private func announce() {
         CrashPoint.pass("replied")
         guard !announcements.isEmpty else { return }
         connection.giveWay()
@@ -326,7 +364,6 @@ final class Daemon {
     private func forget(_ id: SessionID) {
         guard let record = records.removeValue(forKey: id) else { return }
         record.object.remove()
-        audio?.sessionClosed(id)
         record.client.sessionCount -= 1
         if record.client.sessionCount == 0 {
             record.client.watch = nil
@@ -365,15 +402,6 @@ extension Daemon {
         }
     }
 
-    /// A number that no client had before.
-    func newClientID() -> ClientID {
-        lastClient += 1
-        return ClientID(lastClient)
-    }
-
-    /// A client from before a restart keeps its number.
-    func reserve(_ id: ClientID) { lastClient = max(lastClient, id.number) }
-
     func watch(_ client: Client) {
         client.watch = connection.watchName(client.name) { [unowned self] in vanished(client.name) }
     }
@@ -381,19 +409,6 @@ extension Daemon {
     private func vanished(_ name: String) {
         guard let client = clients[name] else { return }
         log.debug("\(name) has left the bus")
-        submit(.clientVanished(client.id))
-    }
-}
-
-extension Arbiter.Settings {
-    init(_ settings: Settings) {
-        self.init()
-        grace = settings.interruption.grace
-        maxAge = settings.interruption.maxAge
-        duckGain = settings.ducking.gain
-        pausesOnUnplug = settings.routes.unplug
-        replug = settings.routes.replug
-        maxSessions = settings.limits.sessions
-        maxSessionsPerClient = settings.limits.sessionsPerClient
+        submit(.event(.clientVanished(client.id)))
     }
 }

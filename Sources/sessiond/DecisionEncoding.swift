@@ -7,7 +7,8 @@ import SessionManager
 // The form of a decision on the bus: History, and Explain.
 
 extension Value {
-    init(_ decision: Decision) {
+    init(_ entry: History.Entry) {
+        let decision = entry.decision
         var fields: [(String, Value)] = [
             ("sequence", .uint64(decision.sequence)), ("time-usec", .uint64(decision.time.microseconds)),
             ("event", .string(decision.event.name)), ("session", Value(decision.session ?? decision.created)),
@@ -19,7 +20,18 @@ extension Value {
             fields.append(("error", .string(BusName.errorPrefix + refusal.code.rawValue)))
             fields.append(("message", .string(refusal.message)))
         }
+        if !entry.requests.isEmpty {
+            fields.append(("requests", .array(of: "a{sv}", entry.requests.map { Value($0) })))
+        }
         self = .properties(fields)
+    }
+
+    private init(_ request: History.Request) {
+        self = .properties(
+            [
+                ("request", .string(request.name)), ("session", Value(request.session)),
+                ("time-usec", .uint64(request.time.microseconds)),
+            ] + request.fields.map { ($0.name, Value($0.value)) })
     }
 
     init(_ explanation: Explanation) {
@@ -29,7 +41,11 @@ extension Value {
             ("session", Value(explanation.session)), ("by", Value(explanation.by)),
         ]
         if let until = explanation.until { fields.append(("until-usec", .uint64(until.microseconds))) }
-        if let error = explanation.error { fields.append(("error", .string(BusName.errorPrefix + error.rawValue))) }
+        if !explanation.byName.isEmpty { fields.append(("by-name", .string(explanation.byName))) }
+        if let error = explanation.error {
+            fields.append(("error", .string(BusName.errorPrefix + error.code.rawValue)))
+            fields.append(("message", .string(error.message)))
+        }
         self = .properties(fields)
     }
 

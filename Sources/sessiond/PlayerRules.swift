@@ -1,6 +1,8 @@
+import Decider
 import MediaControl
 import MediaPlayers
 import PluginAPI
+import Processes
 import SessionManager
 
 /// The sessions of MPRIS players, and what the rules want from the players.
@@ -21,10 +23,10 @@ final class PlayerRules: PlayerPolicy {
     init(_ daemon: Daemon) { self.daemon = daemon }
 
     func demand(of player: Player) -> Demand {
-        let owners = daemon.records.compactMap { id, record -> Demand.Owner? in
-            guard belongs(player, to: id, record), let session = daemon.arbiter.session(id) else { return nil }
+        let owners = daemon.decider.members.compactMap { id, member -> Demand.Owner? in
+            guard belongs(player, to: id, member), let session = daemon.arbiter.session(id) else { return nil }
             var owner = Demand.Owner(session.state)
-            owner.isAdopted = record.adopted != nil
+            owner.isAdopted = member.adopted != nil
             owner.isSilencedAtServer = session.ignoredSince != nil
             owner.mayResume = session.mayResume
             owner.cameBack = session.cause.kind == .cameBack
@@ -34,15 +36,15 @@ final class PlayerRules: PlayerPolicy {
     }
 
     func isNowPlaying(_ player: Player) -> Bool {
-        guard let id = daemon.arbiter.nowPlaying, let record = daemon.records[id] else { return false }
-        return belongs(player, to: id, record)
+        guard let id = daemon.arbiter.nowPlaying, let member = daemon.decider.members[id] else { return false }
+        return belongs(player, to: id, member)
     }
 
     /// Only for programs that cannot activate a session themselves.
     func takeBack(_ player: Player) {
-        for (id, record) in daemon.records.sorted(by: { $0.key < $1.key })
-        where record.adopted != nil && belongs(player, to: id, record) {
-            if daemon.arbiter.session(id)?.state == .interrupted { daemon.submit(.activate(id)) }
+        for (id, member) in daemon.decider.members.sorted(by: { $0.key < $1.key })
+        where member.adopted != nil && belongs(player, to: id, member) {
+            if daemon.arbiter.session(id)?.state == .interrupted { daemon.submit(.event(.activate(id))) }
         }
     }
 
@@ -50,22 +52,22 @@ final class PlayerRules: PlayerPolicy {
 
     func playing(_ players: [Player]) {
         var found: Set<SessionID> = []
-        for (id, record) in daemon.records where record.adopted != nil {
-            if players.contains(where: { belongs($0, to: id, record) }) { found.insert(id) }
+        for (id, member) in daemon.decider.members where member.adopted != nil {
+            if players.contains(where: { belongs($0, to: id, member) }) { found.insert(id) }
         }
         guard found != pausable else { return }
         pausable = found
-        daemon.enforcer?.playersChanged()
+        daemon.lookSoon()
     }
 
     /// A player may be a child of the session's process; a browser plays from child processes of the player; and in a
     /// sandbox process ids mean nothing.
-    private func belongs(_ player: Player, to id: SessionID, _ record: Daemon.Record) -> Bool {
+    private func belongs(_ player: Player, to id: SessionID, _ member: Member) -> Bool {
         guard player.processID != 0 else { return false }
         let origin = origin(of: player)
-        if let sandbox = origin.sandbox { return sandbox == record.desktopEntry }
-        guard record.processID != 0 else { return false }
-        return origin.line.contains(record.processID) || line(of: id, record.processID).contains(player.processID)
+        if let sandbox = origin.sandbox { return sandbox == member.desktopEntry }
+        guard member.process != 0 else { return false }
+        return origin.line.contains(member.process) || line(of: id, member.process).contains(player.processID)
     }
 
     private func origin(of player: Player) -> Origin {

@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import PluginAPI
+import Processes
 
 /// The installed manifests, the user's before the system's; the first one of an id is used.
 struct PluginFolders {

@@ -89,24 +89,7 @@ struct Process {
         return Callers.areTrusted(user, groups)
     }
 
-    /// Whether it is in a sandbox.
-    enum Sandbox {
-        case none
-        /// The application id from the sandbox.
-        case application(String)
-        /// The kernel does not allow to inspect it; a process can cause that itself (`PR_SET_DUMPABLE`).
-        case hidden
-    }
-
-    var confinement: Sandbox {
-        if let info = text("root/.flatpak-info") { return .application(Confinement.flatpak(info) ?? "flatpak") }
-        // The file of an ended process is missing, too.
-        guard errno == ENOENT, startTime != nil else { return .hidden }
-        // Without AppArmor there is no label; if snapd finds no systemd, there is no control group.
-        let label = text("attr/apparmor/current") ?? text("attr/current")
-        let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
-        return snap.map { .application($0) } ?? .none
-    }
+    var confinement: Sandbox { Sandbox(of: id) }
 
     private func text(_ file: String) -> String? {
         Capabilities.looking { readFile("/proc/\(id)/\(file)", limit: 65536) }

@@ -1,6 +1,7 @@
 import Enforcement
 import Glibc
 import PluginAPI
+import Processes
 
 /// The program of each stream: from the kernel if possible, else as stated by the client. Read once per stream.
 struct ProgramReader {

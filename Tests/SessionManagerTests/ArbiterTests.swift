@@ -177,10 +177,10 @@ import Testing
                 if decision.isNoteworthy { sequences.append(decision.sequence) }
             }
         }
-        #expect(history.latest(100).map(\.sequence) == sequences.suffix(4))
-        #expect(history.latest(2).map(\.sequence) == sequences.suffix(2))
+        #expect(history.latest(100).map(\.decision.sequence) == sequences.suffix(4))
+        #expect(history.latest(2).map(\.decision.sequence) == sequences.suffix(2))
         #expect(history.latest(0).isEmpty && history.latest(-1).isEmpty)
-        #expect(history.latest(1).first?.event.name == "deactivate")
+        #expect(history.latest(1).first?.decision.event.name == "deactivate")
     }
 
     @Test func history_keepsRefusalsAndLeavesOutSilence() {
@@ -189,7 +189,7 @@ import Testing
         #expect(history.capacity == 1 && history.latest(1).isEmpty)
         history.append(world.send(.activate(SessionID(5))))
         history.append(world.send(.timePassed))
-        #expect(history.latest(9).map(\.refusal?.code) == [.expiredSession])
+        #expect(history.latest(9).map(\.decision.refusal?.code) == [.expiredSession])
     }
 
     @Test func decision_namesItsSessionEvenWhenItCloses() {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Waits until `condition` holds; false where `timeout` seconds passed first.
+/// Waits until `condition` is true; false if `timeout` seconds have passed before.
 ///
 /// For what happens in other processes and threads. What happens on a loop waits with
 /// `EventLoop.iterate(timeout:until:)`.

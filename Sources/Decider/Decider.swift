@@ -1,0 +1,460 @@
+public import Enforcement
+public import PluginAPI
+public import Routing
+public import SessionManager
+
+/// Everything that is decided, in one place: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of
+/// each recording (``RecordingPlacement``), and the streams of all programs (``Enforcement``).
+///
+/// A value without a server, a bus or a clock. Facts enter by ``submit(_:)``; then ``next(at:view:)`` returns what must be
+/// done, one action after the other, until there is none. Each decision is made when the actions before it have been
+/// carried out, so that what is stored and sent with an action is the state after exactly that action.
+public struct Decider: Sendable {
+    /// The rules of the sessions, to be read.
+    public private(set) var arbiter: Arbiter
+    /// What was decided.
+    public private(set) var history: History
+    /// What is known of each session beyond the rules.
+    public private(set) var members: [SessionID: Member] = [:]
+    /// The sessions that play, by their streams; nil if the server cannot tell.
+    public private(set) var sounding: Sounding?
+    private var settings: Settings
+    private var routing = Routing()
+    private var recordings = RecordingPlacement()
+    private var enforcement: Enforcement
+    private var seen = StreamsSeen()
+    private var adoptedCount = 0
+    /// How streams must be treated, and since when.
+    private var treated: [AudioStream.ID: (treatment: Treatment, since: Instant)] = [:]
+    /// When the streams must be looked at again.
+    private var streamsDeadline: Instant?
+    private var lastClient: UInt64 = 0
+    /// Facts that are not handled yet.
+    private var inbox: [Fact] = []
+    /// What is left to do about the last fact; the next one last.
+    private var work: [Work] = []
+
+    /// One step of a decision. What follows from a step comes before what was waiting.
+    private enum Work {
+        /// A claim that expired before an event must be ended before that is judged.
+        case expire
+        case event(Event)
+        case follow(Event, hasEffects: Bool)
+        case route(Routing.Fact)
+        case effect(Routing.Effect)
+        /// `limit`: each step reduces the steps that follow; the limit guards against a bug.
+        case adopt(limit: Int)
+        case step(Enforcement.Step)
+        case create(NewSession, AdoptedProgram)
+        case change(SessionID, AdoptedProgram)
+        case answered(StreamCommand, succeeded: Bool)
+        case hear
+        case treat
+        case placeRecordings
+        case checkTime
+        case act(Action)
+    }
+
+    public init(_ settings: Settings) {
+        self.settings = settings
+        arbiter = Arbiter(settings: Arbiter.Settings(settings))
+        history = History(capacity: settings.limits.history)
+        enforcement = Enforcement(settings)
+    }
+
+    // MARK: Sessions
+
+    /// Continues where an earlier daemon ended; its members follow by ``join(_:_:)``. Throws if the memory contradicts
+    /// itself.
+    public mutating func restore(_ memory: Memory) throws(MemoryError) {
+        arbiter = try Arbiter(memory)
+        for session in arbiter.sessions where !session.preferredInput.isEmpty {
+            recordings.prefer(session.preferredInput, of: session.id)
+        }
+    }
+
+    /// Stores what is known of a session that was created or restored.
+    public mutating func join(_ id: SessionID, _ member: Member) {
+        guard arbiter.session(id) != nil, members[id] == nil else { return }
+        members[id] = member
+        if member.adopted != nil { adoptedCount += 1 }
+    }
+
+    /// Changes what is known of a session; does nothing if it is closed.
+    public mutating func update(_ id: SessionID, _ change: (inout Member) -> Void) {
+        guard var member = members[id] else { return }
+        change(&member)
+        members[id] = member
+    }
+
+    /// A number that no client had before.
+    public mutating func newClientID() -> ClientID {
+        lastClient += 1
+        return ClientID(lastClient)
+    }
+
+    /// A client from before a restart keeps its number.
+    public mutating func reserve(_ id: ClientID) { lastClient = max(lastClient, id.number) }
+
+    // MARK: Facts and actions
+
+    /// Something happened. It is handled when everything has been done that follows from the facts before it.
+    public mutating func submit(_ fact: Fact) { inbox.append(fact) }
+
+    private mutating func handle(_ fact: Fact) {
+        switch fact {
+        case .request(let event): push([.route(.requested), .expire, .event(event)])
+        case .event(let event): push([.expire, .event(event)])
+        case .replayed(let event): push([.event(event)])
+        case .server(let fact): push([.route(fact)])
+        case .streams(let seen):
+            self.seen = seen
+            for found in seen.found { enforcement.takeOver(found.stream, found.base, isNew: found.isNew) }
+            push([.adopt(limit: 1_000), .hear, .treat, .placeRecordings])
+        case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
+        case .moveRefused(let move): recordings.refused(move)
+        case .streamsForgotten: enforcement.forgetStreams()
+        case .settings(let settings):
+            self.settings = settings
+            enforcement.settings = settings
+            history = History(capacity: settings.limits.history, keeping: history)
+            push([.expire, .event(.settingsChanged(Arbiter.Settings(settings)))])
+        case .timePassed: push([.checkTime])
+        }
+    }
+
+    /// When ``Fact/timePassed`` is due next; nil: never.
+    public var nextDeadline: Instant? {
+        [arbiter.nextDeadline, routing.nextDeadline, streamsDeadline].compactMap { $0 }.min()
+    }
+
+    /// The next action, to be carried out before the one after it; nil: nothing is left to do.
+    ///
+    /// - Parameter view: the server's state now.
+    public mutating func next(at now: Instant, view: () -> Routing.View) -> Action? {
+        while true {
+            if let item = work.popLast() {
+                if let action = handle(item, at: now, view) { return action }
+            } else if !inbox.isEmpty {
+                handle(inbox.removeFirst())
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
+
+    private mutating func handle(_ item: Work, at now: Instant, _ view: () -> Routing.View) -> Action? {
+        switch item {
+        case .expire:
+            if let due = arbiter.nextDeadline, due <= now { return .decided(decide(.timePassed, at: now)) }
+        case .event(let event): return .decided(decide(event, at: now))
+        case .follow(let event, let hasEffects): follow(event, hasEffects: hasEffects, view)
+        case .route(let fact):
+            let arbiter = arbiter
+            let effects = routing.handle(fact, view(), at: now) { arbiter.routeChoice(afterLossOn: $0) }
+            push(effects.map(Work.effect))
+        case .effect(let effect): carryOut(effect)
+        case .adopt(let limit):
+            guard seen.isConnected, limit > 0 else { return nil }
+            let steps = enforcement.steps(facts, at: now.microseconds)
+            if !steps.isEmpty { push(steps.map(Work.step) + [.adopt(limit: limit - 1)]) }
+        case .step(let step): carryOut(step)
+        case .create(let new, let adopted):
+            let decision = decide(.create(new), at: now)
+            if let id = decision.created { join(id, Member(adopted)) }
+            return .decided(decision)
+        case .change(let id, let adopted): return .decided(change(id, to: adopted, at: now))
+        case .answered(let command, let succeeded):
+            enforcement.answered(command, succeeded: succeeded, at: now.microseconds)
+        case .hear:
+            let heard = soundingNow
+            guard heard != sounding else { return nil }
+            sounding = heard
+            push([.expire, .event(.soundingChanged(heard))])
+        case .treat: treat(at: now)
+        case .placeRecordings:
+            let (facts, enforcement) = (facts, enforcement)
+            lazy var owners = enforcement.owners(facts)
+            let moves = recordings.moves(seen.streams.map(\.stream), route: view().audio.route) {
+                owners[$0.id] ?? []
+            }
+            push(moves.map { .act(.move($0)) })
+        case .checkTime: checkTime(at: now)
+        case .act(let action):
+            note(action, at: now)
+            return action
+        }
+        return nil
+    }
+
+    // MARK: The rules of the sessions
+
+    /// What follows is done after the decision was carried out.
+    private mutating func decide(_ event: Event, at now: Instant) -> Decision {
+        if history.wantsCheckpoint { history.keep(arbiter) }
+        let decision = arbiter.handle(event, at: now)
+        history.append(decision)
+        var placesRecordings = false
+        for effect in decision.effects {
+            switch effect {
+            case .closed(let id):
+                if members.removeValue(forKey: id)?.adopted != nil { adoptedCount -= 1 }
+                recordings.prefer(nil, of: id)
+                placesRecordings = true
+            case .selectInput(let id, let uid):
+                recordings.prefer(uid, of: id)
+                placesRecordings = true
+            default: break
+            }
+        }
+        push([.follow(event, hasEffects: !decision.effects.isEmpty)] + (placesRecordings ? [.placeRecordings] : []))
+        return decision
+    }
+
+    /// The route follows the sessions.
+    private mutating func follow(_ event: Event, hasEffects: Bool, _ view: () -> Routing.View) {
+        let wanted: [Work] = hasEffects ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []
+        push(wanted + [.route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))])
+    }
+
+    /// Whether no session is heard that was paused because its output was unplugged.
+    private var arePausedSilent: Bool {
+        !(sounding?.sessions ?? []).contains { arbiter.session($0)?.interruption?.reason == .routeDisconnected }
+    }
+
+    private mutating func checkTime(at now: Instant) {
+        var due: [Work] = [.expire]
+        if let time = routing.nextDeadline, time <= now { due.append(.route(.timePassed)) }
+        if let time = streamsDeadline, time <= now {
+            streamsDeadline = nil
+            due.append(.act(.look))
+        }
+        push(due)
+    }
+
+    private mutating func carryOut(_ effect: Routing.Effect) {
+        switch effect {
+        case .submit(let event): push([.expire, .event(event)])
+        case .then(let fact): push([.route(fact)])
+        case .ask(let request, let reason): push([.act(.ask(request, reason: reason))])
+        case .wish(let wish): push([.act(.wish(wish))])
+        case .guardOutput(let isGuarding): push([.act(.guardOutput(isGuarding))])
+        case .releaseOutput: push([.act(.releaseOutput)])
+        case .warn(let text): push([.act(.warn(text))])
+        }
+    }
+
+    // MARK: Adopted programs
+
+    private mutating func carryOut(_ step: Enforcement.Step) {
+        switch step {
+        case .adopt(let adopted, let program, let evidence):
+            let name = program.name.isEmpty ? "a program" : program.name.prefix(bytes: settings.limits.stringLength)
+            let new = NewSession(
+                name: name, client: newClientID(), sessionClass: adopted.role.sessionClass,
+                configuration: adopted.role.configuration, notifiesOnExit: true, evidence: evidence)
+            push([.expire, .create(new, adopted)])
+        case .change(let id, let adopted): push([.expire, .change(id, adopted)])
+        case .activate(let id): push([.expire, .event(.activate(id))])
+        case .deactivate(let id): push([.expire, .event(.deactivate(id, notifyOthers: true))])
+        case .close(let id): push([.expire, .event(.close(id))])
+        }
+    }
+
+    /// The program is adopted otherwise; if the rules refuse that, it is treated like a new program.
+    private mutating func change(_ id: SessionID, to adopted: AdoptedProgram, at now: Instant) -> Decision {
+        update(id) { $0.adopted = adopted }
+        let wasInterrupted = arbiter.session(id)?.state == .interrupted
+        let before = work.count
+        let decision = decide(.setCategory(id, adopted.role.configuration), at: now)
+        var rest: [Work] = []
+        if decision.refusal != nil {
+            rest = [.expire, .event(.close(id))]
+        } else if wasInterrupted, arbiter.session(id)?.state == .inactive, arbiter.isFreeToActivate(id) {
+            // Its former wait no longer applies, and an adopted program cannot be asked to come back.
+            rest = [.expire, .event(.activate(id))]
+        }
+        // Below what follows from the decision itself.
+        work.insert(contentsOf: rest.reversed(), at: before)
+        return decision
+    }
+
+    /// The sessions as far as streams are concerned.
+    private var facts: Enforcement.Facts {
+        let isNeeded = !seen.streams.isEmpty || hasAdopted
+        var facts = Enforcement.Facts(
+            sessions: isNeeded ? arbiter.sessions.compactMap(describe) : [], streams: seen.streams,
+            canHold: seen.canHold, mayHold: seen.mayHold, defaultDevice: seen.defaultDevice, gone: seen.gone)
+        facts.sustainedCalls = seen.sustainedCalls
+        facts.hasHold = seen.hasHold
+        return facts
+    }
+
+    private func describe(_ session: Session) -> SessionFacts? {
+        guard let member = members[session.id] else { return nil }
+        return SessionFacts(
+            id: session.id, kind: member.adopted.map { .adopted($0) } ?? .told, process: member.process,
+            user: member.user, application: member.application ?? "", sessionClass: session.sessionClass,
+            configuration: session.configuration, state: session.state, since: session.since.microseconds,
+            isMuted: session.isMuted, lowered: session.isDucked ? -arbiter.settings.duckGain : 0,
+            lowersItself: member.lowersItself, evidence: session.evidence, mayResume: session.mayResume,
+            holdsClaim: session.holdsClaim,
+            mayBeTakenBack: session.waitingFor.compactMap { arbiter.session($0) }
+                .allSatisfy { $0.sessionClass == .app || $0.isGuessedCall },
+            isFreeToActivate: member.adopted != nil && session.state == .inactive
+                && arbiter.isFreeToActivate(session.id))
+    }
+
+    /// The sessions that play, by their streams; nil if the server cannot tell.
+    private var soundingNow: Sounding? {
+        guard seen.isConnected else { return nil }
+        let owners = enforcement.owners(facts)
+        let streams = seen.streams.map(\.stream)
+        var heard = Sounding(sessions: [], others: false)
+        for stream in streams where stream.direction == .playback && stream.isSounding {
+            if let sessions = owners[stream.id] { heard.sessions.formUnion(sessions) } else { heard.others = true }
+        }
+        // A session that also records is in a conversation, which continues without headphones.
+        let listening = streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
+        heard.pausable = heard.sessions.intersection(seen.pausable).subtracting(listening)
+        return heard
+    }
+
+    // MARK: Streams
+
+    private mutating func treat(at now: Instant) {
+        guard seen.isConnected else {
+            streamsDeadline = nil
+            return
+        }
+        let outcome = enforcement.commands(facts, at: now.microseconds)
+        streamsDeadline = outcome.deadline.map(Instant.init(microseconds:))
+        outcome.changes.forEach { note($0, at: now) }
+        var next: [Work] = []
+        for id in outcome.ignoring.sorted() {
+            guard let session = arbiter.session(id), session.ignoredSince == nil else { continue }
+            next += [
+                .act(
+                    .notice(
+                        "\(quoted(session.name)) plays on although it was interrupted; silenced at the sound server")),
+                .expire, .event(.interruptionIgnored(id)),
+            ]
+        }
+        if outcome.expectsCall { next.append(.act(.prepareHold)) }
+        push(next + [.act(.streams(outcome.commands))])
+    }
+
+    /// Whether this stream is seen for the first time.
+    public func isNew(_ id: AudioStream.ID) -> Bool { enforcement.isNew(id) }
+
+    /// Every stream that differs, or may differ, from what the user left.
+    public var kept: [AudioStream.ID: StreamBase] { enforcement.kept }
+
+    /// Commands that restore all streams at once, because the daemon exits.
+    public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] { enforcement.restore(streams) }
+
+    // MARK: What is recorded
+
+    /// Keeps in the history what the server is asked for.
+    private mutating func note(_ action: Action, at now: Instant) {
+        guard let (name, fields) = action.asRequest else { return }
+        history.note(History.Request(name, at: now, for: nil, fields))
+    }
+
+    private mutating func note(_ change: Enforcement.Outcome.Change, at now: Instant) {
+        let facts = seen.streams.first { $0.stream.id == change.stream }
+        let program = facts?.program?.name ?? facts?.stream.applicationName ?? ""
+        treated = treated.filter { id, _ in seen.streams.contains { $0.stream.id == id } }
+        treated[change.stream] = (change.treatment, now)
+        history.note(
+            History.Request(
+                change.treatment.name, at: now, for: change.sessions.first,
+                [
+                    .init("program", .text(program.prefix(bytes: 120))), .init("stream", .number(change.stream.number)),
+                ] + change.treatment.fields))
+    }
+
+    // MARK: Answers
+
+    /// Whether a program is adopted.
+    public var hasAdopted: Bool { adoptedCount > 0 }
+
+    /// Why the session is as it is (``Arbiter/explain(_:at:adopted:streams:)``).
+    public func explain(_ id: SessionID, at now: Instant) -> [Explanation] {
+        let facts = facts
+        let owners = enforcement.owners(facts)
+        var silenced: [(text: String, since: Instant)] = []
+        for stream in seen.streams.map(\.stream.id) where owners[stream]?.contains(id) == true {
+            if let (treatment, since) = treated[stream], let text = treatment.text(canHold: seen.canHold) {
+                silenced.append((text, since))
+            }
+        }
+        return arbiter.explain(
+            id, at: now, adopted: members[id]?.adopted.map { enforcement.reason(for: $0, facts) },
+            streams: silenced.min { $0.since < $1.since })
+    }
+
+    /// Lets a replay start here.
+    public mutating func keepStart() { history.keep(arbiter) }
+}
+
+extension Treatment {
+    /// The name of the request in the history.
+    fileprivate var name: String {
+        switch self {
+        case .free(lowered: 0): "restore-stream"
+        case .free: "duck-stream"
+        case .muted: "mute-stream"
+        case .held: "hold-stream"
+        }
+    }
+
+    fileprivate var fields: [History.Request.Field] {
+        switch self {
+        case .free(lowered: 0), .muted, .held: []
+        case .free(let lowered): [.init("gain-db", .decibels(-Double(lowered)))]
+        }
+    }
+
+    /// For the user; nil: the stream is not silenced. That it is ducked is a state of its session.
+    fileprivate func text(canHold: Bool) -> String? {
+        switch self {
+        case .free: nil
+        case .held where canHold: "its stream is held at the sound server, and will go on where it was"
+        case .muted, .held: "its stream is muted at the sound server, and runs on"
+        }
+    }
+}
+
+extension Action {
+    /// The request in the history; nil: it is none, or is recorded as a change of its stream.
+    fileprivate var asRequest: (name: String, fields: [History.Request.Field])? {
+        switch self {
+        case .ask(.output(let uid), let reason):
+            ("select-output", [.init("uid", .text(uid)), .init("reason", .number(reason.rawValue))])
+        case .ask(.input(let uid), let reason):
+            ("select-input", [.init("uid", .text(uid)), .init("reason", .number(reason.rawValue))])
+        case .ask(.handsFree(let uid, _), let reason):
+            ("hands-free", [.init("uid", .text(uid ?? "")), .init("reason", .number(reason.rawValue))])
+        case .move(let move):
+            ("move-recording", [.init("uid", .text(move.input)), .init("stream", .number(move.stream.number))])
+        case .releaseOutput: ("release-output", [])
+        case .decided, .wish, .guardOutput, .prepareHold, .streams, .look, .warn, .notice: nil
+        }
+    }
+}
+
+extension Arbiter.Settings {
+    public init(_ settings: Settings) {
+        self.init()
+        grace = settings.interruption.grace
+        maxAge = settings.interruption.maxAge
+        duckGain = settings.ducking.gain
+        pausesOnUnplug = settings.routes.unplug
+        replug = settings.routes.replug
+        maxSessions = settings.limits.sessions
+        maxSessionsPerClient = settings.limits.sessionsPerClient
+    }
+}

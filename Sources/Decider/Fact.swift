@@ -1,0 +1,89 @@
+public import Enforcement
+public import PluginAPI
+public import Routing
+public import SessionManager
+
+/// What happened. All facts enter the decisions by ``Decider/submit(_:)``.
+public enum Fact: Sendable {
+    /// A request of a client; the decision with that event is the answer.
+    case request(Event)
+    /// A fact for the rules of the sessions.
+    case event(Event)
+    /// An event of a recorded history, in which claims expire by events of their own.
+    case replayed(Event)
+    /// A fact about the sound server's route.
+    case server(Routing.Fact)
+    /// The streams were looked at.
+    case streams(StreamsSeen)
+    /// The server carried out a command for a stream, or refused it.
+    case answered(StreamCommand, succeeded: Bool)
+    /// The server refused to move a recording.
+    case moveRefused(RecordingPlacement.Move)
+    /// The sound server is gone: it knows no stream any more.
+    case streamsForgotten
+    case settings(Settings)
+    /// The time of ``Decider/nextDeadline`` has come.
+    case timePassed
+}
+
+/// The streams at the sound server, with what the kernel says of their programs.
+public struct StreamsSeen: Sendable {
+    /// Whether a server is there.
+    public var isConnected = false
+    /// In the server's order.
+    public var streams: [StreamFacts] = []
+    /// As ``AudioSnapshot/canHold``.
+    public var canHold = false
+    /// As ``AudioSnapshot/hasHold``.
+    public var hasHold = true
+    /// As ``Enforcement/Facts/mayHold``.
+    public var mayHold = true
+    /// As ``Enforcement/Facts/defaultDevice``.
+    public var defaultDevice: String?
+    /// Processes of adopted sessions that have ended.
+    public var gone: Set<UInt32> = []
+    /// As ``Enforcement/Facts/sustainedCalls``.
+    public var sustainedCalls: Set<Program.Key> = []
+    /// The adopted sessions whose players play and can be paused.
+    public var pausable: Set<SessionID> = []
+    /// Streams that an earlier daemon or connection had changed, and how they were before.
+    public var found: [Found] = []
+
+    public struct Found: Sendable {
+        public let stream: AudioStream
+        public let base: StreamBase
+        /// It started with the values of its predecessor.
+        public let isNew: Bool
+
+        public init(_ stream: AudioStream, _ base: StreamBase, isNew: Bool) {
+            self.stream = stream
+            self.base = base
+            self.isNew = isNew
+        }
+    }
+
+    public init() {}
+}
+
+/// What must be done now; the caller carries it out before it asks for the next.
+public enum Action: Sendable {
+    /// The rules decided: the effects are for the clients, and what changed must survive a restart.
+    case decided(Decision)
+    /// A request to the sound server; `reason`: the reason to report for the change.
+    case ask(Routing.Request, reason: RouteChangeReason)
+    /// The requested rate and buffer of the output.
+    case wish(OutputWish)
+    case guardOutput(Bool)
+    case releaseOutput
+    /// A recording is moved to another input.
+    case move(RecordingPlacement.Move)
+    /// Streams will be held soon.
+    case prepareHold
+    /// Commands for streams, in order. Also sent if there are none, because what must be remembered of the streams may
+    /// have changed.
+    case streams([StreamCommand])
+    /// The streams must be looked at again: time has passed.
+    case look
+    case warn(String)
+    case notice(String)
+}

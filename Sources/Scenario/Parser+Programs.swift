@@ -1,0 +1,78 @@
+import PluginAPI
+
+/// Programs that do not use sessiond, and their streams.
+extension Parser {
+    mutating func program(_ words: inout Words) throws(LineError) -> Step {
+        let token = try words.word("a name for the program in this file")
+        try declare(token)
+        programs.insert(token.word)
+        // Above the process ids of any machine.
+        var program = SimulatedServer.App(
+            name: token.word, process: (1 << 30) + UInt32(programs.count), executable: "", sandbox: "")
+        if words.first?.isQuoted == true { program.name = try words.word("its name").word }
+        for token in words.rest() {
+            switch token.word {
+            case "executable": program.executable = try token.required()
+            case "sandbox": program.sandbox = try token.required()
+            default: throw LineError(token, "unknown word \(quoted(token.word)); use executable= or sandbox=")
+            }
+        }
+        return .program(token.word, program)
+    }
+
+    mutating func stream(_ words: inout Words) throws(LineError) -> Step {
+        let token = try words.word("a name for the stream in this file")
+        try declare(token)
+        guard words.take("of") else { throw LineError(token, "write 'of' and the program after the name") }
+        let program = try programLabel(words.word("a program"))
+        let isRecording = words.take("record")
+        var role: String?
+        var title = ""
+        for token in words.rest() {
+            switch token.word {
+            case "role": role = try token.required()
+            case "title": title = try token.required()
+            default: throw LineError(token, "unknown word \(quoted(token.word)); use record, role= or title=")
+            }
+        }
+        streams.insert(token.word)
+        return .begin(
+            token.word,
+            SimulatedServer.Beginning(program: program, isRecording: isRecording, role: role, title: title))
+    }
+
+    func streamLabel(_ token: Token) throws(LineError) -> String {
+        guard streams.contains(token.word) else {
+            throw LineError(token, "there is no stream \(quoted(token.word)); begin one with 'stream'")
+        }
+        return token.word
+    }
+
+    func programLabel(_ token: Token) throws(LineError) -> String {
+        guard programs.contains(token.word) else {
+            throw LineError(token, "there is no program \(quoted(token.word)); declare it with 'program' above")
+        }
+        return token.word
+    }
+
+    private func declare(_ token: Token) throws(LineError) {
+        guard token.word.isLabel else {
+            throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
+        }
+        guard !programs.contains(token.word), !streams.contains(token.word) else {
+            throw LineError(token, "\(quoted(token.word)) already exists; choose another name")
+        }
+    }
+
+    /// Takes the settings of adoption out of the tokens.
+    func adoption(_ tokens: inout [Token], _ adoption: inout Settings.Adoption) throws(LineError) {
+        for token in tokens {
+            switch token.word {
+            case "streams": adoption.streams = try chosen(token, token.required(), "way to adopt")
+            case "calls": adoption.calls = try chosen(token, token.required(), "kind of calls")
+            default: break
+            }
+        }
+        tokens.removeAll { ["streams", "calls"].contains($0.word) }
+    }
+}

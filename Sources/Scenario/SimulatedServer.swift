@@ -1,0 +1,122 @@
+import Decider
+import Enforcement
+import PluginAPI
+
+/// The programs of a scenario and their streams, at a sound server that does at once what it is asked for.
+struct SimulatedServer: Sendable {
+    /// A program that does not use sessiond.
+    struct App: Sendable, Hashable {
+        var name: String
+        var process: UInt32
+        /// The file name of its executable.
+        var executable: String
+        /// The id of its sandbox; empty: none.
+        var sandbox: String
+
+        fileprivate var program: Program {
+            Program(
+                key: sandbox.isEmpty ? .process(process) : .sandbox(sandbox), name: name,
+                names: Set([name, executable, sandbox].filter { !$0.isEmpty }))
+        }
+    }
+
+    /// What a program begins to do.
+    struct Beginning: Sendable, Hashable {
+        let program: String
+        let isRecording: Bool
+        let role: String?
+        /// `media.name`
+        let title: String
+    }
+
+    private(set) var programs: [String: App] = [:]
+    /// In the order in which they began.
+    private(set) var streams: [(label: String, program: String, stream: AudioStream)] = []
+    private var gone: Set<UInt32> = []
+    private var count: UInt32 = 0
+    /// The port that recordings use, and the device of the others.
+    private static let input = Port(type: .microphoneBuiltIn, name: "Microphone", uid: "microphone", channels: 1)
+
+    /// Whether any program was seen: before that the streams are not known.
+    var isUsed: Bool { !programs.isEmpty }
+
+    /// The name of a program in the file.
+    func label(of key: Program.Key) -> String? { programs.first { $0.value.program.key == key }?.key }
+
+    func stream(_ label: String) -> AudioStream? { streams.first { $0.label == label }?.stream }
+
+    /// What is seen of the streams now.
+    var seen: StreamsSeen {
+        var seen = StreamsSeen()
+        seen.isConnected = true
+        seen.canHold = true
+        seen.defaultDevice = "output"
+        seen.gone = gone
+        seen.streams = streams.compactMap { entry in
+            guard let program = programs[entry.program] else { return nil }
+            return StreamFacts(
+                stream: entry.stream, ancestry: [program.process],
+                sandbox: program.sandbox.isEmpty ? nil : program.sandbox,
+                program: program.program)
+        }
+        return seen
+    }
+
+    // MARK: What programs do
+
+    mutating func add(_ label: String, _ program: App) { programs[label] = program }
+
+    mutating func begin(_ label: String, _ beginning: Beginning) {
+        guard let program = programs[beginning.program] else { return }
+        count += 1
+        let input = SimulatedServer.input
+        var stream = AudioStream(
+            id: AudioStream.ID(beginning.isRecording ? .record : .playback, count), processID: program.process,
+            isProcessVouched: true, applicationName: program.name, role: beginning.role,
+            deviceName: beginning.isRecording ? "input" : "output",
+            portUID: beginning.isRecording ? input.uid : "output", portName: beginning.isRecording ? input.name : "",
+            volume: [AudioStream.fullVolume])
+        if !beginning.title.isEmpty { stream.properties["media.name"] = beginning.title }
+        streams.append((label, beginning.program, stream))
+    }
+
+    mutating func setPaused(_ label: String, _ isPaused: Bool) { change(label) { $0.isCorked = isPaused } }
+
+    mutating func end(_ label: String) { streams.removeAll { $0.label == label } }
+
+    /// With all its streams.
+    mutating func end(program label: String) {
+        streams.removeAll { $0.program == label }
+        if let program = programs[label] { gone.insert(program.process) }
+    }
+
+    private mutating func change(_ label: String, _ body: (inout AudioStream) -> Void) {
+        if let place = streams.firstIndex(where: { $0.label == label }) { body(&streams[place].stream) }
+    }
+
+    // MARK: What it is asked for
+
+    mutating func carryOut(_ command: StreamCommand) {
+        guard let place = streams.firstIndex(where: { $0.stream.id == command.stream }) else { return }
+        switch command {
+        case .setVolume(_, let volume): streams[place].stream.volume = volume
+        case .setMuted(_, let isMuted): streams[place].stream.isMuted = isMuted
+        case .hold: streams[place].stream.isHeld = true
+        case .letGo: streams[place].stream.isHeld = false
+        }
+    }
+}
+
+extension AudioStream {
+    /// What was done to it at the server, in one word.
+    var condition: StreamCondition {
+        if isHeld { return .held }
+        if isMuted { return .muted }
+        return volume.allSatisfy { $0 == AudioStream.fullVolume } ? .untouched : .lowered
+    }
+}
+
+/// What was done to a stream at the server.
+enum StreamCondition: String, CaseIterable, Sendable {
+    case held, muted, lowered, untouched
+}

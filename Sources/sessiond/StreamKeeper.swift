@@ -1,0 +1,255 @@
+import DBus
+import Decider
+import Enforcement
+import EventLoop
+import Logging
+import PluginAPI
+import Processes
+import SessionManager
+
+/// Looks at the streams of the sound server for the decisions about them, and carries out the commands for them. Decides
+/// nothing itself.
+final class StreamKeeper {
+    private unowned let daemon: Daemon
+    private let backend: any AudioBackend
+    private let ledger: StreamLedger
+    private var reader: ProgramReader
+    /// Programs that told the desktop of a call; nil on a bus without a desktop.
+    var inhibitors: CallInhibitors? {
+        didSet { inhibitors?.onChanged = { [weak self] in self?.lookSoon() } }
+    }
+    /// The processes of adopted sessions, until they end.
+    private var watches: [UInt32: ProcessWatch] = [:]
+    private var gone: Set<UInt32> = []
+    private var hasTakenOver = false
+    private var isLooking = false
+    private var isDue = false
+    private var isLeaving = false
+    /// Commands wait here until their changes are in the journal.
+    private var queue: [StreamCommand] = []
+    private var isKeeping = false
+    private var unanswered = 0
+    private var onQuiet: (() -> Void)?
+    private var farewell: Timer?
+
+    /// Seconds that a server may take to restore everything before the daemon exits.
+    private static let patience = 0.5
+
+    init(_ daemon: Daemon, _ backend: any AudioBackend, busID: String) {
+        self.daemon = daemon
+        self.backend = backend
+        ledger = StreamLedger(backend, StreamJournal(bus: busID, log: daemon.log))
+        reader = ProgramReader(isSystem: daemon.bus.isSystem)
+    }
+
+    // MARK: When to look
+
+    /// The server is gone, and knows no stream any more.
+    func serverLost() {
+        daemon.submit(.streamsForgotten)
+        reader.forget()
+        hasTakenOver = false
+        queue = []
+        look()
+    }
+
+    /// `isPrivileged`: whether it may silence all others when it becomes active.
+    func sessionAdded(isPrivileged: Bool) {
+        if isPrivileged, daemon.settings.enforcement.mode == .full { backend.prepareHold() }
+        lookSoon()
+    }
+
+    /// If the decision may affect a stream, looks at the streams after the answer was sent.
+    func decided(_ decision: Decision) {
+        guard !backend.snapshot.streams.isEmpty || daemon.decider.hasAdopted, !isLooking, !isDue else { return }
+        if decision.effects.contains(where: \.concernsStreams) { lookSoon() }
+    }
+
+    /// After this turn of the loop, so that no answer waits for it.
+    func lookSoon() {
+        guard !isDue, !isLeaving else { return }
+        isDue = true
+        daemon.loop.later { [weak self] in
+            guard let self, isDue else { return }
+            look()
+        }
+    }
+
+    // MARK: What is seen
+
+    /// Reports what the server and the kernel say of the streams now.
+    func look() {
+        isDue = false
+        guard !isLooking, !isLeaving else { return }
+        isLooking = true
+        defer { isLooking = false }
+        let snapshot = backend.snapshot
+        var seen = StreamsSeen()
+        seen.isConnected = snapshot.isConnected
+        seen.streams = reader.facts(snapshot.streams, daemon.settings.privileges)
+        seen.canHold = snapshot.canHold
+        seen.hasHold = snapshot.hasHold
+        // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
+        seen.mayHold = !snapshot.policies.contains(.roleDucking)
+        seen.defaultDevice = snapshot.defaultDevice
+        seen.pausable = daemon.pausablePlayers
+        seen.found = found(snapshot)
+        if !seen.streams.isEmpty || daemon.decider.hasAdopted {
+            readApplications()
+            seen.sustainedCalls = sustainedCalls(seen.streams)
+        }
+        watchPrograms()
+        seen.gone = gone
+        daemon.submit(.streams(seen))
+        // Adopted just now.
+        watchPrograms()
+    }
+
+    /// Streams that an earlier daemon or connection had changed.
+    private func found(_ snapshot: AudioSnapshot) -> [StreamsSeen.Found] {
+        var found: [StreamsSeen.Found] = []
+        if snapshot.isConnected, !hasTakenOver {
+            hasTakenOver = true
+            found = ledger.takeOver(snapshot).map { StreamsSeen.Found($0, $1, isNew: false) }
+        }
+        let known = Set(found.map(\.stream.id))
+        for stream in snapshot.streams where daemon.decider.isNew(stream.id) && !known.contains(stream.id) {
+            if let base = ledger.base(of: stream) { found.append(StreamsSeen.Found(stream, base, isNew: true)) }
+        }
+        return found
+    }
+
+    /// Programs that told the desktop of a call.
+    private func sustainedCalls(_ streams: [StreamFacts]) -> Set<Program.Key> {
+        guard let inhibitors else { return [] }
+        let playing = streams.compactMap(\.program?.key)
+        let adopted = daemon.decider.members.values.compactMap { $0.adopted?.program }
+        return Set(playing + adopted).filter { program in
+            switch program {
+            case .process(let id): Process(id: id).executable.map(inhibitors.names) ?? false
+            case .sandbox(let id), .name(let id): inhibitors.names(id)
+            }
+        }
+    }
+
+    /// The sandboxes of clients' processes; read when the first stream is there.
+    private func readApplications() {
+        for (id, member) in daemon.decider.members where member.application == nil {
+            var application = member.desktopEntry
+            // Another process may have the id by now, but one of another user is detected.
+            let process = Process(id: member.process)
+            if process.userID == member.user, case .application(let sandbox) = process.confinement {
+                application = sandbox
+            }
+            daemon.update(id) { $0.application = application }
+        }
+    }
+
+    /// Adopted sessions close when their programs end.
+    private func watchPrograms() {
+        var needed: Set<UInt32> = []
+        for case .process(let id)? in daemon.decider.members.values.map(\.adopted?.program) { needed.insert(id) }
+        if needed.isEmpty, watches.isEmpty, gone.isEmpty { return }
+        gone.formIntersection(needed)
+        watches = watches.filter { needed.contains($0.key) }
+        for process in needed where watches[process] == nil && !gone.contains(process) {
+            watches[process] = ProcessWatch(process, on: daemon.loop) { [unowned self] in
+                gone.insert(process)
+                lookSoon()
+            }
+            if watches[process] == nil {
+                gone.insert(process)
+                lookSoon()
+            }
+        }
+    }
+
+    // MARK: Commands
+
+    /// Stores how the streams are, then changes them.
+    func run(_ commands: [StreamCommand]) {
+        queue += commands
+        guard !isKeeping else { return }
+        guard !queue.isEmpty || !ledger.isEmpty else { return }
+        isKeeping = true
+        ledger.keep(daemon.decider.kept, backend.snapshot) { [weak self] mayChange in
+            guard let self else { return }
+            isKeeping = false
+            let due = queue
+            queue = []
+            for command in due {
+                if mayChange {
+                    send(command)
+                } else {
+                    daemon.submit(.answered(command, succeeded: false))
+                }
+            }
+            if onQuiet != nil { reportQuiet() }
+        }
+    }
+
+    private func send(_ command: StreamCommand) {
+        unanswered += 1
+        let answered: AudioBackend.Completion = { [weak self] result in
+            guard let self else { return }
+            unanswered -= 1
+            var succeeded = true
+            if case .failure(let error) = result {
+                succeeded = false
+                daemon.log.debug("the sound server refused \(command): \(error.message)")
+            }
+            daemon.submit(.answered(command, succeeded: succeeded))
+            if onQuiet != nil { reportQuiet() } else { lookSoon() }
+        }
+        switch command {
+        case .setVolume(let id, let volume): backend.setVolume(volume, stream: id, completion: answered)
+        case .setMuted(let id, let muted): backend.setMuted(muted, stream: id, completion: answered)
+        case .hold(let id): backend.hold(id, completion: answered)
+        case .letGo(let id, let device): backend.letGo(id, to: device, completion: answered)
+        }
+        CrashPoint.pass("stream-changed")
+    }
+
+    // MARK: Exit
+
+    /// Restores all streams as the user left them, then calls `completion`; at the latest after a timeout.
+    func leave(_ completion: @escaping () -> Void) {
+        guard !isLeaving else { return }
+        isLeaving = true
+        guard backend.snapshot.isConnected, !ledger.isEmpty || !queue.isEmpty || isKeeping else {
+            return removeHold(completion)
+        }
+        var isOver = false
+        let end: () -> Void = {
+            if !isOver { completion() }
+            isOver = true
+        }
+        farewell = Timer(on: daemon.loop) { end() }
+        farewell?.arm(after: StreamKeeper.patience)
+        onQuiet = { [weak self] in
+            guard let self else { return }
+            ledger.keep([:], backend.snapshot) { _ in }
+            ledger.repair { [weak self] in self?.removeHold(end) }
+        }
+        run(daemon.restoreStreams(backend.snapshot.streams))
+        reportQuiet()
+    }
+
+    private func reportQuiet() {
+        guard unanswered == 0, queue.isEmpty, !isKeeping, let onQuiet else { return }
+        self.onQuiet = nil
+        onQuiet()
+    }
+
+    private func removeHold(_ completion: @escaping () -> Void) {
+        backend.removeHold { _ in completion() }
+    }
+}
+
+extension Effect {
+    /// Whether it may change how a stream must be, or to which session it belongs.
+    fileprivate var concernsStreams: Bool {
+        if case .propertiesChanged(_, let properties) = self { return !properties.isDisjoint(with: .configuration) }
+        return kind.traits.contains(.concernsStreams)
+    }
+}

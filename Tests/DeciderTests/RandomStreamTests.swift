@@ -1,0 +1,233 @@
+import Enforcement
+import PluginAPI
+import Routing
+import SessionManager
+import Testing
+
+@testable import Decider
+@testable import ReferenceModel
+@testable import Scenario
+
+/// Random programs and clients: the sessions agree with the second model of the rules, and each stream is treated as a
+/// plain table says.
+@Suite struct RandomStreamTests {
+    @Test func seededRuns_sessionsAgreeWithTheModel_andStreamsWithTheTable() {
+        for seed in 1...80 as ClosedRange<UInt64> {
+            var run = StreamRun(seed: seed)
+            if let fault = run.play(steps: 80) {
+                Issue.record("seed \(seed): \(fault)")
+                return
+            }
+        }
+    }
+
+    @Test func everyProgramEnds_nothingIsLeft() {
+        for seed in 501...530 as ClosedRange<UInt64> {
+            var run = StreamRun(seed: seed)
+            _ = run.play(steps: 40)
+            run.endAll()
+            #expect(run.decider.kept.isEmpty, "seed \(seed)")
+            #expect(run.decider.arbiter.sessions.allSatisfy { $0.state != .interrupted }, "seed \(seed)")
+        }
+    }
+}
+
+/// One history of programs that play and record, and of clients, with a server that does what it is asked for.
+struct StreamRun {
+    private(set) var decider: Decider
+    private var model: ReferenceModel
+    private var server = SimulatedServer()
+    private var random: SplitMix64
+    private var now = Instant(microseconds: 1_000_000)
+    private var nextStream = 0
+    private var clients: [SessionID] = []
+    private var faults: [String] = []
+    private let programs = ["player", "game", "phone", "browser"]
+
+    init(seed: UInt64) {
+        random = SplitMix64(seed: seed)
+        var settings = Settings()
+        settings.adoption.streams = Bool.random(using: &random) ? .calls : .all
+        settings.adoption.calls = .any
+        settings.ducking.attack = 0
+        settings.ducking.release = 0
+        settings.ducking.hold = 0
+        decider = Decider(settings)
+        model = ReferenceModel(settings: Arbiter.Settings(settings))
+        for (index, name) in programs.enumerated() {
+            server.add(
+                name,
+                SimulatedServer.App(name: name, process: UInt32(100 + index), executable: name, sandbox: ""))
+        }
+    }
+
+    /// The first fault; nil: none.
+    mutating func play(steps: Int) -> String? {
+        for step in 1...steps {
+            let what = act()
+            // A stream that is held is lowered first.
+            pass(0.3)
+            if let fault = faults.first ?? contradiction { return "step \(step), \(what): \(fault)" }
+        }
+        return nil
+    }
+
+    mutating func endAll() {
+        for entry in server.streams { server.end(entry.label) }
+        for id in clients { submit(.event(.close(id))) }
+        pass(120)
+    }
+
+    // MARK: What happens
+
+    private mutating func act() -> String {
+        let labels = server.streams.map(\.label)
+        if Bool.random(using: &random) { pass(Double.random(in: 0...8, using: &random)) }
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0...2:
+            nextStream += 1
+            let program = programs.randomElement(using: &random) ?? ""
+            let role = [nil, nil, "music", "phone", "event", "game"].randomElement(using: &random) ?? nil
+            let isRecording = Int.random(in: 0..<4, using: &random) == 0
+            server.begin(
+                "stream\(nextStream)",
+                SimulatedServer.Beginning(program: program, isRecording: isRecording, role: role, title: ""))
+            return "\(program) \(isRecording ? "records" : "plays") with role \(role ?? "none")"
+        case 3, 4:
+            guard let label = labels.randomElement(using: &random) else { return "nothing" }
+            server.setPaused(label, Bool.random(using: &random))
+            return "\(label) is paused or goes on"
+        case 5, 6:
+            guard let label = labels.randomElement(using: &random) else { return "nothing" }
+            server.end(label)
+            return "\(label) ends"
+        case 7: return createClient()
+        case 8:
+            guard let id = clients.randomElement(using: &random) else { return "nothing" }
+            let isOn = Bool.random(using: &random)
+            submit(.event(isOn ? .activate(id) : .deactivate(id, notifyOthers: Bool.random(using: &random))))
+            return "\(isOn ? "activate" : "deactivate") \(id)"
+        default:
+            let isOn = Bool.random(using: &random)
+            submit(.event(.setSilentMode(isOn)))
+            return "silent mode \(isOn)"
+        }
+    }
+
+    private mutating func createClient() -> String {
+        guard clients.count < 4,
+            let category = [PluginAPI.Category.playback, .soloAmbient, .playAndRecord].randomElement(using: &random),
+            let sessionClass = [SessionClass.app, .app, .alert, .call].randomElement(using: &random),
+            let configuration = try? Configuration(
+                category: category,
+                options: Bool.random(using: &random) && category != .soloAmbient ? [.duckOthers, .mixWithOthers] : [])
+        else { return "nothing" }
+        let client = decider.newClientID()
+        submit(
+            .event(
+                .create(
+                    NewSession(
+                        name: "client", client: client, sessionClass: sessionClass, configuration: configuration,
+                        notifiesOnExit: true))))
+        if let id = decider.arbiter.sessions.last?.id {
+            decider.join(id, Member(process: 1, user: nil, desktopEntry: ""))
+            clients.append(id)
+        }
+        return "a client's \(sessionClass) with \(category)"
+    }
+
+    /// So many seconds pass; what is due meanwhile is done at its time.
+    private mutating func pass(_ seconds: Double) {
+        let end = now.advanced(bySeconds: seconds)
+        submit(.streams(server.seen))
+        for _ in 0..<10_000 {
+            guard let due = decider.nextDeadline, due <= end else {
+                now = end
+                return
+            }
+            now = max(now, due)
+            submit(.timePassed)
+            if !faults.isEmpty { return }
+        }
+        faults.append("there is always something left to do")
+    }
+
+    private mutating func submit(_ fact: Fact) {
+        decider.submit(fact)
+        var count = 0
+        while let action = decider.next(at: now, view: { Routing.View() }) {
+            count += 1
+            guard count < 2_000 else {
+                faults.append("there is no end: \(action)")
+                return
+            }
+            switch action {
+            case .decided(let decision): note(decision)
+            case .streams(let commands) where !commands.isEmpty:
+                for command in commands {
+                    server.carryOut(command)
+                    decider.submit(.answered(command, succeeded: true))
+                }
+                decider.submit(.streams(server.seen))
+            case .look: decider.submit(.streams(server.seen))
+            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .warn, .notice: break
+            }
+        }
+    }
+
+    // MARK: What must be true
+
+    private mutating func note(_ decision: Decision) {
+        let outcome = model.handle(decision.event, at: decision.time)
+        if decision.refusal?.code != outcome.refusal {
+            faults.append("\(decision.event.name): refused with \(String(describing: decision.refusal))")
+        }
+        for session in decider.arbiter.sessions {
+            let isActive = model.people.first { $0.id == session.id }?.isPlaying
+            if isActive != (session.state == .active) {
+                faults.append("\(decision.event.name): session \(session.id) is \(session.state)")
+            }
+        }
+    }
+
+    private var contradiction: String? {
+        let active = decider.arbiter.sessions.filter { $0.state == .active }
+        let isCalling = active.contains { $0.sessionClass != .app }
+        for entry in server.streams where entry.stream.direction == .playback && !entry.stream.isCorked {
+            let condition = entry.stream.condition
+            guard let session = session(of: entry) else { continue }
+            let expected: StreamCondition
+            switch session.state {
+            case .interrupted: expected = .held
+            case .inactive: expected = .held
+            case .active: expected = session.isMuted ? .muted : session.isDucked ? .lowered : .untouched
+            }
+            if condition != expected {
+                return "\(entry.label) of \(entry.program) is \(condition), and its session \(session.state)"
+            }
+            if isCalling, session.sessionClass == .app, condition == .untouched, !startedSince(session, active) {
+                return "\(entry.label) of \(entry.program) plays on in a call"
+            }
+        }
+        return nil
+    }
+
+    /// An app that begins during a call may mix with it; one that was there before may not be heard.
+    private func startedSince(_ session: Session, _ active: [Session]) -> Bool {
+        active.contains { $0.sessionClass != .app && session.since >= $0.since }
+            || active.allSatisfy { $0.sessionClass == .app || $0.since > session.since && session.isMixable }
+    }
+
+    private func session(of entry: (label: String, program: String, stream: AudioStream)) -> Session? {
+        let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: entry.program) ?? 0)))
+        let own = decider.members.filter { $0.value.adopted?.program == program }
+        // With several roles the stream's own decides; only the plain case is judged here.
+        return own.count == 1 ? own.first.flatMap { decider.arbiter.session($0.key) } : nil
+    }
+}
+
+extension Session {
+    fileprivate var isMixable: Bool {
+        configuration.category == .ambient || configuration.options.contains(.mixWithOthers)
+    }
+}
