@@ -78,6 +78,8 @@ let package = Package(
         room("Routing", ["SessionManager", "PluginAPI"]),
         // Whose a stream is, and what is done to it.
         room("Enforcement", ["PluginAPI"]),
+        // Where settings and manifests are, for the daemon and for who asks what is wrong with them.
+        room("Installation", ["PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
         room("Scenario", ["SessionManager", "PluginAPI"]),
 
@@ -112,15 +114,15 @@ let package = Package(
         program(
             "sessiond",
             [
-                "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
-                "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
+                "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario", "SessionBus",
+                "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop",
-                "Processes", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
+                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 

@@ -23,7 +23,8 @@ struct HistoryCommand: ParsableCommand {
             throw ValidationError("--export prints a scenario, not JSON; use only one of the two options")
         }
         if export, all || before != nil {
-            throw ValidationError("--export prints as much as can be repeated; it cannot be used with --all or --before")
+            throw ValidationError(
+                "--export prints as much as can be repeated; it cannot be used with --all or --before")
         }
     }
 

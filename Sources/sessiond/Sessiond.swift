@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Glibc
+import Installation
 import Logging
 import PluginAPI
 import Processes
