@@ -100,13 +100,14 @@ struct Process {
     }
 
     var confinement: Sandbox {
+        // First what no process can make for itself. Without AppArmor there is no label.
+        let label = text("attr/apparmor/current") ?? text("attr/current")
+        if let snap = label.flatMap(Confinement.snap(label:)) { return .application(snap) }
         if let info = text("root/.flatpak-info") { return .application(Confinement.flatpak(info) ?? "flatpak") }
         // The file of an ended process is missing, too.
         guard errno == ENOENT, startTime != nil else { return .hidden }
-        // Without AppArmor there is no label; if snapd finds no systemd, there is no control group.
-        let label = text("attr/apparmor/current") ?? text("attr/current")
-        let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
-        return snap.map { .application($0) } ?? .none
+        // If snapd finds no systemd, there is no control group.
+        return text("cgroup").flatMap(Confinement.snap(groups:)).map { .application($0) } ?? .none
     }
 
     private func text(_ file: String) -> String? {
