@@ -80,6 +80,8 @@ let package = Package(
         room("Enforcement", ["PluginAPI"]),
         // All decisions behind one function: facts in, actions out.
         room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
+        // Where settings and manifests are, for the daemon and for who asks what is wrong with them.
+        room("Installation", ["Processes", "PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
         room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
 
@@ -114,16 +116,15 @@ let package = Package(
         program(
             "sessiond",
             [
-                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus",
-                "PulseBackend", "DBus",
-                "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario", "SessionBus",
+                "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop",
-                "Processes", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
+                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
