@@ -9,17 +9,16 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The plugins: program, interface, and the engines it is made of. What else there is to a kind says PluginKind.
-let plugins: [(program: String, interface: String, engines: [Target.Dependency])] = [
-    ("sessiond-player", "Player", ["GStreamerBackend"]),
-    ("sessiond-recorder", "Recorder", ["GStreamerBackend"]),
-    ("sessiond-effects", "SoundEffects", ["GStreamerBackend", "PulseBackend"]),
+/// The plugins: executable, the interfaces of its plugins, and the engines it is made of. What else there is to a kind says
+/// PluginKind. Plugins with the same engines share one executable, which is installed under the name of each.
+let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
+    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"])
 ]
 
 /// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
-    plugins.map { "Interfaces/org.sessiond1.\($0.interface).xml" }
+    plugins.flatMap(\.interfaces).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
@@ -131,7 +130,7 @@ let package = Package(
         // Private real servers, and ears: what the monitor of a sink hears. Unoptimized, listening took more of the
         // processor than all that was listened to.
         .target(
-            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
             exclude: ["FakeBluetooth.py"], swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
@@ -178,6 +177,8 @@ let package = Package(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests(
             "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+        // What others build against this project in other languages.
+        tests("BindingsTests", ["TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests(
             "DaemonTests",

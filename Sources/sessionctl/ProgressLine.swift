@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import PluginAPI
 
 /// One line of a terminal that is overwritten: what plays or records, the position, and the level.
 struct ProgressLine {

@@ -17,7 +17,7 @@ struct Encoding {
     }
     var bytesPerSecond: Int { bytesPerFrame * sampleRate }
     /// Whether the file is an MP4 in fragments.
-    var isMP4: Bool { encoder.contains("mp4mux") }
+    var isMP4: Bool { encoder.includes("mp4mux") }
     /// gst-launch text of the element that finds the frames in such a file.
     var parser: String {
         switch format {
