@@ -58,7 +58,8 @@ let package = Package(
         .executable(name: "sessionctl", targets: ["sessionctl"]),
     ] + plugins.map { .executable(name: $0.program, targets: [$0.program]) },
     dependencies: [
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     ],
     targets: [
         // C libraries.
@@ -78,6 +79,8 @@ let package = Package(
         room("Enforcement", ["PluginAPI"]),
         // All decisions behind one function: facts in, actions out.
         room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
+        // Where settings and manifests are, for the daemon and for who asks what is wrong with them.
+        room("Installation", ["Processes", "PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
         room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
 
@@ -102,9 +105,6 @@ let package = Package(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
 
-        // Command lines of programs with commands: what they mean, help, completions.
-        room("Arguments", []),
-
         // What authors of apps import, and what authors of plugins do.
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
         room(
@@ -115,16 +115,16 @@ let package = Package(
         program(
             "sessiond",
             [
-                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus",
-                "PulseBackend", "DBus",
-                "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario", "SessionBus",
+                "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "Arguments", "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus",
-                "EventLoop", "Processes", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
+                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
         // Private real servers, and ears: what the monitor of a sink hears. Unoptimized, listening took more of the
@@ -170,7 +170,6 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
-        tests("ArgumentsTests", ["Arguments"]),
         tests("PluginKitTests", ["PluginKit", "PluginAPI", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),

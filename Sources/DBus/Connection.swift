@@ -42,6 +42,13 @@ public final class Connection {
         set { callerCheck = newValue.map(CallerCheck.init) }
     }
 
+    /// Whether several users share the bus: then each user gets an equal share of the time, however many connections it
+    /// has. Otherwise each connection does.
+    public var isSharedByUsers: Bool {
+        get { calls.isShared }
+        set { calls.isShared = newValue }
+    }
+
     /// Gets every call instead of the objects here, and nothing is answered: for a ``BusMonitor``.
     var overheard: ((Message) -> Void)?
 
@@ -64,7 +71,8 @@ public final class Connection {
     /// While the bus accepts no more data; created when first needed.
     private var writable: IOWatch?
     private var dispatching = false
-    private var calls = CallQueue()
+    private var calls = CallQueue<Message>()
+    private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
     /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
@@ -373,8 +381,11 @@ public final class Connection {
         // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
         // Returning to the loop may cost this process its time slice, so it does so rarely.
+        let inspected = calls.isShared ? 1 : 8
         for index in 0..<Self.waitingBatch {
-            let isBusy = index % 8 == 0 && (hasBacklog || isReadable)
+            // A bus with more to bring may need the processor first; what it brings may be another user's.
+            if calls.isShared, !isReadable { sched_yield() }
+            let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
             if index == 0, !isBusy { calls.startTurn() }
             guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next() else { return }
             objects.handle(call, on: self)
@@ -403,10 +414,27 @@ public final class Connection {
         guard callerCheck?.admits(call, on: self) ?? true else {
             return answer(call, .accessDenied("only the user of this program and root may call it"))
         }
-        switch calls.judge(call) {
+        switch calls.judge(call, from: call.sender, of: call.sender.flatMap(user)) {
         case .handle: objects.handle(call, on: self)
         case .wait: break
-        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours are waiting; read their answers"))
+        case .refuse: answer(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
+        }
+    }
+
+    /// The user of a peer on a shared bus, when it matters; nil until the bus has answered, which is not waited for.
+    private func user(of caller: String) -> UInt32? {
+        guard calls.isShared, calls.counts else { return nil }
+        switch callerUsers[caller] {
+        case .known(let user): return user
+        case .asked: return nil
+        case .unasked:
+            callerUsers.ask(caller)
+            askBus("GetConnectionUnixUser", [.string(caller)]) { [weak self] answer in
+                guard let self, case .success(let values) = answer, let user = values.first?.uint32Value else { return }
+                callerUsers.learn(user, of: caller)
+                calls.learn(user, of: caller)
+            }
+            return nil
         }
     }
 

@@ -1,4 +1,4 @@
-public import Arguments
+public import ArgumentParser
 import DBus
 public import PluginAPI
 import SessionBus

@@ -1,4 +1,4 @@
-import Arguments
+import ArgumentParser
 import DBus
 import EventLoop
 import Glibc

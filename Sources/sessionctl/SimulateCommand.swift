@@ -1,4 +1,4 @@
-import Arguments
+import ArgumentParser
 import DBus
 import Glibc
 import PluginAPI

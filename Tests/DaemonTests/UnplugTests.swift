@@ -130,6 +130,9 @@ import Testing
             // Sooner it could be the server's doing.
             #expect(eventually { monotonicNow() - begun > 2 })
             try tone.cork()
+            // The user does not press twice at the same moment: the daemon would see neither.
+            let paused = monotonicNow()
+            #expect(eventually { monotonicNow() - paused > 0.5 })
             try tone.uncork()
             #expect(stage.speaker.waitUntil(440, above: -20))
             #expect(tone.sink == "speaker")

@@ -116,7 +116,7 @@ import Testing
             control.observe(stream)
             deadline = nil
             let new = control.advance(
-                to: target, stream, at: now, pace, canHold: true, mayHold: true, &deadline)
+                to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
             let volumes = new.filter { if case .setVolume = $0 { true } else { false } }
             if volumes.count > 1 { complaints.append("two volumes at once: \(new)") }
             if !new.isEmpty { lastChange = now }
