@@ -196,6 +196,8 @@ final class StreamKeeper {
             var succeeded = true
             if case .failure(let error) = result {
                 succeeded = false
+                // At the end nothing is looked at again: a stream that ended just now would count as restored.
+                if isLeaving { ledger.ended.insert(command.stream) }
                 daemon.log.debug("the sound server refused \(command): \(error.message)")
             }
             daemon.submit(.answered(command, succeeded: succeeded))

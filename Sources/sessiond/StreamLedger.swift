@@ -25,6 +25,8 @@ final class StreamLedger {
     private static let mostAttempts = 8
     /// Names whose stand-in is about to be closed, so that another one starts.
     private var replaced: Set<String> = []
+    /// Streams that the server no longer knows, although the snapshot may still show them.
+    var ended: Set<AudioStream.ID> = []
     /// How long the server may still use the old remembered values, in microseconds; some milliseconds were seen.
     private static let afterlife: UInt64 = 1_000_000
 
@@ -149,7 +151,7 @@ final class StreamLedger {
     /// Streams that ended before that were remembered with the daemon's values. The device on which a stream was held cannot
     /// be written, so a chosen device stays stored until the next stream starts and is moved there.
     private func repairHidden() {
-        let streams = backend.snapshot.streams
+        let streams = backend.snapshot.streams.filter { !ended.contains($0.id) }
         var standIns: Set<String> = []
         // Streams of the programs themselves are corrected directly.
         var real: Set<String> = []

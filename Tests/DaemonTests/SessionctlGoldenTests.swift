@@ -113,7 +113,9 @@ import Testing
             #expect(!plain.contains("\u{1B}"), "\(command)")
             let bare = coloured.replacingOccurrences(
                 of: "\u{1B}\\[[0-9]*m", with: "", options: .regularExpression)
-            #expect(masked(bare) == masked(plain), "\(command): colours change nothing but the colours")
+            // A column is wider if an age has another digit now.
+            func words(_ text: String) -> [Substring] { masked(text).split { $0 == " " || $0 == "\n" } }
+            #expect(words(bare) == words(plain), "\(command): colours change nothing but the colours")
             #expect(!(try shown(command, columns: 100, ["TERM": "dumb"])).contains("\u{1B}"), "\(command)")
             #expect(!(try piped(command)).contains("\u{1B}"), "\(command)")
             #expect(try piped(command, ["CLICOLOR_FORCE": "1"]).contains("\u{1B}["), "\(command)")
