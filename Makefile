@@ -22,7 +22,7 @@ release = swift build --configuration release --static-swift-stdlib -Xswiftc -us
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check format install uninstall clean
+.PHONY: help run test build release bench check book format install uninstall clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -59,6 +59,10 @@ bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 check: ## run all checks that a change must pass
 	@Scripts/setup
 	@Scripts/check
+
+book: ## build README, docs, manual pages and D-Bus reference as HTML in .build/book/html
+	@Scripts/setup book
+	@Scripts/book
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
