@@ -42,7 +42,7 @@ import Testing
             case .interrupt: "interrupts it"
             case .refused: "is refused"
             }
-        return differs ? words + " ¹" : words
+        return differs ? words + "¹" : words
     }
 
     @Test func table_saysWhatTheRulesDo() throws {

@@ -43,7 +43,7 @@ html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
 pygments_style = "friendly"
-pygments_dark_style = "github-dark" if __import__("pygments").__version__ >= "2.15" else "monokai"
+pygments_dark_style = "one-dark"
 
 
 class ScenarioLexer(RegexLexer):
