@@ -4,6 +4,9 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 KEEP ?=
+# Empty where somebody else strips the programs, as the packages are.
+STRIP ?= -s
+version = $(shell sed -n 's/^let version = "\(.*\)"/\1/p' Sources/sessiond/Version.swift)
 
 bindir = $(PREFIX)/bin
 datadir = $(PREFIX)/share
@@ -13,16 +16,16 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-# The plugins' programs, as their manifests name them.
+programs = sessiond sessionctl sessiond-plugin
+# The names of the plugins, as in their manifests. sessiond-plugin is all of them: it is installed under each name.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
-programs = sessiond sessionctl $(plugins)
 # What the flags of the linker save is in docs/adr/0002-footprint.md.
-release = swift build --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check book format install uninstall clean
+.PHONY: help run test build release bench check check-long book format install uninstall deb tarball clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -45,10 +48,12 @@ build: ## build everything for debugging
 release: ## build optimized, with the Swift library linked statically
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
+	@for plugin in $(plugins); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
-	@for program in sessiond $(plugins) sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@for program in sessiond sessiond-plugin sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@for plugin in $(plugins); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player
@@ -64,6 +69,11 @@ book: ## build README, docs, manual pages and D-Bus reference as HTML in .build/
 	@Scripts/setup book
 	@Scripts/book
 
+check-long: check ## ... and those that take long: packages on bare Debian systems, a package that depends on this one
+	@Scripts/setup deb
+	@Scripts/deb
+	@Scripts/check packages dependent
+
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
 
@@ -73,11 +83,17 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 		test -x $(products)/$$program || { echo "$(products)/$$program is not there: make release first" >&2; exit 1; }; \
 	done
 	install -d $(installed)
-	install -s -m 755 $(addprefix $(products)/,$(programs)) $(installed)
+	install $(STRIP) -m 755 $(products)/sessiond $(products)/sessionctl $(installed)
+	@# Hard links: of a symbolic link the kernel knows only where it leads, and settings could not tell plugins apart.
+	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(plugins))
+	for plugin in $(wordlist 2,9,$(plugins)); do \
+		ln -f $(installed)/$(firstword $(plugins)) $(installed)/$$plugin || exit 1; \
+	done
 	install -d $(DESTDIR)$(datadir)/sessiond/plugins
 	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
 	install -d $(DESTDIR)$(datadir)/dbus-1/interfaces
 	install -m 644 data/dbus/*.xml $(DESTDIR)$(datadir)/dbus-1/interfaces
+	$(call fill,data/pkgconfig/sessiond.pc,$(datadir)/pkgconfig)
 	install -d $(DESTDIR)$(policydir)
 	install -m 644 data/dbus-1/system.d/org.sessiond1.conf $(DESTDIR)$(policydir)
 	install -d $(DESTDIR)$(sysusersdir)
@@ -104,7 +120,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 # $(call fill,template without .in,folder): the template with its paths.
 define fill
 install -d $(DESTDIR)$(2)
-sed 's|@bindir@|$(bindir)|g' $(1).in >$(DESTDIR)$(2)/$(notdir $(1))
+sed 's|@bindir@|$(bindir)|g; s|@prefix@|$(PREFIX)|g; s|@version@|$(version)|g' $(1).in >$(DESTDIR)$(2)/$(notdir $(1))
 chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
 endef
 
@@ -116,9 +132,10 @@ chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
 endef
 
 uninstall: ## remove what install installed; changed settings are kept
-	rm -f $(addprefix $(installed)/,$(programs))
+	rm -f $(addprefix $(installed)/,sessiond sessionctl $(plugins))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
+	rm -f $(DESTDIR)$(datadir)/pkgconfig/sessiond.pc
 	rm -f $(DESTDIR)$(policydir)/org.sessiond1.conf $(DESTDIR)$(sysusersdir)/sessiond.conf
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
@@ -134,6 +151,14 @@ uninstall: ## remove what install installed; changed settings are kept
 	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d) \
 		$(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond) $(wildcard $(DESTDIR)$(datadir)/sessiond/plugins) \
 		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(datadir)/doc/sessiond) 2>/dev/null
+
+deb: ## build Debian packages of the release in .build/deb
+	@Scripts/setup build deb
+	Scripts/deb
+
+tarball: ## build a release in .build/dist: sources, programs, packages, checksums
+	@Scripts/setup build deb
+	Scripts/tarball
 
 clean: ## remove everything that was built
 	swift package clean

@@ -9,17 +9,16 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The plugins: program, interface, and the engines it is made of. What else there is to a kind says PluginKind.
-let plugins: [(program: String, interface: String, engines: [Target.Dependency])] = [
-    ("sessiond-player", "Player", ["GStreamerBackend"]),
-    ("sessiond-recorder", "Recorder", ["GStreamerBackend"]),
-    ("sessiond-effects", "SoundEffects", ["GStreamerBackend", "PulseBackend"]),
+/// The plugins: executable, the interfaces of its plugins, and the engines it is made of. What else there is to a kind says
+/// PluginKind. Plugins with the same engines share one executable, which is installed under the name of each.
+let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
+    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"])
 ]
 
 /// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
-    plugins.map { "Interfaces/org.sessiond1.\($0.interface).xml" }
+    plugins.flatMap(\.interfaces).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
@@ -80,6 +79,8 @@ let package = Package(
         room("Enforcement", ["PluginAPI"]),
         // All decisions behind one function: facts in, actions out.
         room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
+        // Where settings and manifests are, for the daemon and for who asks what is wrong with them.
+        room("Installation", ["Processes", "PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
         room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
 
@@ -114,22 +115,22 @@ let package = Package(
         program(
             "sessiond",
             [
-                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Scenario", "SessionBus", "PulseBackend", "DBus",
-                "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario", "SessionBus",
+                "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
             "sessionctl",
             [
-                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Scenario", "DBus", "EventLoop",
-                "Processes", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
+                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
         // Private real servers, and ears: what the monitor of a sink hears. Unoptimized, listening took more of the
         // processor than all that was listened to.
         .target(
-            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
             exclude: ["FakeBluetooth.py"], swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
@@ -173,8 +174,11 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
-            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport"]),
-        tests("GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport"]),
+            "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+        tests(
+            "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+        // What others build against this project in other languages.
+        tests("BindingsTests", ["TestSupport"]),
         // The real daemon, its clients and programs on private servers.
         tests(
             "DaemonTests",

@@ -7,14 +7,14 @@
 // begins again every four seconds. Prints for each round, from the call on: milliseconds until it begins to fall; until its last
 // sample; how long nothing was heard; how much of the piece is missing; then the most decibels it changed by in 10 ms,
 // and its level in decibels while the other one is there and afterwards, both against before. With TRACE set, also each
-// silence by itself.
+// silence by itself. With SUDDEN set, the session is created when it is activated, and not before.
 #include "listening.h"
 #include "sessions.h"
 #include "silence.h"
 
 #include <math.h>
 
-enum { rate = 48000, limit = rate * 60, piece = rate * 4, shortest = rate / 1000, blocks = 60 * 1000 };
+enum { rate = 48000, limit = rate * 300, piece = rate * 4, shortest = rate / 1000, blocks = 300 * 1000 };
 
 static short left[limit], right[limit];
 static int count;
@@ -30,6 +30,8 @@ static void hear(const void *data, size_t size, double arrival) {
         left[count] = samples ? samples[i * 2] : 0;
         right[count] = samples ? samples[i * 2 + 1] : 0;
     }
+    // The fragments of one cycle come together, and are heard one after the other.
+    if (blocks_filled > 0 && arrival - block[blocks_filled - 1].arrival < 1e3) blocks_filled--;
     if (blocks_filled < blocks) {
         block[blocks_filled].end = count;
         block[blocks_filled++].arrival = arrival;
@@ -213,12 +215,15 @@ int main(int words, char **word) {
     record(word[1], &spec, 384, hear);
     if (is_session) {
         bus = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
-        create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
+        if (!getenv("SUDDEN")) create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
     }
     for (int round = atoi(word[words - 1]); round > 0; round--) {
         wait_for_music();
+        // Blocks of sound come in step with PipeWire's cycle; calls come at any moment of it.
+        turn_until(now() + round * 7919 % 43 * 1e3);
         double begin = now();
         pa_stream *phone = NULL;
+        if (getenv("SUDDEN")) create_session(bus, word[3], strcmp(word[4], "-") ? word[4] : NULL, session);
         if (is_session) tell("Activate"); else phone = play_silence(context, word[3], NULL);
         turn_until(begin + seconds * 1e6);
         double end = now();

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The main job, with real sound: what `make run` shows. Exits 0 only if every step sounded as it should.
+/// The main task with real sound: `make run` shows it. Exits 0 only if the right sound was heard in every step.
 @main
 enum Demo {
     static func main() {
@@ -18,15 +18,15 @@ enum Demo {
             stage.strike()
             exit(scene.succeeded ? 0 : 1)
         } catch {
-            say("The scene could not be played: \(error)")
+            say("The demonstration failed: \(error)")
             exit(1)
         }
     }
 
-    /// Stays up until control-C, and says how to talk to it.
+    /// Stays up until control-C, and prints how to use it.
     private static func keep(_ stage: Stage, _ scene: Scene) {
         let shown = ["DBUS_SESSION_BUS_ADDRESS", "PULSE_SERVER", "XDG_RUNTIME_DIR"]
-        say("\nEverything stays up until control-C. In another terminal:\n")
+        say("\nBus, sound server and daemon run until control-C. Try in another terminal:\n")
         for name in shown { if let value = stage.environment[name] { say("  export \(name)='\(value)'") } }
         let programs = (try? builtProduct(named: "sessionctl")).map {
             URL(fileURLWithPath: $0).deletingLastPathComponent().path
@@ -55,7 +55,7 @@ enum Demo {
     }
 }
 
-/// Prints a line at once, also where somebody reads it through a pipe.
+/// Prints a line at once, also into a pipe.
 func say(_ line: String) {
     print(line)
     fflush(nil)

@@ -3,12 +3,12 @@ import EventLoop
 import SessionBus
 import TestSupport
 
-/// One `sessiond-player`: its process, its player on the bus, and what its session was told.
+/// One `sessiond-player`: its process, its player on the bus, and the signals to its session.
 final class Player {
     let name: String
     let process: Child
     let busName: String
-    /// What its session was told, in order.
+    /// The signals to its session, in order.
     private(set) var told: [SessionEvent] = []
     private let stage: Stage
     private var proxy: SessionProxy?
@@ -23,7 +23,7 @@ final class Player {
         try listen()
     }
 
-    /// What the player says of itself, seconds.
+    /// The player's position in seconds.
     func position() throws -> Double {
         let values = try stage.connection.callAndWait(
             busName, ObjectPath.player, "org.freedesktop.DBus.Properties", "Get",
@@ -38,7 +38,7 @@ final class Player {
         return values.first?.unwrapped.stringValue ?? ""
     }
 
-    /// Waits for its session, found by its process, and hears what that is told.
+    /// Waits for the session of its process, and subscribes to the session's signals.
     private func listen() throws {
         let found = eventually(timeout: 10) {
             let listed = try? stage.connection.callAndWait(

@@ -5,7 +5,8 @@ import TestSupport
 
 /// The scene, step by step: what happens, what must be heard, what was measured.
 final class Scene {
-    /// Louder counts as heard, softer as silent: dBFS of a pitch on the monitor. The tones play at −10.
+    /// Above this level a tone counts as heard, below as silent: its level on the monitor in dBFS. The tones play at
+    /// −10.
     private static let heard = -30.0
     private static let silent = -70.0
     static let music = 440.0
@@ -14,12 +15,12 @@ final class Scene {
     private let stage: Stage
     private var failures: [String] = []
     private var number = 0
-    /// A minute of tone, there for as long as the scene is.
+    /// A tone of one minute; the file exists as long as the scene.
     private(set) var musicFile = ""
 
     init(_ stage: Stage) { self.stage = stage }
 
-    /// Whether every step sounded as it should.
+    /// Whether the right sound was heard in every step.
     var succeeded: Bool { failures.isEmpty }
 
     func play() throws {
@@ -31,34 +32,36 @@ final class Scene {
         step("Music plays", music: true, voice: false)
 
         let message = try Player("Voice message", messageFile, on: stage)
-        step("A voice message takes over: the music is told \"began\" and is silent", music: false, voice: true)
+        step("A voice message interrupts the music, which gets \"began\" and falls silent", music: false, voice: true)
         let began = music.told.last
-        check(isBegan(began), "the music was told \"began\"", "")
+        check(isBegan(began), "the music got \"began\"", "")
         let left = try music.position()
 
         _ = message.process.wait(timeout: 10)
         step(
-            "The message ends and notifies others: the music is told \"ended, should resume\" and goes on",
+            "The message ends and notifies others: the music gets \"ended\" with the should-resume hint, and resumes",
             music: true, voice: false)
-        check(music.told.contains(where: isEndedResuming), "the music was told \"ended, should resume\"", "")
+        check(music.told.contains(where: isEndedResuming), "the music got \"ended\" with the should-resume hint", "")
         let back = try music.position()
-        check(back >= left && back - left < 2, "it goes on where it was", String(format: "%.2f s → %.2f s", left, back))
+        check(
+            back >= left && back - left < 2, "it resumes at the same place",
+            String(format: "%.2f s → %.2f s", left, back))
 
         let phone = try Player(
             "Phone", callFile, arguments: ["--class", "call", "--category", "play-and-record"], on: stage)
-        step("A call interrupts everybody", music: false, voice: true)
+        step("A call interrupts all others", music: false, voice: true)
 
         _ = phone.process.wait(timeout: 10)
-        step("The call ends: the music goes on", music: true, voice: false)
+        step("The call ends: the music resumes", music: true, voice: false)
 
         try stage.unplugHeadphones()
-        step("The headphones are unplugged: the music pauses, on every output", music: false, voice: false)
-        check(try music.state() != "playing", "the player has paused", try music.state())
+        step("The headphones are unplugged: the music pauses and is silent on every output", music: false, voice: false)
+        check(try music.state() != "playing", "the player is paused", try music.state())
     }
 
     // MARK: Looking and listening
 
-    /// Waits until it sounds as it should, then measures half a second of it and shows the status.
+    /// Waits until the right sound is heard, then measures half a second of it and shows the status.
     private func step(_ title: String, music: Bool, voice: Bool) {
         number += 1
         say("\n\(number). \(title)")
@@ -67,7 +70,7 @@ final class Scene {
             let (m, v) = (level(Scene.music, 0.1), level(Scene.voice, 0.1))
             return (music ? m > Scene.heard : m < Scene.silent) && (voice ? v > Scene.heard : v < Scene.silent)
         }
-        // Half a second of nothing but the state that was reached.
+        // Half a second after the state was reached.
         let end = monotonicNow() + 0.5
         eventually(timeout: 2) {
             loopOnce()
@@ -75,14 +78,16 @@ final class Scene {
         }
         let (m, v) = (level(Scene.music, 0.4), level(Scene.voice, 0.4))
         say(status())
-        say("   heard on the monitors: \(describe("music 440 Hz", m)), \(describe("voice 1 kHz", v))")
+        say("   measured on the monitors: \(describe("music 440 Hz", m)), \(describe("voice 1 kHz", v))")
         check(
             isRight && (m > Scene.heard) == music, music ? "the music is heard" : "the music is silent",
             describe("440 Hz", m))
-        check(isRight && (v > Scene.heard) == voice, voice ? "the voice is heard" : "no voice", describe("1 kHz", v))
+        check(
+            isRight && (v > Scene.heard) == voice, voice ? "the voice is heard" : "the voice is silent",
+            describe("1 kHz", v))
     }
 
-    /// On the loudest of the outputs: wherever it comes out.
+    /// On the loudest output, whichever that is.
     private func level(_ hertz: Double, _ seconds: Double) -> Double {
         stage.audible.map { $0.ear.level(of: hertz, last: seconds) }.max() ?? -120
     }
@@ -145,7 +150,7 @@ final class Scene {
     /// For the last line.
     var summary: String {
         succeeded
-            ? "Every step sounded as it should."
-            : "It did not sound as it should:\n  " + failures.joined(separator: "\n  ")
+            ? "The right sound was heard in every step."
+            : "These steps failed:\n  " + failures.joined(separator: "\n  ")
     }
 }

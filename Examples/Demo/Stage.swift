@@ -5,25 +5,25 @@ import PluginAPI
 import SessionBus
 import TestSupport
 
-/// Where the scene plays: a bus, a sound server with two virtual sinks, and the daemon. What is there already is used;
-/// what is missing is brought up privately and taken down again.
+/// What the scene needs: a bus, a sound server with two virtual sinks, and the daemon. Those that run already are used;
+/// the others are started privately and ended again.
 final class Stage {
     let loop = EventLoop()
-    /// What a program needs to take part.
+    /// The environment of the programs.
     private(set) var environment = ProcessInfo.processInfo.environment
     private(set) var connection: Connection
     let speaker: Sink
     private(set) var headphones: Sink
-    /// The outputs somebody can hear: an unplugged one has no monitor to listen at.
+    /// The outputs that can be heard: an unplugged one has no monitor.
     private(set) var audible: [Sink]
-    /// What was brought up here, for a person to read.
+    /// What was started here, as text for the user.
     private(set) var notes: [String] = []
     private let bus: PrivateBus?
     private let pulse: (any PrivateServer)?
     private let daemon: Child?
     private let previousDefault: String?
 
-    /// A virtual sink of the scene, and the ear on its monitor.
+    /// A virtual sink of the scene, and the recorder of its monitor.
     struct Sink {
         let name: String
         let module: String
@@ -39,7 +39,7 @@ final class Stage {
             bus = private_
             environment.merge(private_.environment) { $1 }
             connection = try Connection(.custom(private_.address), loop: loop)
-            notes.append("no session bus here: a private dbus-daemon at \(private_.address)")
+            notes.append("there is no session bus: started a private dbus-daemon at \(private_.address)")
         }
         if (try? Child.run("pactl", ["info"], environment: environment, timeout: 5)) != nil {
             pulse = nil
@@ -52,7 +52,8 @@ final class Stage {
             environment.merge(private_.environment) { $1 }
             if let bus { environment.merge(bus.environment.filter { $0.key.hasPrefix("DBUS") }) { $1 } }
             let name = kind == .pulseAudio ? "PulseAudio" : "PipeWire"
-            notes.append("no sound server here: a private \(name) with virtual sinks at \(private_.serverString)")
+            notes.append(
+                "there is no sound server: started a private \(name) with virtual sinks at \(private_.serverString)")
         }
         speaker = try Stage.addSink("demo_speaker", "Speaker", formFactor: "speaker", environment)
         headphones = try Stage.addSink("demo_headphones", "Headphones", formFactor: "headphone", environment)
@@ -62,7 +63,7 @@ final class Stage {
             != nil
         {
             daemon = nil
-            notes.append("a sessiond is running on this bus: it is used")
+            notes.append("using the sessiond that runs on this bus")
         } else {
             daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
         }
@@ -75,22 +76,22 @@ final class Stage {
                         [.string(BusName.manager), .string("CurrentRoute")])
                     return answer?.first?.unwrapped.route?.outputs.first?.uid.hasPrefix("demo_headphones") == true
                 })
-        else { throw SupportError("sessiond did not come up on \(headphones.name): \(daemon?.errors ?? [])") }
+        else { throw SupportError("sessiond did not start on \(headphones.name): \(daemon?.errors ?? [])") }
     }
 
-    /// Pulls the plug.
+    /// Unplugs the headphones.
     func unplugHeadphones() throws {
         audible = [speaker]
         try Child.run("pactl", ["unload-module", headphones.module], environment: environment)
     }
 
-    /// And back again, for a person to look around.
+    /// Plugs them in again, so that the user can try things.
     func plugHeadphonesIn() throws {
         headphones = try Stage.addSink("demo_headphones", "Headphones", formFactor: "headphone", environment)
         try Child.run("pactl", ["set-default-sink", headphones.name], environment: environment)
     }
 
-    /// Takes down what was brought up on somebody else's server; private servers go with this object.
+    /// Removes the sinks from a server that ran already; private servers end with this object.
     func strike() {
         guard pulse == nil else { return }
         _ = try? Child.run("pactl", ["unload-module", headphones.module], environment: environment)

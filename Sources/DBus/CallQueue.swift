@@ -3,13 +3,20 @@
 /// A bus delivers all calls in one sequence. A peer that sends thousands at once would delay all others, so after a few
 /// calls in one turn the calls of a peer wait here, in order, while the sequence is read on. Peers with few calls never
 /// wait here.
-struct CallQueue {
+///
+/// Where several users share the bus, the same holds for users: all connections of a user have together the turns of
+/// one user, then each connection has its turn of those. A user is nil until the bus has told who it is; the
+/// connections of which that is true share the turns of one user, so that new connections gain nothing.
+struct CallQueue<Call> {
     /// Calls handled at once, of all peers together, before the senders are counted.
-    static let freeCalls = 16
-    /// Then, calls of one peer handled at once while there is more to read.
-    static let callsInTurn = 4
+    static var freeCalls: Int { 16 }
+    /// Then, calls of one peer handled at once while there is more to read; on a shared bus, of one user.
+    static var callsInTurn: Int { 4 }
     /// The most waiting calls of one peer; more are refused.
-    static let limit = 1024
+    static var limit: Int { 1024 }
+    /// On a shared bus, the most of one user, except that each of its connections may have ``assured`` waiting.
+    static var limitOfUser: Int { 1024 }
+    static var assured: Int { 4 }
 
     enum Verdict {
         case handle, wait, refuse
@@ -17,18 +24,21 @@ struct CallQueue {
 
     /// The waiting calls of one peer. A class, so that adding one copies none.
     private final class Line {
-        private var calls: [Message] = []
+        var user: UInt32?
+        private var calls: [Call] = []
         private var first = 0
+
+        init(_ user: UInt32?) { self.user = user }
 
         var count: Int { calls.count - first }
 
-        func append(_ call: Message) { calls.append(call) }
+        func append(_ call: Call) { calls.append(call) }
 
-        func next() -> Message? {
+        func next() -> Call? {
             guard first < calls.count else { return nil }
             defer {
                 first += 1
-                // What was handled goes now and then, not with each call.
+                // Handled calls are removed now and then, not one by one.
                 if first == calls.count || first >= 64 {
                     calls.removeFirst(first)
                     first = 0
@@ -38,50 +48,111 @@ struct CallQueue {
         }
     }
 
+    /// The peers of one user with waiting calls, the next one first.
+    private struct Share {
+        var peers: [String] = []
+        /// The number of waiting calls of all of them.
+        var count = 0
+    }
+
+    /// Whether several users share the bus.
+    var isShared = false
+
     private var waiting: [String: Line] = [:]
-    /// The order of peers, next one first.
-    private var order: [String] = []
+    private var shares: [UInt32?: Share] = [:]
+    /// The order of users, next one first.
+    private var order: [UInt32?] = []
     private var taken: [String: Int] = [:]
+    private var takenByUser: [UInt32?: Int] = [:]
     private var count = 0
 
     init() {}
 
     var isEmpty: Bool { order.isEmpty }
 
-    /// Stores the call if the verdict is to wait.
-    mutating func judge(_ call: Message) -> Verdict {
+    /// Whether the sender of the next call matters; otherwise ``judge(_:from:of:)`` handles it whoever it is from.
+    var counts: Bool { !order.isEmpty || count >= Self.freeCalls }
+
+    /// Stores the call if the verdict is to wait. On a bus that is not shared, `user` is nil.
+    mutating func judge(_ call: Call, from sender: String?, of user: UInt32?) -> Verdict {
         count += 1
         if order.isEmpty, count <= Self.freeCalls { return .handle }
-        guard let sender = call.sender else { return .handle }
+        guard let sender else { return .handle }
         if let line = waiting[sender] {
-            guard line.count < Self.limit else { return .refuse }
+            guard line.count < Self.limit, line.count < Self.assured || hasRoom(line.user) else { return .refuse }
             line.append(call)
+            shares[line.user]?.count += 1
             return .wait
         }
         let number = taken[sender, default: 0] + 1
         taken[sender] = number
-        guard number > Self.callsInTurn else { return .handle }
-        let line = Line()
+        var isWithinShare = number <= Self.callsInTurn
+        if isShared {
+            let number = takenByUser[user, default: 0] + 1
+            takenByUser[user] = number
+            isWithinShare = number <= Self.callsInTurn
+        }
+        guard !isWithinShare else { return .handle }
+        let line = Line(user)
         line.append(call)
         waiting[sender] = line
-        order.append(sender)
+        enter(sender, with: 1, to: user)
         return .wait
+    }
+
+    /// Moves what waits of that peer to its user.
+    mutating func learn(_ user: UInt32, of sender: String) {
+        guard let line = waiting[sender], line.user == nil else { return }
+        leave(sender, with: line.count)
+        line.user = user
+        enter(sender, with: line.count, to: user)
     }
 
     /// Starts a new turn: everything sent so far has been read.
     mutating func startTurn() {
         count = 0
         taken.removeAll(keepingCapacity: true)
+        takenByUser.removeAll(keepingCapacity: true)
     }
 
-    /// The next waiting call, of each peer in turn.
-    mutating func next() -> Message? {
-        guard let sender = order.first, let line = waiting[sender] else { return nil }
+    /// The next waiting call: of each user in turn, and of each peer of that user in turn.
+    mutating func next() -> Call? {
+        guard let user = order.first, var share = shares[user], let sender = share.peers.first,
+            let line = waiting[sender]
+        else { return nil }
         order.removeFirst()
+        share.peers.removeFirst()
+        share.count -= 1
         let call = line.next()
-        if line.count == 0 { waiting[sender] = nil } else { order.append(sender) }
+        if line.count == 0 { waiting[sender] = nil } else { share.peers.append(sender) }
+        shares[user] = share.peers.isEmpty ? nil : share
+        if !share.peers.isEmpty { order.append(user) }
         return call
     }
 
-    mutating func removeAll() { self = CallQueue() }
+    mutating func removeAll() {
+        let isShared = isShared
+        self = CallQueue()
+        self.isShared = isShared
+    }
+
+    private func hasRoom(_ user: UInt32?) -> Bool {
+        !isShared || (shares[user]?.count ?? 0) < Self.limitOfUser
+    }
+
+    private mutating func enter(_ sender: String, with calls: Int, to user: UInt32?) {
+        if shares[user] == nil { order.append(user) }
+        shares[user, default: Share()].peers.append(sender)
+        shares[user, default: Share()].count += calls
+    }
+
+    /// Leaves those whose user is unknown.
+    private mutating func leave(_ sender: String, with calls: Int) {
+        shares[nil]?.peers.removeAll { $0 == sender }
+        shares[nil]?.count -= calls
+        if shares[nil]?.peers.isEmpty ?? false {
+            shares[nil] = nil
+            order.removeAll { $0 == nil }
+        }
+    }
 }

@@ -42,6 +42,13 @@ public final class Connection {
         set { callerCheck = newValue.map(CallerCheck.init) }
     }
 
+    /// Whether several users share the bus: then each user gets an equal share of the time, however many connections it
+    /// has. Otherwise each connection does.
+    public var isSharedByUsers: Bool {
+        get { calls.isShared }
+        set { calls.isShared = newValue }
+    }
+
     /// Gets every call instead of the objects here, and nothing is answered: for a ``BusMonitor``.
     var overheard: ((Message) -> Void)?
 
@@ -64,7 +71,8 @@ public final class Connection {
     /// While the bus accepts no more data; created when first needed.
     private var writable: IOWatch?
     private var dispatching = false
-    private var calls = CallQueue()
+    private var calls = CallQueue<Message>()
+    private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
     /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
@@ -86,9 +94,10 @@ public final class Connection {
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
         dbus_connection_set_max_received_unix_fds(raw, Self.receivedDescriptors)
-        // Or a message with more than libdbus's own 16 would end the connection, and some buses deliver such.
+        // Otherwise a message with more than libdbus's limit of 16 would end the connection, and some buses deliver
+        // such messages.
         dbus_connection_set_max_message_unix_fds(raw, Self.largestDescriptors)
-        // Or libdbus would answer Peer's calls itself.
+        // Otherwise libdbus would answer the calls of Peer itself.
         dbus_connection_set_route_peer_messages(raw, 1)
         guard LoopBridge.attach(self) else {
             close()
@@ -109,7 +118,7 @@ public final class Connection {
         }
         guard let raw = opened.result else {
             if address == .session, (getenv("DBUS_SESSION_BUS_ADDRESS").map { $0.pointee == 0 } ?? true) {
-                // libdbus speaks of X11 then, which has nothing to do with it.
+                // libdbus mentions X11 in this case, which would mislead the user.
                 throw .failed(
                     "DBUS_SESSION_BUS_ADDRESS is not set, and there is no $XDG_RUNTIME_DIR/bus; log in, or use "
                         + "dbus-run-session")
@@ -207,7 +216,7 @@ public final class Connection {
         call(message, timeout: .infinity, reply)
     }
 
-    /// The serial it was sent with; nil where it was not sent.
+    /// Its serial; nil if it was not sent.
     @discardableResult
     private func transmit(_ message: Message) -> UInt32? {
         guard isOpen, let serial = outbox.add(message) else { return nil }
@@ -227,7 +236,7 @@ public final class Connection {
 
     /// Writes what was sent up to now, as far as the bus takes it at once; the rest follows from the loop.
     public func push() {
-        // What waits for the bus already is followed by what comes now.
+        // If messages already wait for the bus, new ones follow them.
         guard isOpen, !outbox.isEmpty, writable?.events != .writable else { return }
         write()
     }
@@ -241,7 +250,7 @@ public final class Connection {
 
     private func write() {
         guard isOpen else { return }
-        // What libdbus began to write it must finish first.
+        // libdbus must finish a message that it has begun to write.
         if dbus_connection_has_messages_to_send(raw) == 0 { outbox.write(to: descriptor) }
         if outbox.isEmpty {
             writable?.events = []
@@ -285,7 +294,7 @@ public final class Connection {
 
     // MARK: Names
 
-    /// Asks for a well-known name without queueing for it; blocks (`dbus_bus_request_name`).
+    /// Requests a well-known name without queueing for it; blocks (`dbus_bus_request_name`).
     public func requestName(
         _ name: String, replaceExisting: Bool = false, allowReplacement: Bool = false
     ) throws(Failure) -> NameRequest {
@@ -333,11 +342,11 @@ public final class Connection {
     func handle(_ watch: OpaquePointer, _ flags: UInt32) {
         guard isOpen else { return }
         var flags = flags
-        // Nothing more is read before what was read is handled: this bounds what is in memory.
+        // Nothing is read before all received messages are handled: this limits the memory.
         if hasBacklog { flags &= ~DBUS_WATCH_READABLE.rawValue }
         if flags != 0 {
             dispatching = true
-            // False is want of memory; the level-triggered watch calls again.
+            // False means that memory is exhausted; the level-triggered watch calls again.
             _ = dbus_watch_handle(watch, flags)
             dispatching = false
         }
@@ -369,11 +378,14 @@ public final class Connection {
             if !hasBacklog, !isReadable { calls.startTurn() }
             return
         }
-        // While the bus does not take what was said, more of it would only keep everybody's answers waiting.
+        // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
-        // Going back to the loop may cost this process its turn on the processor: not after every few.
+        // Returning to the loop may cost this process its time slice, so it does so rarely.
+        let inspected = calls.isShared ? 1 : 8
         for index in 0..<Self.waitingBatch {
-            let isBusy = index % 8 == 0 && (hasBacklog || isReadable)
+            // A bus with more to bring may need the processor first; what it brings may be another user's.
+            if calls.isShared, !isReadable { sched_yield() }
+            let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
             if index == 0, !isBusy { calls.startTurn() }
             guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next() else { return }
             objects.handle(call, on: self)
@@ -397,15 +409,32 @@ public final class Connection {
                 return
             }
         }
-        // No method here takes any, and a call that waits for its turn would keep them open.
+        // No method here takes file descriptors, and a waiting call would keep them open.
         if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
             return answer(call, .accessDenied("only the user of this program and root may call it"))
         }
-        switch calls.judge(call) {
+        switch calls.judge(call, from: call.sender, of: call.sender.flatMap(user)) {
         case .handle: objects.handle(call, on: self)
         case .wait: break
-        case .refuse: answer(call, .limitsExceeded("\(CallQueue.limit) calls of yours are waiting; read their answers"))
+        case .refuse: answer(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
+        }
+    }
+
+    /// The user of a peer on a shared bus, when it matters; nil until the bus has answered, which is not waited for.
+    private func user(of caller: String) -> UInt32? {
+        guard calls.isShared, calls.counts else { return nil }
+        switch callerUsers[caller] {
+        case .known(let user): return user
+        case .asked: return nil
+        case .unasked:
+            callerUsers.ask(caller)
+            askBus("GetConnectionUnixUser", [.string(caller)]) { [weak self] answer in
+                guard let self, case .success(let values) = answer, let user = values.first?.uint32Value else { return }
+                callerUsers.learn(user, of: caller)
+                calls.learn(user, of: caller)
+            }
+            return nil
         }
     }
 
@@ -440,7 +469,7 @@ public final class Connection {
                 onNameLost?(name)
             }
         }
-        // None of the signals that anybody here listens to has any.
+        // No subscribed signal has file descriptors.
         if !signal.hasFileDescriptors { matches.deliver(signal) }
     }
 

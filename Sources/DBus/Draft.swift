@@ -1,4 +1,4 @@
-/// A message of ours before it is sent: its header as words, its body as bytes already.
+/// A message before it is sent: its header as values, its body as bytes.
 struct Draft {
     /// The numbers of the wire (`DBUS_MESSAGE_TYPE_*`).
     enum Kind: UInt8 {
@@ -59,9 +59,9 @@ struct Draft {
         guard signature.utf8.count <= Self.signatureLimit else { throw .limitsExceeded("Too many arguments") }
     }
 
-    /// Appends the whole message to `bytes`. The names are to be valid by now: the bus disconnects who sends others.
+    /// Appends the whole message to `bytes`. The names must be valid: the bus disconnects a sender of invalid ones.
     func write(serial: UInt32, to bytes: inout [UInt8]) throws(Failure) {
-        // Most fit: five names.
+        // Enough for most messages: five names.
         var header = WireWriter(reserving: 224)
         header.integer(Self.littleEndian)
         header.integer(kind.rawValue)

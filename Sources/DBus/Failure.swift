@@ -1,11 +1,11 @@
 import CDBus
 import Glibc
 
-/// A D-Bus error: its name, and a text for people.
+/// A D-Bus error: its name, and a text for the user.
 public struct Failure: Error, Hashable, Sendable {
     /// Such as `org.freedesktop.DBus.Error.InvalidArgs`.
     public let name: String
-    /// For people; empty where whoever failed gave none.
+    /// For the user; may be empty.
     public let message: String
 
     public init(name: String, message: String) {
@@ -13,7 +13,7 @@ public struct Failure: Error, Hashable, Sendable {
         self.message = message
     }
 
-    /// The standard names that this module gives or looks for.
+    /// The standard names that this module uses.
     public enum Name {
         private static let prefix = "org.freedesktop.DBus.Error."
         public static let failed = prefix + "Failed"
@@ -54,13 +54,13 @@ public struct Failure: Error, Hashable, Sendable {
         Failure(name: Name.limitsExceeded, message: message)
     }
     static func accessDenied(_ message: String) -> Failure { Failure(name: Name.accessDenied, message: message) }
-    /// What every call fails with once the bus is gone.
+    /// The error of every call after the bus is gone.
     public static var disconnected: Failure {
         Failure(name: Name.disconnected, message: "The connection to the bus is closed")
     }
     static var noMemory: Failure { Failure(name: Name.noMemory, message: "Out of memory") }
 
-    /// Runs a C call with a `DBusError`; frees it, and gives what it was set to.
+    /// Makes a C call with a `DBusError`; frees that, and returns its content.
     static func catching<Result>(
         _ body: (UnsafeMutablePointer<DBusError>) -> Result
     ) -> (result: Result, failure: Failure?) {

@@ -18,7 +18,7 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
         }
     }
 
-    /// A property that callers may read, and set where it has a setter.
+    /// A property that callers may read, and set if it has a setter.
     public struct Property {
         let erased: InterfaceTable.Property
 
@@ -45,7 +45,8 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
     public let name: String
     let table: InterfaceTable
 
-    /// - Parameter introspection: the `<interface>…</interface>` element, served verbatim; made when somebody asks.
+    /// - Parameter introspection: the `<interface>…</interface>` element, served verbatim; created when it is first
+    /// needed.
     public init(
         name: String, introspection: @autoclosure @escaping () -> String, methods: [Method] = [],
         properties: [Property] = []
@@ -60,7 +61,8 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
 
 /// An interface without its object's type, so that objects of different types share one table.
 ///
-/// Only an ``Interface`` makes one and only `export` pairs it with an object, of the same type: the downcasts hold.
+/// Only an ``Interface`` creates one, and only `export` combines it with an object, of the same type: so the downcasts
+/// succeed.
 final class InterfaceTable {
     struct Method {
         let name: String
@@ -79,7 +81,7 @@ final class InterfaceTable {
     let name: String
     let introspection: () -> String
     let methods: [String: Method]
-    /// In the order they were declared, which GetAll keeps.
+    /// In the declared order, which GetAll keeps.
     let properties: [Property]
     private let propertyIndex: [String: Int]
 

@@ -1,4 +1,4 @@
-/// The XML that tells what is at a path.
+/// The introspection XML of a path.
 enum Introspection {
     private static let documentType = """
         <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
@@ -60,7 +60,7 @@ enum Introspection {
         """
 
     static func text(of node: ObjectTable.Node, at path: String, in objects: ObjectTable) -> String {
-        // Paths hold letters, digits, underscores and slashes: nothing here needs escaping.
+        // Paths contain only letters, digits, underscores and slashes: nothing needs escaping.
         var text = documentType + "<node>\n" + standard
         if objects.managers.contains(path) { text += objectManager }
         for binding in node.bindings { text += "  " + binding.table.introspection() + "\n" }

@@ -8,10 +8,10 @@ public final class Invocation {
     /// The caller's unique name from the bus; empty only without a bus.
     public let sender: String
     public let path: String
-    /// Empty where a relayed call named none.
+    /// Empty if a relayed call had none.
     public let interface: String
     public let member: String
-    /// Of the types that the method declared.
+    /// They have the types that the method declares.
     public let arguments: [Value]
     private let message: Message
     private weak var connection: Connection?
@@ -34,7 +34,7 @@ public final class Invocation {
         if !answered { fail(.noReply("\(interface).\(member) ended without an answer")) }
     }
 
-    /// Answers with those values; with an error where they are no valid values.
+    /// Answers with those values, or with an error if they are invalid.
     public func reply(_ values: [Value] = []) {
         guard claim() else { return }
         connection?.answer(message, values)

@@ -32,7 +32,7 @@ enum LoopBridge {
         context.flatMap { Unmanaged<Context>.fromOpaque($0).takeUnretainedValue().connection }
     }
 
-    /// False where libdbus had no memory for it.
+    /// False if libdbus has no memory left.
     static func attach(_ connection: Connection) -> Bool {
         let raw = connection.raw
         let context = Context(connection)
@@ -48,7 +48,7 @@ enum LoopBridge {
             release(timeouts)
             return false
         }
-        // Never dispatches from here: libdbus forbids it.
+        // Must not dispatch here: libdbus forbids it.
         dbus_connection_set_dispatch_status_function(
             raw,
             { _, status, context in
@@ -72,7 +72,7 @@ enum LoopBridge {
     }
 
     static func detachWatches(_ connection: Connection) {
-        // Calls the remove functions for what is left. Taking functions away needs no memory and cannot fail.
+        // Calls the remove functions for all that is left. Removing functions needs no memory and cannot fail.
         _ = dbus_connection_set_watch_functions(connection.raw, nil, nil, nil, nil, nil)
         _ = dbus_connection_set_timeout_functions(connection.raw, nil, nil, nil, nil, nil)
     }
@@ -115,7 +115,7 @@ enum LoopBridge {
     private static func events(_ watch: OpaquePointer) -> IOWatch.Events {
         guard dbus_watch_get_enabled(watch) != 0 else { return [] }
         let flags = dbus_watch_get_flags(watch)
-        // Hang-up and error are errors to libdbus only when they are seen, never asked for.
+        // libdbus accepts hang-up and error as conditions seen, but not as conditions to wait for.
         var events: IOWatch.Events = []
         if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
         if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
@@ -137,7 +137,7 @@ enum LoopBridge {
         guard let timeout, let connection = LoopBridge.connection(context) else { return 0 }
         let state = TimeoutState()
         state.timer = Timer(on: connection.loop) { [weak state] in
-            // A DBusTimeout comes again until it is removed or paused, which handling it may do.
+            // A DBusTimeout fires repeatedly until it is removed or paused, which its handler may do.
             _ = dbus_timeout_handle(timeout)
             if let timer = state?.timer { LoopBridge.arm(timer, timeout) }
         }

@@ -10,14 +10,14 @@ struct MatchRule: Hashable {
     /// The first argument is that name, or one below it (`arg0namespace`).
     var arg0Namespace: String?
 
-    /// The bus's own word that a name has another owner: that name; one below that namespace; nil for both: any.
+    /// The bus's signal that a name has another owner: that name, or one below that namespace; nil for both: any name.
     static func ownerChanged(of name: String? = nil, below namespace: String? = nil) -> MatchRule {
         MatchRule(
             path: StandardName.busPath, interface: StandardName.bus, member: "NameOwnerChanged",
             sender: StandardName.bus, arg0: name, arg0Namespace: namespace)
     }
 
-    /// As the bus reads it; nil where a part is malformed, so that no signal can ever match.
+    /// The rule for the bus; nil if a part is malformed, so that no signal can match.
     var text: String? {
         guard path.map(Syntax.isPath) ?? true, interface.map(Syntax.isInterface) ?? true,
             member.map(Syntax.isMember) ?? true, sender.map(Syntax.isBusName) ?? true,
@@ -30,7 +30,7 @@ struct MatchRule: Hashable {
         if let member { text += ",member='\(member)'" }
         if let arg0Namespace { text += ",arg0namespace='\(arg0Namespace)'" }
         if let arg0 {
-            // Inside quotes nothing but a quote needs escaping, and it cannot be escaped inside.
+            // Inside quotes, only a quote needs escaping; that is done outside of them.
             text += ",arg0='"
             for character in arg0.unicodeScalars {
                 if character == "'" { text += "'\\''" } else { text.unicodeScalars.append(character) }
@@ -66,7 +66,7 @@ final class MatchTable {
     private final class Entry {
         let rule: MatchRule
         var subscribers: [Subscriber] = []
-        /// Knows who has the sender's name, where that is a well-known one.
+        /// Tracks the owner of the sender's name, if that is a well-known name.
         var owner: Subscription?
         init(_ rule: MatchRule) { self.rule = rule }
     }
@@ -74,7 +74,7 @@ final class MatchTable {
     weak var connection: Connection?
     /// References to each rule at the bus.
     private var holds: [MatchRule: Int] = [:]
-    /// By what differs most, so that a thousand rules for a thousand paths or names cost one look.
+    /// Keyed by the part that differs most, so that a thousand rules for a thousand paths or names need one lookup.
     private var entries: [Key: [Entry]] = [:]
     private var usesArg0 = 0
 
@@ -110,7 +110,7 @@ final class MatchTable {
             let entry = Entry(rule)
             entry.subscribers.append(subscriber)
             if let sender = rule.sender, sender != StandardName.bus, !sender.hasPrefix(":") {
-                // Asked before the rule is added: the owner is known before its first signal comes.
+                // Requested before the rule is added, so that the owner is known before its first signal arrives.
                 entry.owner = connection?.names.track(sender)
             }
             entries[key, default: []].append(entry)

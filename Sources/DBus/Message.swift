@@ -6,13 +6,13 @@ import Glibc
 /// A received one is a `DBusMessage` of libdbus, of which this owns a reference. One to be sent is stored as values and
 /// bytes; libdbus creates its own message only if it is asked for (``raw``).
 public final class Message {
-    /// `other`: a type that the specification may get.
+    /// `other`: a type of a later specification.
     public enum Kind: Sendable { case methodCall, methodReturn, error, signal, other }
 
-    /// Present until libdbus has made its own of it.
+    /// Until libdbus has created its own message.
     private var draft: Draft?
     private var owned: OpaquePointer?
-    /// Why the message cannot be sent: a value that is no value of its type was appended.
+    /// Why the message cannot be sent: an invalid value was appended.
     public private(set) var failure: Failure?
     /// 0 until it is sent.
     private var sentSerial: UInt32 = 0
@@ -23,12 +23,12 @@ public final class Message {
     /// Takes a reference of its own.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }
 
-    /// The names must be valid: nobody looks at them again.
+    /// The names must be valid: they are not checked again.
     init(_ draft: Draft) { self.draft = draft }
 
     deinit { if let owned { dbus_message_unref(owned) } }
 
-    /// libdbus's own of it. What is changed from then on is changed there.
+    /// libdbus's message, created at the first use. Later changes are made there.
     package var raw: OpaquePointer {
         if let owned { return owned }
         let made = demarshalled() ?? dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL)
@@ -41,7 +41,7 @@ public final class Message {
     private func demarshalled() -> OpaquePointer? {
         var bytes: [UInt8] = []
         do throws(Failure) {
-            // A serial must be there; it is given anew when the message is sent.
+            // libdbus requires a serial; sending sets another one.
             try draft?.write(serial: 1, to: &bytes)
         } catch {
             failure = failure ?? error
@@ -60,7 +60,7 @@ public final class Message {
         return message
     }
 
-    /// The message on the wire, appended to `bytes`; its serial, which is `new` where it had none yet.
+    /// Appends the message as bytes of the wire. Returns its serial: `new` if it had none.
     func write(to bytes: inout [UInt8], serial new: UInt32) throws(Failure) -> UInt32 {
         if let failure { throw failure }
         let serial = serial == 0 ? new : serial
@@ -80,7 +80,7 @@ public final class Message {
 
     // MARK: Making
 
-    /// A call. Throws InvalidArgs where a name or the path is malformed.
+    /// A call. Throws InvalidArgs if a name or the path is malformed.
     ///
     /// Without an interface the other end finds the member by its name alone.
     public static func methodCall(
@@ -104,7 +104,7 @@ public final class Message {
 
     private static func check(path: String, interface: String?, member: String) throws(Failure) {
         guard Syntax.isPath(path) else { throw .invalidArgs("Not an object path") }
-        // The bus disconnects whoever speaks in libdbus's own name.
+        // The bus disconnects a sender that uses libdbus's own name.
         guard path != "/org/freedesktop/DBus/Local", interface != StandardName.localInterface else {
             throw .invalidArgs("A name that is reserved for libdbus")
         }
@@ -143,15 +143,15 @@ public final class Message {
         }
     }
 
-    /// The unique name of who sent it, as the bus vouches for it; nil on a message that was made here.
+    /// The sender's unique name, guaranteed by the bus; nil for a message that was created here.
     public var sender: String? { draft == nil ? text(dbus_message_get_sender(raw)) : nil }
-    /// Of a call: whom it is for; of a signal: who emits it. Nil on answers.
+    /// Of a call: the called object; of a signal: the emitting object. Nil for answers.
     public var path: String? { text(dbus_message_get_path(raw)) }
-    /// Nil on answers, and on calls that name none.
+    /// Nil for answers, and for calls without one.
     public var interface: String? { text(dbus_message_get_interface(raw)) }
-    /// The method or the signal; nil on answers.
+    /// The method or the signal; nil for answers.
     public var member: String? { text(dbus_message_get_member(raw)) }
-    /// Nil on all but errors.
+    /// Nil except for errors.
     public var errorName: String? { text(dbus_message_get_error_name(raw)) }
     /// The types of all arguments, one after the other; empty without arguments.
     public var signature: String { text(dbus_message_get_signature(raw)) ?? "" }
@@ -162,7 +162,7 @@ public final class Message {
     /// The serial of the call that this answers; 0 for calls and signals.
     public var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
 
-    /// Who it is for; nil is the other end of the connection, or everyone for a signal. A malformed name sets
+    /// The receiver; nil: the other end of the connection, or for a signal every subscriber. A malformed name sets
     /// ``failure``.
     public var destination: String? {
         get { draft.map(\.destination) ?? text(dbus_message_get_destination(raw)) }
@@ -191,7 +191,7 @@ public final class Message {
         }
     }
 
-    /// Whether the bus may start the destination for this message. True unless set.
+    /// Whether the bus may start the destination for this message. True by default.
     public var autoStart: Bool {
         get { draft.map { !$0.noAutoStart } ?? (dbus_message_get_auto_start(raw) != 0) }
         set {
@@ -207,8 +207,8 @@ public final class Message {
 
     // MARK: Body
 
-    /// Appends arguments to a message that is being made. Strings end at a NUL; any other invalid value sets
-    /// ``failure`` and the message is not sent.
+    /// Appends arguments to a message before it is sent. Strings end at a NUL; any other invalid value sets
+    /// ``failure``, and the message is not sent.
     public func append(_ values: [Value]) {
         guard failure == nil, !values.isEmpty else { return }
         precondition(draft != nil, "a message that was read already takes no more arguments")
@@ -222,7 +222,7 @@ public final class Message {
     /// The arguments, each file descriptor a duplicate that its ``FileDescriptor`` closes. Throws LimitsExceeded for
     /// more than a million values, and where the process has no descriptor left.
     public func arguments() throws(Failure) -> [Value] {
-        // Half of a value may have been written.
+        // Part of the value may have been written.
         if let failure { throw failure }
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return [] }
@@ -230,7 +230,7 @@ public final class Message {
         return try reader.values(&iterator)
     }
 
-    /// The first argument where it is a string; spares reading the others.
+    /// The first argument, if it is a string; the others are not read.
     var firstString: String? {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0,
@@ -241,7 +241,7 @@ public final class Message {
         return text(pointer)
     }
 
-    /// What an answer says: its arguments, or its error.
+    /// The content of an answer: its arguments, or its error.
     func outcome() -> Result<[Value], Failure> {
         if let name = errorName { return .failure(Failure(name: name, message: firstString ?? "")) }
         do throws(Failure) { return .success(try arguments()) } catch { return .failure(error) }

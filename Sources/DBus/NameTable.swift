@@ -57,7 +57,7 @@ final class NameTable {
         let entry = Entry(rule)
         entries[name] = entry
         connection?.matches.hold(rule)
-        // Asked after the rule is added: whatever changes from here on is seen one way or the other.
+        // Requested after the rule is added, so that no change is missed.
         connection?.askBus("GetNameOwner", [.string(name)]) { [weak self, weak entry] answer in
             guard let self, let entry, entry.owner == nil else { return }
             switch answer {

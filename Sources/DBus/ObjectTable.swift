@@ -21,15 +21,15 @@ public final class ObjectTable {
     /// For every path above an exported one: its children and how many exported paths each leads to.
     private(set) var children: [String: [String: Int]] = [:]
     private(set) var managers: [String] = []
-    /// What answers on the paths between.
+    /// The object that answers on paths above exported ones.
     private let emptyNode = Node()
-    /// The property that a Set is changing, and whether its handler has told so.
+    /// The property that a Set is changing, and whether its handler has announced the change.
     private var setting: (path: String, interface: String, property: String, told: Bool)?
 
-    /// Asked before a call to an unknown path is answered with UnknownObject; nil leaves it at that.
+    /// Called before a call to an unknown path is answered with UnknownObject; nil: it is.
     public var unknownObject: ((String) -> Failure?)?
 
-    /// Paths whose calls are somebody else's to answer.
+    /// Paths whose calls are answered by a handler of the program.
     private var relays: [String: (Invocation) -> Void] = [:]
 
     init() {}
@@ -63,7 +63,7 @@ public final class ObjectTable {
         }
     }
 
-    /// Takes an object off the bus. Nothing happens where there is none.
+    /// Removes an object from the bus, if it is there.
     public func remove(path: String) {
         guard let node = nodes.removeValue(forKey: path) else { return }
         countChild(path, -1)
@@ -80,7 +80,7 @@ public final class ObjectTable {
         precondition(Syntax.isPath(path), "not an object path")
         guard !managers.contains(path) else { return }
         managers.append(path)
-        // The manager itself is there even with nothing exported at or below it.
+        // The manager exists even if nothing is exported at or below its path.
         if nodes[path] == nil {
             nodes[path] = Node()
             countChild(path, 1)
@@ -107,7 +107,7 @@ public final class ObjectTable {
 
     // MARK: Signals
 
-    /// Emits a signal to whoever asked for it, or to one peer only. Invalid values: nothing is sent.
+    /// Emits a signal to all subscribers, or to one peer only. With invalid values, nothing is sent.
     public func emit(
         path: String, interface: String, member: String, _ arguments: [Value] = [], to destination: String? = nil
     ) {
@@ -123,9 +123,9 @@ public final class ObjectTable {
         connection.send(signal)
     }
 
-    /// Emits PropertiesChanged, without the properties that were declared not to tell.
+    /// Emits PropertiesChanged, without properties that are declared not to be announced.
     ///
-    /// - Parameter invalidated: what reads differently, too, but is not worth sending to everybody who listens.
+    /// - Parameter invalidated: properties that have changed too, but whose values are not sent to all subscribers.
     public func propertiesChanged(
         path: String, interface: String, _ properties: [(String, Value)], invalidated: [String] = []
     ) {
@@ -142,12 +142,12 @@ public final class ObjectTable {
         guard table != nil else {
             return emit(path: path, interface: StandardName.properties, member: "PropertiesChanged", arguments)
         }
-        // The path was looked at when it was exported.
+        // The path was validated when it was exported.
         let signal = Draft(signal: "PropertiesChanged", path: path, interface: StandardName.properties)
         emit(Message(signal), arguments, to: nil, on: connection)
     }
 
-    /// Sets a property for a caller and sees that a change is told.
+    /// Sets a property for a caller, and announces a change.
     func set(_ property: InterfaceTable.Property, of binding: Binding, at path: String, to value: Value)
         throws(Failure)
     {
@@ -172,7 +172,7 @@ public final class ObjectTable {
 
     // MARK: Dispatch
 
-    /// Answers a call, or hands it to the method that will.
+    /// Answers a call, or passes it to its method.
     func handle(_ call: Message, on connection: Connection) {
         do throws(Failure) {
             try dispatch(call, on: connection)

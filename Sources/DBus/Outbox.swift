@@ -1,23 +1,23 @@
 import EventLoop
 import Glibc
 
-/// Messages on their way to the bus, in the order they were sent.
+/// Messages that are not written to the bus yet, in the order they were sent.
 struct Outbox {
-    /// A buffer that grew larger is given back when it has been written.
+    /// A larger buffer is freed when it has been written.
     private static let keptBytes = 64 << 10
     private static let largeBytes = 1 << 20
-    /// Away from those that libdbus counts up from 1 for its own blocking calls.
+    /// Different from the serials of libdbus's own blocking calls, which count from 1.
     private var lastSerial: UInt32 = 1 << 30
     private var bytes: [UInt8] = []
     private var written = 0
-    /// Bytes of the message that was added last.
+    /// The size of the message that was added last, in bytes.
     private(set) var lastSize = 0
 
     init() {}
 
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// The message's serial; nil where it cannot be sent.
+    /// The message's serial; nil if it cannot be sent.
     mutating func add(_ message: Message) -> UInt32? {
         let end = bytes.count
         // Never 0, nor one of libdbus's.
@@ -45,18 +45,18 @@ struct Outbox {
             } else if errno == EAGAIN {
                 return compact()
             } else if errno != EINTR {
-                // The bus is gone, as reading will say; what was not written never will be.
+                // The bus is gone, as reading will report. The rest is not written any more.
                 break
             }
         }
         written = 0
         let capacity = bytes.capacity
         if capacity > Self.keptBytes { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
-        // What it was made of is as large, in pieces.
+        // The values of the message need as much memory.
         if capacity > Self.largeBytes { Footprint.releaseHeap() }
     }
 
-    /// What was written goes when it is the larger part, so that each byte is moved once at the most.
+    /// The written part is removed when it is the larger one, so that each byte is moved once at most.
     private mutating func compact() {
         guard written > bytes.count / 2 else { return }
         bytes.removeSubrange(..<written)

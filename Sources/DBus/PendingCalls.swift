@@ -3,20 +3,20 @@ import EventLoop
 
 /// The calls of one connection that wait for an answer.
 ///
-/// Not libdbus's pending calls: those cost a timer, and so a file descriptor, each.
+/// libdbus's pending calls are not used: each needs a timer, and so a file descriptor.
 final class PendingCalls {
     private struct Call {
         let reply: (Result<[Value], Failure>) -> Void
         let deadline: UInt64
-        /// The only one besides the bus that may answer; nil where a well-known name was called.
+        /// The only peer besides the bus that may answer; nil if a well-known name was called.
         let callee: String?
     }
 
     private let loop: EventLoop
     private var calls: [UInt32: Call] = [:]
     private var timer: Timer?
-    /// When the timer fires. It is left armed while others wait: re-arming for each call would cost more. Once nobody
-    /// does it is disarmed, or it would wake an idle process up.
+    /// When the timer fires. It stays armed while calls wait, because arming it for each call would cost more. Without
+    /// any it is disarmed, so that it does not wake an idle process.
     private var armed = UInt64.max
 
     init(loop: EventLoop) { self.loop = loop }
@@ -50,11 +50,11 @@ final class PendingCalls {
         for serial in late.keys.sorted() { late[serial]?.reply(.failure(.noReply("No answer in time"))) }
     }
 
-    /// Hands an answer to its call; nothing happens where nobody waits for it or it comes from somebody else.
+    /// Passes an answer to its call. An answer that no call waits for, or that comes from another peer, is ignored.
     func complete(_ answer: Message) {
         let serial = answer.replySerial
         guard let call = calls[serial] else { return }
-        // Serials are easy to guess, and a bus may let anybody send answers.
+        // Serials are easy to guess, and a bus may let any peer send answers.
         if let callee = call.callee, let sender = answer.sender, sender != callee, sender != StandardName.bus { return }
         calls[serial] = nil
         if calls.isEmpty, armed != .max {
@@ -64,7 +64,7 @@ final class PendingCalls {
         call.reply(answer.outcome())
     }
 
-    /// Takes all of them, oldest first, without answering.
+    /// Removes all of them, oldest first, without answering.
     func removeAll() -> [(Result<[Value], Failure>) -> Void] {
         let replies = calls.sorted { $0.key < $1.key }.map(\.value.reply)
         calls = [:]

@@ -14,7 +14,7 @@ enum StandardInterfaces {
         }
     }
 
-    /// The answer; nil where the interface has no such member here.
+    /// The answer; nil if the interface has no such member here.
     static func answer(
         _ objects: ObjectTable, _ node: ObjectTable.Node, _ path: String, _ interface: String, _ member: String,
         _ call: Message
@@ -35,7 +35,7 @@ enum StandardInterfaces {
             try ObjectTable.check(call, member, "s")
             let interface = try strings(call).first ?? ""
             if let binding = node.binding(interface) { return [ObjectTable.describe(binding)] }
-            // No name at all means every interface.
+            // An empty name means all interfaces.
             guard interface.isEmpty || serves(objects, path, interface) else {
                 throw unknown(interface, path)
             }
@@ -89,7 +89,7 @@ enum StandardInterfaces {
     }
 
     private static func managedObjects(_ objects: ObjectTable, _ root: String) -> Value {
-        // In the order of creation as far as numbers tell it: short paths first.
+        // Short paths first, so that numbered objects are in the order of their creation.
         let paths = objects.nodes.keys.filter { ObjectTable.isBelow($0, root) }
             .sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
         return .dictionary(

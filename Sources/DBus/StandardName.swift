@@ -1,4 +1,4 @@
-/// Names that every bus knows, as the D-Bus specification gives them.
+/// Names of the D-Bus specification.
 public enum StandardName {
     /// The bus itself, as a name and as its interface.
     public static let bus = "org.freedesktop.DBus"

@@ -18,23 +18,23 @@ enum Syntax {
     /// Any number of complete types, none included.
     static func isSignature(_ text: String) -> Bool { check(text, dbus_signature_validate) }
 
-    /// One complete type, as a variant holds.
+    /// One complete type, as a variant contains.
     static func isType(_ text: String) -> Bool {
         isLetter(text) || check(text, dbus_signature_validate_single)
     }
 
-    /// One complete type that an array may hold: also a dictionary entry.
+    /// One complete type that an array may contain: also a dictionary entry.
     static func isElement(_ text: String) -> Bool {
         isLetter(text) || check("a" + text, dbus_signature_validate_single)
     }
 
-    /// The common case, without asking libdbus.
+    /// The common case, without calling libdbus.
     private static func isLetter(_ text: String) -> Bool {
         guard text.utf8.count == 1, let code = text.utf8.first else { return false }
         return TypeCode.isBasic(code) || code == TypeCode.variant
     }
 
-    /// For texts of errors: not longer than a line or two, whatever a caller sent.
+    /// For texts of errors: shortened to one or two lines.
     static func shortened(_ text: String) -> String {
         text.utf8.count <= 255 ? text : String(decoding: text.utf8.prefix(255), as: UTF8.self) + "…"
     }

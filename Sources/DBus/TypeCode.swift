@@ -16,7 +16,7 @@ enum TypeCode {
     static let fileDescriptor = UInt8(ascii: "h")
     static let array = UInt8(ascii: "a")
     static let variant = UInt8(ascii: "v")
-    /// What libdbus calls a structure and a dictionary entry; signatures spell them with brackets.
+    /// libdbus's codes of a structure and a dictionary entry; signatures have brackets instead.
     static let structure = UInt8(ascii: "r")
     static let dictionaryEntry = UInt8(ascii: "e")
     static let structureBegin = UInt8(ascii: "(")

@@ -1,7 +1,7 @@
 /// A D-Bus value of any type.
 ///
-/// Nothing here reaches libdbus unchecked: ``Message/append(_:)`` validates strings, paths, signatures, element types,
-/// depth and size first, because libdbus aborts the process on bad input.
+/// Every value is checked before libdbus gets it: ``Message/append(_:)`` validates strings, paths, signatures, element
+/// types, depth and size, because libdbus aborts the process on invalid input.
 // Only the rare or large cases are boxed: an `a{sv}` costs one allocation for each variant and one for the dictionary.
 public enum Value: Hashable, Sendable {
     case byte(UInt8)
@@ -16,7 +16,7 @@ public enum Value: Hashable, Sendable {
     case string(String)
     case objectPath(String)
     case signature(String)
-    /// Of a message that came. It cannot be sent: ``Message/append(_:)`` refuses it.
+    /// From a received message. It cannot be sent: ``Message/append(_:)`` refuses it.
     case fileDescriptor(FileDescriptor)
     /// The signature of one element, and the elements.
     case array(of: String, [Value])
@@ -25,7 +25,7 @@ public enum Value: Hashable, Sendable {
     case structure([Value])
     indirect case variant(Value)
 
-    /// The complete type as D-Bus spells it, such as `a{sv}`.
+    /// The complete type in D-Bus's notation, such as `a{sv}`.
     public var signature: String {
         switch self {
         case .array(let element, _): return "a" + element
@@ -62,7 +62,7 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// Whether this is of exactly that type, without building this value's own signature.
+    /// Whether this has exactly that type; does not build the value's signature.
     public func hasSignature(_ signature: String) -> Bool {
         var signature = signature
         return signature.withUTF8 { bytes in
@@ -130,7 +130,7 @@ extension Value {
         return value
     }
 
-    /// Nil for any other type, an object path's too; so are those that follow.
+    /// Nil for any other type, also for an object path. The next ones are alike.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
     public var objectPathValue: String? { if case .objectPath(let value) = self { value } else { nil } }
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
@@ -165,7 +165,7 @@ extension Value {
         return elements.compactMap(\.objectPathValue)
     }
 
-    /// An `a{sv}` with its values out of their variants; of a key that came twice, the last. Nil for any other type.
+    /// An `a{sv}` with its values out of their variants; of a repeated key, the last value. Nil for any other type.
     public var asProperties: [String: Value]? {
         guard case .dictionary("s", "v", let entries) = self else { return nil }
         var properties = [String: Value](minimumCapacity: entries.count)

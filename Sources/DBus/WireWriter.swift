@@ -1,15 +1,17 @@
 import Glibc
 
-/// Values and header fields as bytes of the wire, little-endian, refusing what the bus would disconnect us for.
+/// Writes values and header fields as bytes of the wire, little-endian. Refuses what would make the bus disconnect the
+/// sender.
 ///
-/// Written here rather than by libdbus's iterators, which cost thirty times as much for an `a{sv}`: they read the
-/// signature anew with each value. What is written is held against libdbus's own reader by the tests and the fuzzer.
+/// libdbus's iterators are not used: for an `a{sv}` they take thirty times as long, because they read the signature
+/// again with each value. The tests and the fuzzer compare the result with libdbus's own reader.
 struct WireWriter {
-    /// Beyond 128 MiB of a message the bus disconnects the sender. A header, whose texts end at 255 bytes, has its room.
+    /// The bus disconnects the sender of a message above 128 MiB. This leaves room for the header, whose texts have at
+    /// most 255 bytes.
     static let byteLimit = (128 << 20) - (64 << 10)
-    /// The same of an array's elements.
+    /// The same for the elements of an array.
     static let arrayLimit = 64 << 20
-    /// Containers in containers, as libdbus counts them when it validates a body.
+    /// The depth of containers, as libdbus counts it when it validates a body.
     static let depthLimit = 64
 
     private(set) var bytes: [UInt8]
@@ -55,7 +57,7 @@ struct WireWriter {
             try append(entries, key: key, value: value, depth: depth)
         case .structure(let fields):
             guard !fields.isEmpty else { throw .invalidArgs("A structure without fields") }
-            // Its signature is valid as long as it is not too long or too deep.
+            // Its signature is valid unless it is too long or too deep.
             guard Syntax.isType(value.signature) else { throw .limitsExceeded("A structure too large") }
             align(8)
             for field in fields { try append(field, depth: depth + 1) }
@@ -88,7 +90,7 @@ struct WireWriter {
         }
     }
 
-    /// A string or a path. One with a NUL in it ends there: C sees no more of it.
+    /// A string or a path. It ends at a NUL, as for C.
     mutating func append(_ text: String) throws(Failure) {
         guard text.utf8.count <= Self.byteLimit else { throw .limitsExceeded("The message is too large") }
         align(4)
@@ -97,7 +99,7 @@ struct WireWriter {
         var text = text
         text.withUTF8 { utf8 in
             guard let first = utf8.baseAddress else { return }
-            // By C: a debug build would look at each byte of a hundred megabytes through a dozen calls.
+            // In C: a debug build would need a dozen calls for each of a hundred million bytes.
             let length = memchr(first, 0, utf8.count).map { UnsafeRawPointer($0) - UnsafeRawPointer(first) }
             bytes.append(contentsOf: utf8[..<(length ?? utf8.count)])
         }
@@ -106,7 +108,7 @@ struct WireWriter {
         guard bytes.count <= Self.byteLimit else { throw .limitsExceeded("The message is too large") }
     }
 
-    /// At most 255 bytes, which the caller has made sure of.
+    /// At most 255 bytes; the caller must check that.
     mutating func append(signature: String) {
         bytes.append(UInt8(signature.utf8.count))
         bytes.append(contentsOf: signature.utf8)
@@ -127,7 +129,8 @@ struct WireWriter {
         for index in 0..<4 { bytes[position + index] = UInt8(truncatingIfNeeded: number >> (8 * index)) }
     }
 
-    /// An array's length counts neither itself nor the padding before the first element, which is there without one too.
+    /// The length of an array includes neither itself nor the padding before the first element, which is there even in
+    /// an empty array.
     mutating func array(
         alignment: Int, _ elements: (inout WireWriter) throws(Failure) -> Void
     ) throws(Failure) {
@@ -141,7 +144,7 @@ struct WireWriter {
         patch(UInt32(bytes.count - first), at: start)
     }
 
-    /// Of an element's type, given its signature.
+    /// The alignment of an element, from its signature.
     private static func alignment(_ signature: String) -> Int {
         switch signature.utf8.first ?? 0 {
         case TypeCode.int16, TypeCode.uint16: 2

@@ -29,7 +29,9 @@ public struct Decider: Sendable {
     /// When the streams must be looked at again.
     private var streamsDeadline: Instant?
     private var lastClient: UInt64 = 0
-    /// What is left to do; the next one last.
+    /// Facts that are not handled yet.
+    private var inbox: [Fact] = []
+    /// What is left to do about the last fact; the next one last.
     private var work: [Work] = []
 
     /// One step of a decision. What follows from a step comes before what was waiting.
@@ -96,8 +98,10 @@ public struct Decider: Sendable {
 
     // MARK: Facts and actions
 
-    /// Something happened. What follows from it comes next.
-    public mutating func submit(_ fact: Fact) {
+    /// Something happened. It is handled when everything has been done that follows from the facts before it.
+    public mutating func submit(_ fact: Fact) { inbox.append(fact) }
+
+    private mutating func handle(_ fact: Fact) {
         switch fact {
         case .request(let event): push([.route(.requested), .expire, .event(event)])
         case .event(let event): push([.expire, .event(event)])
@@ -128,10 +132,15 @@ public struct Decider: Sendable {
     ///
     /// - Parameter view: the server's state now.
     public mutating func next(at now: Instant, view: () -> Routing.View) -> Action? {
-        while let item = work.popLast() {
-            if let action = handle(item, at: now, view) { return action }
+        while true {
+            if let item = work.popLast() {
+                if let action = handle(item, at: now, view) { return action }
+            } else if !inbox.isEmpty {
+                handle(inbox.removeFirst())
+            } else {
+                return nil
+            }
         }
-        return nil
     }
 
     private mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
@@ -279,6 +288,7 @@ public struct Decider: Sendable {
             sessions: isNeeded ? arbiter.sessions.compactMap(describe) : [], streams: seen.streams,
             canHold: seen.canHold, mayHold: seen.mayHold, defaultDevice: seen.defaultDevice, gone: seen.gone)
         facts.sustainedCalls = seen.sustainedCalls
+        facts.hasHold = seen.hasHold
         return facts
     }
 
@@ -377,7 +387,9 @@ public struct Decider: Sendable {
         let owners = enforcement.owners(facts)
         var silenced: [(text: String, since: Instant)] = []
         for stream in seen.streams.map(\.stream.id) where owners[stream]?.contains(id) == true {
-            if let (treatment, since) = treated[stream], let text = treatment.text(canHold: seen.canHold) { silenced.append((text, since)) }
+            if let (treatment, since) = treated[stream], let text = treatment.text(canHold: seen.canHold) {
+                silenced.append((text, since))
+            }
         }
         return arbiter.explain(
             id, at: now, adopted: members[id]?.adopted.map { enforcement.reason(for: $0, facts) },

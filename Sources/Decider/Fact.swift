@@ -34,6 +34,8 @@ public struct StreamsSeen: Sendable {
     public var streams: [StreamFacts] = []
     /// As ``AudioSnapshot/canHold``.
     public var canHold = false
+    /// As ``AudioSnapshot/hasHold``.
+    public var hasHold = true
     /// As ``Enforcement/Facts/mayHold``.
     public var mayHold = true
     /// As ``Enforcement/Facts/defaultDevice``.

@@ -12,6 +12,8 @@ public struct Enforcement: Sendable {
         public var streams: [StreamFacts]
         /// ``AudioSnapshot/canHold``.
         public var canHold: Bool
+        /// ``AudioSnapshot/hasHold``.
+        public var hasHold = true
         /// Whether a further stream may be held: false while other software loses track of moved streams.
         public var mayHold: Bool
         /// The default device: a stream from there is moved back to the default, whatever that is then.
@@ -100,6 +102,9 @@ public struct Enforcement: Sendable {
     private var quiet: [SessionID: UInt64] = [:]
     /// Adopted sessions that were activated since they last fell silent.
     private var asked: Set<SessionID> = []
+    /// Adopted sessions whose activation was requested in this look at the streams: if the rules refused it, they would
+    /// refuse it again.
+    private var tried: Set<SessionID> = []
     var stepDeadline: UInt64?
     /// Until when the streams of a closed client session may still end; `.max`: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
@@ -201,7 +206,13 @@ public struct Enforcement: Sendable {
             let evidence = program.isGuess ? calls.call(of: program.program)?.words : nil
             steps.append(.adopt(program, name, evidence: evidence ?? ""))
         }
-        if steps.isEmpty { playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id)) }
+        steps.removeAll { step in
+            if case .activate(let id) = step { !tried.insert(id).inserted } else { false }
+        }
+        if steps.isEmpty {
+            playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id))
+            tried = []
+        }
         return steps
     }
 
@@ -349,7 +360,8 @@ public struct Enforcement: Sendable {
             control.observe(stream)
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
-                to: target, stream, at: now, pace, canHold: facts.canHold, mayHold: facts.mayHold, &outcome.deadline)
+                to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold,
+                mayHold: facts.mayHold, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }

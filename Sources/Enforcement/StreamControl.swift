@@ -1,7 +1,7 @@
 import PluginAPI
 
 /// One stream that differs, or has just differed, from what the user left: how it gets from its current state to the
-/// required one, step by step.
+/// required one, step by step. Its volume, its mute switch and its place are values of their own.
 struct StreamControl {
     /// The ramp times, in microseconds.
     struct Pace {
@@ -23,48 +23,18 @@ struct StreamControl {
     }
 
     private(set) var base: StreamBase
-    /// Decibels below the user's volume that were last set.
-    private var level = 0
-    private var isHeld = false
-    private var isMuted = false
+    private var level: StreamLevel
+    private var mute: StreamMute
+    private var place: StreamPlace
     /// Commands that the server has not answered yet.
     private var unanswered = 0
-    /// Whether the server has shown the last commanded state. Only then can another state come from somebody else.
-    private var showsVolume = true
-    private var showsMute = true
-    private var showsHold = true
-    private var canBeHeld = true
     /// It starts with the required level: no ramp is needed.
     private var isNew: Bool
-    /// The wrong device on which it has started and still is; nil: it is not on a wrong device.
-    private var astray: String?
-    /// How often it was moved from there.
-    private var sendings = 0
-    /// When the server confirmed the move to the hold sink; it may still show the old sink, or both in turn. Nil: long
-    /// ago.
-    private var holdPromised: UInt64?
-    /// When to request the move back again, after it was refused or not seen; nil: at once.
-    private var nextLetGo: UInt64?
-    private var escapes = 0
-    private var nextStep: UInt64?
-    private var raiseAt: UInt64?
-    /// When the current fade continues; nil: there is none.
-    private var nextFade: UInt64?
-    /// How long after the answer to this step of a ramp the next one may come; nil: answered, or no ramp.
-    private var stepPace: UInt64?
-
-    /// The level at which a cut causes no click, and the time for each step, in microseconds.
-    private static let fade = [8, 18, 30]
-    private static let fadeStep: UInt64 = 4_000
-    /// How long a move to the hold sink may take, in microseconds: 40 ms were seen on PipeWire.
-    private static let holdPatience: UInt64 = 250_000
-    /// After the first time: somebody wants it to stay there.
-    private static let mostSendings = 2
 
     /// An unchanged stream. `device` nil: it plays on the default. `isNew`: it has not been heard yet.
     init(_ stream: AudioStream, device: String?, isNew: Bool) {
         base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: device)
-        isHeld = stream.isHeld
+        (level, mute, place) = (StreamLevel(), .off, StreamPlace(isHeld: stream.isHeld))
         self.isNew = isNew
     }
 
@@ -72,16 +42,15 @@ struct StreamControl {
     init(_ stream: AudioStream, found base: StreamBase, isNew: Bool) {
         self.base = base
         self.isNew = isNew
-        isHeld = stream.isHeld
-        let isAstray = isNew && !isHeld && base.deviceName.map { $0 != stream.deviceName } ?? false
-        astray = isAstray ? stream.deviceName : nil
-        isMuted = stream.isMuted && !base.isMuted
-        if let level = Level.of(stream.volume, below: base.volume, isRemembered: isNew) {
-            self.level = level
+        let isAstray = isNew && !stream.isHeld && base.deviceName.map { $0 != stream.deviceName } ?? false
+        place = isAstray ? StreamPlace(astrayOn: stream.deviceName) : StreamPlace(isHeld: stream.isHeld)
+        mute = stream.isMuted && !base.isMuted ? .on : .off
+        if let found = Level.of(stream.volume, below: base.volume, isRemembered: isNew) {
             // Nearly that level, but not exactly: set it again.
-            let exact = Level.volume(base.volume, lowered: level)
-            if level > 0, !Level.isSame(stream.volume, exact) { showsVolume = false }
+            let exact = Level.volume(base.volume, lowered: found)
+            level = StreamLevel(decibels: found, isShown: found == 0 || Level.isSame(stream.volume, exact))
         } else {
+            level = StreamLevel()
             self.base.volume = stream.volume
             self.base.isVolumeTheirs = true
         }
@@ -89,252 +58,104 @@ struct StreamControl {
     }
 
     var isSettled: Bool {
-        level == 0 && !isHeld && astray == nil && !isMuted && unanswered == 0 && showsVolume && showsMute && showsHold
+        level.decibels == 0 && level.isShown && mute == .off && place.isSettled && unanswered == 0
     }
 
     mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
         unanswered -= 1
-        if case .setVolume = command, let stepPace {
-            nextStep = now + stepPace
-            self.stepPace = nil
-        }
-        if succeeded, case .hold = command, isHeld { holdPromised = now }
-        guard !succeeded else { return }
         switch command {
-        case .setVolume: showsVolume = true
-        case .setMuted: showsMute = true
-        case .hold:
-            // It may not be moved: then it is muted.
-            showsHold = true
-            isHeld = false
-            canBeHeld = false
-        case .letGo:
-            // Not again at once: what is missing, usually another sink, will appear later.
-            showsHold = true
-            isHeld = true
-            nextLetGo = now + StreamControl.holdPatience
+        case .setVolume: level.answered(succeeded: succeeded, at: now)
+        case .setMuted: if !succeeded { mute.settle() }
+        case .hold: place.answeredHold(succeeded: succeeded, at: now)
+        case .letGo: place.answeredLetGo(succeeded: succeeded, at: now)
         }
     }
 
     /// Applies what the server shows: a change that is not the daemon's was made by the user, and is kept.
     mutating func observe(_ stream: AudioStream) {
         guard unanswered == 0 else { return }
-        guard !stream.isSettling else { return takeOver(stream) }
-        let isOurs = Level.isSame(stream.volume, Level.volume(base.volume, lowered: level))
-        if isOurs {
-            showsVolume = true
-        } else if showsVolume, Level.of(stream.volume, below: base.volume) == nil {
+        if stream.isSettling {
+            // The server has placed it again: the daemon's changes must be repeated.
+            level.placedAgain(stream.volume, of: base.volume)
+            mute.placedAgain(stream.isMuted, base)
+            place.placedAgain(isHeld: stream.isHeld)
+            return
+        }
+        if level.shown(stream.volume, of: base.volume) {
             base.volume = stream.volume
-            level = 0
             base.isVolumeTheirs = true
         }
-        if stream.isMuted == (base.isMuted || isMuted) {
-            showsMute = true
-        } else if showsMute {
-            base.isMuted = stream.isMuted
-            base.isMuteTheirs = isMuted || base.isMuteTheirs
-            isMuted = false
-        }
-        if stream.isHeld == isHeld {
-            showsHold = true
-        } else if showsHold, holdPromised == nil {
-            isHeld = stream.isHeld
-            escapes += 1
-            // Somebody moved it away again and wants it elsewhere: it must be silent there, too.
-            if escapes > 1 { canBeHeld = false }
-            if !isHeld { base.deviceName = stream.deviceName }
-        }
-    }
-
-    /// Applies how the server has placed the stream again: the daemon's changes must be repeated.
-    private mutating func takeOver(_ stream: AudioStream) {
-        (showsVolume, showsMute, showsHold) = (true, true, true)
-        holdPromised = nil
-        if let shown = Level.of(stream.volume, below: base.volume) { level = shown }
-        if isMuted, !base.isMuted { isMuted = stream.isMuted }
-        isHeld = stream.isHeld
+        mute.shown(stream.isMuted, &base)
+        if place.shown(isHeld: stream.isHeld) { base.deviceName = stream.deviceName }
     }
 
     /// The commands that are due now, in order; `deadline` is set earlier if there will be more. A held stream stays
     /// held while there is no device to move it to (not `canHold`); another one is muted unless it `mayHold`. A stream
     /// that somebody else has muted is not moved: module-role-cork forgets moved streams and would never unmute it.
     mutating func advance(
-        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, mayHold: Bool,
-        _ deadline: inout UInt64?
+        to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, hasHold: Bool,
+        mayHold: Bool, _ deadline: inout UInt64?
     ) -> [StreamCommand] {
-        defer { isNew = false }
-        var commands: [StreamCommand] = []
-        if let holdPromised, isHeld {
-            let due = holdPromised + StreamControl.holdPatience
-            if due <= now {
-                self.holdPromised = nil
-                // The move fails, or somebody moves it away at once: then it is muted.
-                if !stream.isHeld { canBeHeld = false }
-            } else {
-                deadline = min(deadline ?? due, due)
-            }
-        }
+        var check = StreamCheck(stream, at: now, deadline: deadline)
+        place.awaitMove(&check)
         switch target {
-        case .free(let goal):
-            nextFade = nil
-            if goal == 0, level == 0, !isHeld, !isMuted {
-                base.isVolumeTheirs = false
-                base.isMuteTheirs = false
-                escapes = 0
-            }
-            let goal = base.isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
-            if isHeld || isMuted || isNew { setLevel(goal, stream, &commands) }
-            if canHold { letGo(stream, at: now, &deadline, &commands) }
-            unmute(stream, &commands)
-            ramp(to: goal, stream, at: now, pace, &deadline, &commands)
-        case .held where (canHold && mayHold || isHeld) && canBeHeld && !base.isMuted && stream.direction == .playback:
-            // Not before it has stopped: it may still be heard.
-            let isThere = isHeld && showsHold && (holdPromised == nil || stream.isHeld && !stream.isStopping)
-            let isLow = isThere || fadeOut(stream, at: now, &deadline, &commands)
-            // PipeWire's session manager needs as long for the move as the fade takes.
-            if !isHeld, isLow || stream.rendering.isInCycles {
-                isHeld = true
-                (astray, nextLetGo) = (nil, nil)
-                showsHold = false
-                add(.hold(stream.id), &commands)
-            }
-            if isHeld { unmute(stream, &commands) }
-            if isThere {
-                nextFade = nil
-                setLevel(0, stream, &commands)
-            } else if isLow, stream.rendering.isInCycles, StreamControl.isHeard(stream), !base.isVolumeTheirs {
-                setLevel(Level.lowest, stream, &commands)
-            }
-        case .held, .muted:
-            guard !base.isMuteTheirs else { break }
-            if isMuted || base.isMuted || fadeOut(stream, at: now, &deadline, &commands) {
-                if !isMuted, !base.isMuted {
-                    isMuted = true
-                    showsMute = false
-                    add(.setMuted(stream.id, true), &commands)
-                }
-                if canHold { letGo(stream, at: now, &deadline, &commands) }
-                setLevel(0, stream, &commands)
-            }
+        case .free(let goal): free(lowered: goal, pace, canHold: canHold, &check)
+        case .held
+        where (canHold && mayHold || place.isHeld) && place.canBeHeld && !base.isMuted && stream.direction == .playback:
+            hold(hasHold: hasHold, &check)
+        case .held, .muted: silence(canHold: canHold, &check)
         }
-        return commands
+        isNew = false
+        unanswered += check.commands.count
+        deadline = check.deadline
+        return check.commands
+    }
+
+    private mutating func free(lowered goal: Int, _ pace: Pace, canHold: Bool, _ check: inout StreamCheck) {
+        place.forgetSink()
+        if goal == 0, level.decibels == 0, !place.isHeld, !mute.isOn {
+            base.isVolumeTheirs = false
+            base.isMuteTheirs = false
+            place.forgetEscapes()
+        }
+        let goal = base.isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
+        if place.isHeld || mute.isOn || isNew { level.set(goal, of: base.volume, &check) }
+        if canHold { place.letGo(to: base.deviceName, &check) }
+        mute.turnOff(base, &check)
+        level.ramp(to: goal, of: base.volume, pace, &check)
+    }
+
+    private mutating func hold(hasHold: Bool, _ check: inout StreamCheck) {
+        // Not before it has stopped: it may still be heard.
+        let hasStopped = place.hasStopped(check.stream)
+        let mayFade = hasStopped || level.decibels != 0 || !place.awaitsSink(isThere: hasHold, &check)
+        let isLow = hasStopped || mayFade && level.fadeOut(of: base, &check)
+        let isInCycles = check.stream.rendering.isInCycles
+        // PipeWire's session manager needs as long for the move as the fade takes.
+        if !place.isHeld, isLow || isInCycles { place.hold(&check) }
+        if place.isHeld { mute.turnOff(base, &check) }
+        if hasStopped {
+            level.endFade()
+            level.set(0, of: base.volume, &check)
+        } else if isLow, isInCycles, check.isHeard, !base.isVolumeTheirs {
+            level.set(Level.lowest, of: base.volume, &check)
+        }
+    }
+
+    private mutating func silence(canHold: Bool, _ check: inout StreamCheck) {
+        guard !base.isMuteTheirs, mute.isOn || base.isMuted || level.fadeOut(of: base, &check) else { return }
+        if !mute.isOn, !base.isMuted { mute.turnOn(&check) }
+        if canHold { place.letGo(to: base.deviceName, &check) }
+        level.set(0, of: base.volume, &check)
     }
 
     /// Restores it at once.
     mutating func restore(_ stream: AudioStream) -> [StreamCommand] {
-        var commands: [StreamCommand] = []
-        setLevel(0, stream, &commands)
-        sendBack(stream, &commands)
-        unmute(stream, &commands)
-        return commands
-    }
-
-    private mutating func add(_ command: StreamCommand, _ commands: inout [StreamCommand]) {
-        unanswered += 1
-        commands.append(command)
-    }
-
-    private mutating func setLevel(_ new: Int, _ stream: AudioStream, _ commands: inout [StreamCommand]) {
-        nextStep = nil
-        raiseAt = nil
-        stepPace = nil
-        guard new != level, !base.volume.isEmpty else { return }
-        level = new
-        showsVolume = false
-        add(.setVolume(stream.id, Level.volume(base.volume, lowered: level)), &commands)
-    }
-
-    private mutating func letGo(
-        _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
-    ) {
-        let place = astray == stream.deviceName ? astray : nil
-        astray = place
-        // PipeWire's server may confirm a move that is lost: the stream stays where it is.
-        let isStuck = stream.rendering.isInCycles && stream.isHeld && !isHeld && !showsHold
-        guard isHeld || isStuck || astray != nil else {
-            nextLetGo = nil
-            return
-        }
-        if let nextLetGo, now < nextLetGo {
-            deadline = min(deadline ?? nextLetGo, nextLetGo)
-            return
-        }
-        isHeld = isHeld || isStuck
-        sendBack(stream, &commands)
-        guard stream.rendering.isInCycles else { return }
-        if place != nil {
-            guard sendings < StreamControl.mostSendings else { return }
-            sendings += 1
-            astray = place
-        }
-        let due = now + StreamControl.holdPatience
-        nextLetGo = due
-        deadline = min(deadline ?? due, due)
-    }
-
-    private mutating func sendBack(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
-        nextLetGo = nil
-        guard isHeld || astray != nil else { return }
-        isHeld = false
-        astray = nil
-        showsHold = false
-        holdPromised = nil
-        add(.letGo(stream.id, to: base.deviceName), &commands)
-    }
-
-    private mutating func unmute(_ stream: AudioStream, _ commands: inout [StreamCommand]) {
-        guard isMuted else { return }
-        isMuted = false
-        showsMute = false
-        add(.setMuted(stream.id, base.isMuted), &commands)
-    }
-
-    /// Also while it is being moved to the hold sink.
-    private static func isHeard(_ stream: AudioStream) -> Bool {
-        stream.isSounding || stream.isStopping && !stream.isMuted
-    }
-
-    /// True when it is low enough for a cut.
-    private mutating func fadeOut(
-        _ stream: AudioStream, at now: UInt64, _ deadline: inout UInt64?, _ commands: inout [StreamCommand]
-    ) -> Bool {
-        var due = nextFade ?? now
-        nextFade = nil
-        guard StreamControl.isHeard(stream), !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
-        if due <= now {
-            guard let lower = StreamControl.fade.first(where: { $0 > level }) else { return true }
-            setLevel(lower, stream, &commands)
-            // Counted from when it was due, so that delays do not add up.
-            due += StreamControl.fadeStep
-        }
-        nextFade = due
-        deadline = min(deadline ?? due, due)
-        return false
-    }
-
-    private mutating func ramp(
-        to goal: Int, _ stream: AudioStream, at now: UInt64, _ pace: Pace, _ deadline: inout UInt64?,
-        _ commands: inout [StreamCommand]
-    ) {
-        guard goal != level else {
-            nextStep = nil
-            raiseAt = nil
-            return
-        }
-        // Another prompt may follow.
-        if goal < level, raiseAt == nil { raiseAt = now + pace.hold }
-        if goal > level { raiseAt = nil }
-        // Steps that queue up in a busy server are done at once there, and heard as one.
-        guard stepPace == nil else { return }
-        let due = max(nextStep ?? now, raiseAt ?? now)
-        guard due <= now else {
-            deadline = min(deadline ?? due, due)
-            return
-        }
-        let raising = raiseAt
-        let step = goal > level ? pace.attack : pace.release
-        setLevel(goal > level ? level + 1 : level - 1, stream, &commands)
-        raiseAt = raising
-        stepPace = step
+        var check = StreamCheck(stream, at: 0)
+        level.set(0, of: base.volume, &check)
+        place.letGoAtOnce(to: base.deviceName, &check)
+        mute.turnOff(base, &check)
+        unanswered += check.commands.count
+        return check.commands
     }
 }

@@ -13,9 +13,9 @@ public final class EventLoop {
     let timers: TimerQueue
     let signals: SignalQueue
 
-    /// Ends the process where file descriptors or memory are exhausted.
+    /// Ends the process if file descriptors or memory are exhausted.
     public init() {
-        // pa_mainloop_new fails only where memory or pipes are exhausted: nothing can run then.
+        // pa_mainloop_new fails only if memory or pipes are exhausted: then nothing can run.
         guard let loop = pa_mainloop_new() else { fatalError("pa_mainloop_new: out of file descriptors or memory") }
         self.loop = loop
         api = pa_mainloop_get_api(loop)
@@ -37,7 +37,7 @@ public final class EventLoop {
         return code
     }
 
-    /// Dispatches what is ready; waits for it first where `blocking` (`pa_mainloop_iterate`). False once it was quit.
+    /// Dispatches what is ready; waits for it first if `blocking` (`pa_mainloop_iterate`). False after ``quit(_:)``.
     @discardableResult
     public func iterate(blocking: Bool = true) -> Bool {
         // pa_mainloop_iterate aborts the process on a loop that was quit.
@@ -45,11 +45,11 @@ public final class EventLoop {
         return pa_mainloop_iterate(loop, blocking ? 1 : 0, nil) >= 0
     }
 
-    /// Iterates until `condition` holds; false where `timeout` seconds passed first.
+    /// Iterates until `condition` is true; false if `timeout` seconds have passed before.
     @discardableResult
     public func iterate(timeout: Double, until condition: () -> Bool) -> Bool {
         let end = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
-        // The timer is what ends the last wait: it must not fire before the end, nor go before it fires.
+        // The timer ends the last wait: it must not fire too early, nor be freed before it fires.
         let deadline = Timer(on: self) {}
         deadline.arm(at: end)
         return withExtendedLifetime(deadline) {
@@ -73,7 +73,8 @@ public final class EventLoop {
             api,
             { api, event, context in
                 guard let api, let event, let context else { return }
-                // The event is freed when the loop next turns, which may be long: what the handler holds goes now.
+                // The event is freed only at the next turn of the loop, which may be much later: the handler is
+                // released now.
                 let handler = Unmanaged<Deferred>.fromOpaque(context).takeUnretainedValue().take()
                 api.pointee.defer_free(event)
                 handler?()

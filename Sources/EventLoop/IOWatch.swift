@@ -21,7 +21,7 @@ public final class IOWatch {
         didSet { if events != oldValue { loop.api.pointee.io_enable(event, events.flags) } }
     }
 
-    /// Calls the handler from the loop, again and again while there is something: it has to read, or to stop watching.
+    /// Calls the handler from the loop repeatedly while the condition lasts: the handler must read, or stop watching.
     public init(on loop: EventLoop, descriptor: Int32, events: Events, _ handler: @escaping (Events) -> Void) {
         self.loop = loop
         self.events = events

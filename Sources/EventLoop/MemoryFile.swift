@@ -3,12 +3,12 @@ import Glibc
 
 /// A file in memory, without a name in any folder (`memfd_create`); gone with the object.
 public final class MemoryFile {
-    /// The object's own: closed with it, and by nobody else.
+    /// Owned by the object, which closes it.
     public let descriptor: Int32
-    /// What this process opens it by.
+    /// The path by which this process can open it.
     public var path: String { "/proc/self/fd/\(descriptor)" }
 
-    /// Nil where the process may open no more.
+    /// Nil if the process may open no more files.
     public init?(holding bytes: [UInt8] = []) {
         descriptor = memfd_create("sessiond", UInt32(shim_close_on_exec))
         guard descriptor >= 0, write(bytes) else { return nil }

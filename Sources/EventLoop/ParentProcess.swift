@@ -3,14 +3,14 @@ import Glibc
 
 /// The process that started this one.
 public enum ParentProcess {
-    /// Sends `signal` to this process when its parent ends (`PR_SET_PDEATHSIG`); at once where it has ended already.
+    /// Sends `signal` to this process when its parent ends (`PR_SET_PDEATHSIG`); at once if it has ended already.
     ///
-    /// To be called first in a program: who its parent was is known only until that one ends.
+    /// Must be called first in a program: the parent is known only until it ends.
     public static func endWithIt(signal: Int32) {
         let parent = getppid()
-        // Fails for no valid signal.
+        // Fails only for an invalid signal.
         _ = shim_set_parent_death_signal(signal)
-        // It may have gone before the kernel was asked; its children are then the first process's, or a reaper's.
+        // The parent may have ended before; then this process belongs to the first process, or to a reaper.
         if getppid() != parent || parent == 1 { kill(getpid(), signal) }
     }
 }

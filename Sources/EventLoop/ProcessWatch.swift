@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
 
-/// Tells once when a process ends, whosever child it is (`pidfd_open`). Dropping it cancels it.
+/// Reports once when a process ends, also if it is not a child (`pidfd_open`). Dropping it cancels it.
 public final class ProcessWatch {
     private let descriptor: Int32
     private var watch: IOWatch?
 
-    /// Nil where the process is gone already, or the kernel will not watch it.
+    /// Nil if the process has ended already, or cannot be watched.
     public init?(_ process: UInt32, on loop: EventLoop, _ handler: @escaping () -> Void) {
         guard let id = Int32(exactly: process) else { return nil }
         descriptor = pidfd_open(id, 0)

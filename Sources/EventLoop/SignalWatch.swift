@@ -2,10 +2,10 @@ import CLinux
 import CPulse
 import Glibc
 
-/// Watches one signal until dropped; what handled it before does so again then. One watch per signal in a process.
+/// Watches one signal until dropped; then the former handler is restored. One watch per signal in a process.
 ///
-/// A handler that writes to the loop's eventfd. Not `pa_signal_new`, whose clean-up aborts the process where the newest
-/// watch goes first; not a signalfd, which needs the signal blocked in every thread there is.
+/// A handler that writes to the loop's eventfd. Not `pa_signal_new`, whose clean-up aborts the process if the newest
+/// watch is freed first; not a signalfd, for which the signal must be blocked in every thread.
 public final class SignalWatch {
     let signal: Int32
     private let queue: SignalQueue
@@ -36,15 +36,15 @@ public final class SignalWatch {
     }
 }
 
-/// All watched signals of a loop on one eventfd: a watch more costs no file descriptor, and so can never fail.
+/// All watched signals of a loop on one eventfd: another watch needs no file descriptor, and so cannot fail.
 final class SignalQueue {
     private let api: UnsafeMutablePointer<pa_mainloop_api>
     private let descriptor: Int32
     private var event: OpaquePointer?
-    /// Each takes itself out before it goes.
+    /// Each removes itself before it is freed.
     private var watches: [Unmanaged<SignalWatch>] = []
 
-    /// Ends the process where file descriptors are exhausted: a loop is made at a program's start.
+    /// Ends the process if file descriptors are exhausted: a loop is created at the start of a program.
     init(_ api: UnsafeMutablePointer<pa_mainloop_api>) {
         self.api = api
         descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
@@ -60,7 +60,7 @@ final class SignalQueue {
 
     deinit { close(descriptor) }
 
-    /// To be called before the loop goes, by the loop: watches may outlive it.
+    /// The loop must call this before it is freed: watches may outlive it.
     func detach() {
         if let event { api.pointee.io_free(event) }
         event = nil
@@ -82,7 +82,7 @@ final class SignalQueue {
         var writes: UInt64 = 0
         guard read(descriptor, &writes, 8) == 8 else { return }
         for watch in watches.map({ $0.takeUnretainedValue() }) where SignalQueue.seen[Int(watch.signal)] != 0 {
-            // Several that came at once are one: like the signals themselves.
+            // Several at once count as one, like the signals themselves.
             SignalQueue.seen[Int(watch.signal)] = 0
             watch.handler()
         }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// CLOCK_MONOTONIC in microseconds: the only clock anything here is timed by.
+/// CLOCK_MONOTONIC in microseconds: the only clock that is used for timing.
 public enum MonotonicClock {
-    /// Microseconds since the machine booted, sleep left out.
+    /// Microseconds since the machine booted, without the time asleep.
     public static func now() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -12,7 +12,7 @@ public enum MonotonicClock {
     /// The same in seconds.
     public static var seconds: Double { Double(now()) / 1_000_000 }
 
-    /// Seconds as microseconds: never negative, a century at the most, 0 for NaN.
+    /// Seconds as microseconds: never negative, at most a century, 0 for NaN.
     public static func microseconds(_ seconds: Double) -> UInt64 {
         seconds > 0 ? UInt64(min(seconds, 3.15e9) * 1_000_000) : 0
     }
@@ -35,19 +35,19 @@ public final class Timer {
 
     deinit { if due != 0 { queue.remove(self) } }
 
-    /// Fires after that many seconds; at once where they are not positive. Replaces an earlier arming.
+    /// Fires after that many seconds; at once if they are not positive. Replaces an earlier arming.
     public func arm(after seconds: Double) {
         arm(at: MonotonicClock.now() &+ max(1, MonotonicClock.microseconds(seconds)))
     }
 
-    /// Fires when ``MonotonicClock`` reaches `instant`; at once where it has. Replaces an earlier arming.
+    /// Fires when ``MonotonicClock`` reaches `instant`; at once if it has. Replaces an earlier arming.
     public func arm(at instant: UInt64) {
         let before = due
         due = min(max(1, instant), Timer.latest)
         if before == 0 { queue.add(self) } else { queue.changed(self, from: before) }
     }
 
-    /// Nothing fires until it is armed again, also not what is due already.
+    /// It does not fire until it is armed again, even if it is due already.
     public func disarm() {
         guard due != 0 else { return }
         queue.remove(self)
@@ -59,6 +59,6 @@ public final class Timer {
         handler()
     }
 
-    /// Later than any machine runs, and still an instant that the kernel takes.
+    /// Later than any machine runs, but accepted by the kernel.
     private static let latest = UInt64(1) << 52
 }

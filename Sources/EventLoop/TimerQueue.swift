@@ -2,18 +2,18 @@ import CLinux
 import CPulse
 import Glibc
 
-/// All timers of a loop on one timerfd: a timer more costs no file descriptor, and so can never fail.
+/// All timers of a loop on one timerfd: another timer needs no file descriptor, and so cannot fail.
 final class TimerQueue {
     private let api: UnsafeMutablePointer<pa_mainloop_api>
     private let descriptor: Int32
     private var event: OpaquePointer?
-    /// Those that are armed; each takes itself out before it goes. A handful: a search is cheaper than an order.
+    /// The armed timers; each removes itself before it is freed. They are few, so searching is cheaper than sorting.
     private var armed: [Unmanaged<Timer>] = []
-    /// What the kernel was told last; 0: nothing.
+    /// When the kernel's timer fires; 0: it is not armed.
     private var set: UInt64 = 0
     private var isFiring = false
 
-    /// Ends the process where file descriptors are exhausted: a loop is made at a program's start.
+    /// Ends the process if file descriptors are exhausted: a loop is created at the start of a program.
     init(_ api: UnsafeMutablePointer<pa_mainloop_api>) {
         self.api = api
         descriptor = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
@@ -29,7 +29,7 @@ final class TimerQueue {
 
     deinit { close(descriptor) }
 
-    /// To be called before the loop goes, by the loop: timers may outlive it.
+    /// The loop must call this before it is freed: timers may outlive it.
     func detach() {
         if let event { api.pointee.io_free(event) }
         event = nil
@@ -40,7 +40,7 @@ final class TimerQueue {
         if !isFiring, set == 0 || timer.due < set { tell(timer.due) }
     }
 
-    /// The timer of an armed one that was changed.
+    /// An armed timer has been changed.
     func changed(_ timer: Timer, from before: UInt64) {
         guard !isFiring else { return }
         if timer.due < set { tell(timer.due) } else if before == set, timer.due != before { settle() }
@@ -56,13 +56,13 @@ final class TimerQueue {
 
     private func fire() {
         var expirations: UInt64 = 0
-        // Nothing to read: it was disarmed or re-armed between firing and now.
+        // Nothing to read: it was disarmed or armed again since it fired.
         guard read(descriptor, &expirations, 8) == 8 else { return }
         isFiring = true
         let now = MonotonicClock.now()
         var due = armed.map { $0.takeUnretainedValue() }.filter { $0.due <= now }
         if due.count > 1 { due.sort { $0.due < $1.due } }
-        // One that an earlier one disarmed, or armed anew for later, is not due any more.
+        // A timer that an earlier handler disarmed or armed for later is not due any more.
         for timer in due where timer.due != 0 && timer.due <= now { timer.fire() }
         isFiring = false
         set = 0

@@ -126,6 +126,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var defaultDevice: String?
     /// Whether the server can hold streams (``AudioBackend/hold(_:completion:)``).
     public var canHold = false
+    /// Whether the sink for that exists, which is created when it is needed.
+    public var hasHold = false
     /// Whether remembered values can be written but not read: ``AudioBackend/readMemory(_:)`` then finds only the
     /// channels of playing streams.
     public var hidesMemory = false

@@ -10,16 +10,50 @@ import SessionKit
 ///         PlayerPlugin(MyEngine(host.loop), arguments.session, on: host.connection, host.loop)
 ///     }
 public struct PluginProgram {
-    private let kind: PluginKind
+    /// Creates the plugin, and starts to play or record what the command line names.
+    public typealias Make = (PluginHost, PluginArguments) throws(Failure) -> any Plugin
 
-    public init(_ kind: PluginKind) { self.kind = kind }
+    private let kind: PluginKind
+    private let words: [String]
+
+    public init(_ kind: PluginKind) { self.init(kind, Array(CommandLine.arguments.dropFirst())) }
+
+    private init(_ kind: PluginKind, _ words: [String]) {
+        self.kind = kind
+        self.words = words
+    }
+
+    /// Several plugins in one executable: runs the one under whose name it was started.
+    ///
+    /// The executable must be installed under each name as a hard link. The kernel names a symbolic link's target as the
+    /// executable of a process, and the user's settings could not tell the plugins apart.
+    public static func main(_ plugins: [(kind: PluginKind, make: Make)]) -> Never {
+        let words = CommandLine.arguments
+        guard let (index, rest) = choose(from: plugins.map(\.kind), words) else {
+            let kinds = plugins.map { "  \(words.first ?? "") \($0.kind.word)   as \($0.kind.program)\n" }
+            PluginHost.complain(
+                "which plugin? Start it under the name of a plugin, or with its kind:\n" + kinds.joined(),
+                name: words.first ?? "")
+            exit(64)
+        }
+        PluginProgram(plugins[index].kind, rest).main(plugins[index].make)
+    }
+
+    /// Which of the kinds a command line starts, and the arguments of its program: by the name of the program, else by the
+    /// kind as the first argument.
+    static func choose(from kinds: [PluginKind], _ words: [String]) -> (index: Int, arguments: [String])? {
+        let name = words.first?.split(separator: "/").last.map(String.init)
+        if let index = kinds.firstIndex(where: { $0.program == name }) { return (index, Array(words.dropFirst())) }
+        guard words.count > 1, let index = kinds.firstIndex(where: { $0.word == words[1] }) else { return nil }
+        return (index, Array(words.dropFirst(2)))
+    }
 
     /// Parses the command line, creates the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
     /// 69 no bus.
     ///
     /// `make` also starts to play or record what the command line names.
-    public func main(_ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin) -> Never {
-        switch PluginArguments.parse(Array(CommandLine.arguments.dropFirst()), kind) {
+    public func main(_ make: Make) -> Never {
+        switch PluginArguments.parse(words, kind) {
         case .print(let text):
             print(text, terminator: "")
             exit(0)
@@ -38,9 +72,7 @@ public struct PluginProgram {
         }
     }
 
-    private func serve(
-        _ arguments: PluginArguments, _ make: (PluginHost, PluginArguments) throws(Failure) -> any Plugin
-    ) throws(Failure) -> Int32 {
+    private func serve(_ arguments: PluginArguments, _ make: Make) throws(Failure) -> Int32 {
         // What only the loader needed shall not be there beside what the engine loads; who records now is in a hurry.
         if !kind.records || arguments.item == nil { Footprint.releaseStartUp() }
         let host: PluginHost

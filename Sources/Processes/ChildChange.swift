@@ -1,14 +1,14 @@
 import Glibc
 
-/// What became of a child process.
+/// How the state of a child process has changed.
 public enum ChildChange: Equatable, Sendable {
     case exited(code: Int32)
     case killed(signal: Int32)
     case stopped(signal: Int32)
     case continued
 
-    /// The next change of that child since last asked; nil where there is none (`waitpid`). A child that has ended is
-    /// told of once, and then its number is somebody else's.
+    /// The next change of that child since the last call; nil if there is none (`waitpid`). The end of a child is
+    /// reported once; then another process may get its number.
     public static func next(of process: Int32) -> ChildChange? {
         var status: Int32 = 0
         guard waitpid(process, &status, WNOHANG | WUNTRACED | 8 /* WCONTINUED */) == process else { return nil }
@@ -18,7 +18,7 @@ public enum ChildChange: Equatable, Sendable {
         return signal == 0 ? .exited(code: status >> 8 & 0xFF) : .killed(signal: signal)
     }
 
-    /// Whether the child lives no more.
+    /// Whether the child has ended.
     public var isEnd: Bool {
         switch self {
         case .exited, .killed: true

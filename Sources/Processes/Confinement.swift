@@ -1,7 +1,7 @@
-/// What a sandbox, and the desktop, left at the kernel about a process: its AppArmor label, its control groups, and the
-/// file that Flatpak puts into every sandbox.
+/// What the kernel knows about a process from its sandbox and the desktop: its AppArmor label, its control groups, and
+/// the file that Flatpak puts into every sandbox.
 public enum Confinement {
-    /// The application of `/.flatpak-info`; nil where it names none.
+    /// The application that `/.flatpak-info` names; nil: none.
     public static func flatpak(_ info: String) -> String? {
         var isInside = false
         for line in info.split(separator: "\n") {
@@ -17,7 +17,7 @@ public enum Confinement {
     /// The snap, with its instance's key, of an AppArmor label (`/proc/PID/attr/current`), such as
     /// `snap.spotify.spotify (enforce)`; nil: of none.
     public static func snap(label: String) -> String? {
-        // The mode follows the label, and `//` what of the program it is.
+        // The mode follows the label; a part of the program follows `//`.
         let profile = label.prefix { $0 != " " && $0 != "/" && $0 != "\n" && $0 != "\0" }
         let parts = profile.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count >= 3 && parts[0] == "snap" ? name(of: parts[1]) : nil
@@ -28,7 +28,7 @@ public enum Confinement {
     /// component's plus (snapd, `sandbox/cgroup/scanning.go`).
     public static func snap(groups: String) -> String? {
         for (controllers, path) in hierarchies(groups) {
-            // What runs in a container has a system of its own.
+            // A process in a container belongs to another system.
             if let first = path.first, first == "machine.slice" || first == "docker" || first.hasPrefix("lxc.payload") {
                 continue
             }
@@ -41,8 +41,8 @@ public enum Confinement {
         return nil
     }
 
-    /// The unit that the desktop, snapd or a terminal made for what it started: `app-*` or `snap.*`; where that is a
-    /// slice, with the unit in it; nil: none.
+    /// The unit that the desktop, snapd or a terminal created for a program: `app-*` or `snap.*`. If that is a slice,
+    /// the unit in it is added. Nil: none.
     public static func applicationUnit(groups: String) -> String? {
         for (controllers, path) in hierarchies(groups) where controllers.isEmpty || controllers == "name=systemd" {
             guard let place = path.lastIndex(where: { $0.hasPrefix("app-") || $0.hasPrefix("snap.") }) else { continue }
@@ -57,7 +57,7 @@ public enum Confinement {
         groups.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             guard fields.count == 3 else { return nil }
-            // The kernel says so of a group whose process outlived it.
+            // The kernel adds this if the group was removed before its process ended.
             let path = fields[2].hasSuffix(" (deleted)") ? fields[2].dropLast(" (deleted)".count) : fields[2]
             return (fields[1], path.split(separator: "/"))
         }

@@ -14,18 +14,18 @@ public enum Sandbox: Sendable, Hashable {
             Capabilities.looking { readFile("/proc/\(process)/\(file)", limit: 65_536) }
                 .map { String(decoding: $0, as: UTF8.self) }
         }
-        if let info = text("root/.flatpak-info") {
-            self = .application(Confinement.flatpak(info) ?? "flatpak")
-            return
-        }
-        // The file of an ended process is missing, too.
-        guard errno == ENOENT, text("stat") != nil else {
-            self = .hidden
-            return
-        }
-        // Without AppArmor there is no label; if snapd finds no systemd, there is no control group.
+        // First what no process can make for itself. Without AppArmor there is no label.
         let label = text("attr/apparmor/current") ?? text("attr/current")
-        let snap = label.flatMap(Confinement.snap(label:)) ?? text("cgroup").flatMap(Confinement.snap(groups:))
-        self = snap.map { .application($0) } ?? .none
+        if let snap = label.flatMap(Confinement.snap(label:)) {
+            self = .application(snap)
+        } else if let info = text("root/.flatpak-info") {
+            self = .application(Confinement.flatpak(info) ?? "flatpak")
+        } else if errno != ENOENT || text("stat") == nil {
+            // The file of an ended process is missing, too.
+            self = .hidden
+        } else {
+            // If snapd finds no systemd, there is no control group.
+            self = text("cgroup").flatMap(Confinement.snap(groups:)).map { .application($0) } ?? .none
+        }
     }
 }

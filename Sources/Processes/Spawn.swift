@@ -1,26 +1,26 @@
 import CLinux
 import Glibc
 
-/// Why a program was not started.
+/// Why a program could not be started.
 public struct SpawnFailure: Error, CustomStringConvertible {
-    /// What `posix_spawn` answered: `ENOENT`, `EACCES`, `EAGAIN` …
+    /// The error of `posix_spawn`: `ENOENT`, `EACCES`, `EAGAIN` …
     public let errorNumber: Int32
 
-    /// As `strerror` says it.
+    /// The text of `strerror`.
     public var description: String { String(cString: strerror(errorNumber)) }
 }
 
 /// Starting programs.
 public enum Spawn {
-    /// Starts a program, with our environment and standard streams but for `environment` and `descriptors`, and returns
-    /// its process, which is the caller's to wait for (``ChildChange/next(of:)``).
+    /// Starts a program with the environment and standard streams of this process, except for `environment` and
+    /// `descriptors`. Returns its process; the caller must wait for it (``ChildChange/next(of:)``).
     ///
     /// - Parameters:
     ///   - program: its path; PATH is not looked through.
     ///   - arguments: without the program itself.
-    ///   - environment: variables that are others there, by name.
-    ///   - descriptors: which of ours are which of its own.
-    ///   - ownGroup: whether it leads a process group of its own, out of the reach of the terminal's control-C.
+    ///   - environment: variables that differ, by name.
+    ///   - descriptors: its descriptors, and those of this process that they are copies of.
+    ///   - ownGroup: whether it gets a process group of its own, so that control-C in the terminal does not reach it.
     public static func start(
         _ program: String, _ arguments: [String], environment: [String: String] = [:],
         descriptors: [(from: Int32, to: Int32)] = [], ownGroup: Bool
@@ -32,7 +32,7 @@ public enum Spawn {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What we ignore ourselves is not theirs to inherit; handlers go by themselves.
+        // The program must not inherit ignored signals; handlers are reset anyway.
         var defaults = sigset_t()
         sigemptyset(&defaults)
         sigaddset(&defaults, SIGPIPE)
@@ -55,10 +55,11 @@ public enum Spawn {
         return process
     }
 
-    /// Starts a program that is not trusted, in a process group of its own: with our environment and standard streams,
-    /// without any capability, without a way to more privileges (`PR_SET_NO_NEW_PRIVS`), and with limits.
+    /// Starts a program that is not trusted, in a process group of its own: with the environment and standard streams
+    /// of this process, without any capability, without a way to more privileges (`PR_SET_NO_NEW_PRIVS`), and with
+    /// limits.
     ///
-    /// - Parameter openFiles: its limits of open files; nil: ours.
+    /// - Parameter openFiles: its limits of open files; nil: those of this process.
     public static func startConfined(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], openFiles: OpenFiles?
     ) throws(SpawnFailure) -> Int32 {
@@ -81,7 +82,7 @@ public enum Spawn {
     /// Bytes of memory that a program which is not trusted may have: more than any media need.
     private static let largestMemory: rlim_t = 2 << 30
 
-    /// Our variables but those, as they are: nobody says that they are text.
+    /// All other variables of this process, unchanged: they need not be text.
     private static func inherited(but names: some Collection<String>) -> [UnsafeMutablePointer<CChar>?] {
         var variables: [UnsafeMutablePointer<CChar>?] = []
         var next = environ

@@ -54,7 +54,7 @@ public struct Run {
     private var requests: [String] = []
     /// The outputs that were requested in this step.
     private(set) var outputs: [String] = []
-    private var decider: Decider
+    private(set) var decider: Decider
     /// The programs without a session of their own, and their streams.
     private(set) var server = SimulatedServer()
     /// The lines of the last decision that were not yet compared, if the scenario is exact.
@@ -253,9 +253,10 @@ public struct Run {
         decisions.append(decision)
         // The session of a program has the program's name in the file.
         if !scenario.isExact, let id = decision.created, case .create(let new) = decision.event,
-            let program = decider.members[id]?.adopted?.program
+            let adopted = decider.members[id]?.adopted
         {
-            learn(freeLabel(server.label(of: program) ?? new.name), id)
+            let label = server.label(of: adopted.program) ?? new.name
+            learn(freeLabel(new.sessionClass == .app ? label : "\(label)-\(new.sessionClass.rawValue)"), id)
         }
         guard scenario.isExact else { return }
         if decision.isNoteworthy {

@@ -240,10 +240,8 @@ struct Parser {
     func label(_ token: Token, isExact: Bool = false) throws(LineError) -> String {
         if sessions[token.word] != nil { return token.word }
         if isExact, token.word.numbered != nil { return token.word }
-        // The session of a program has the name of the program; further ones have a number behind it.
-        let program = token.word.split(separator: "-").last.flatMap { UInt32($0) } == nil
-            ? token.word[...] : token.word.dropLast(token.word.reversed().prefix { $0 != "-" }.count + 1)
-        if programs.contains(token.word) || programs.contains(String(program)) { return token.word }
+        // The session of a program has the program's name; that of its call has `-call` behind it.
+        if programs.contains(where: { token.word == $0 || token.word.hasPrefix($0 + "-") }) { return token.word }
         let known = sessions.sorted { $0.value < $1.value }.prefix(20).map(\.key).joined(separator: ", ")
         throw LineError(
             token,

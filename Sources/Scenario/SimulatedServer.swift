@@ -55,7 +55,8 @@ struct SimulatedServer: Sendable {
         seen.streams = streams.compactMap { entry in
             guard let program = programs[entry.program] else { return nil }
             return StreamFacts(
-                stream: entry.stream, ancestry: [program.process], sandbox: program.sandbox.isEmpty ? nil : program.sandbox,
+                stream: entry.stream, ancestry: [program.process],
+                sandbox: program.sandbox.isEmpty ? nil : program.sandbox,
                 program: program.program)
         }
         return seen

@@ -40,37 +40,6 @@ public enum Story {
         return (refusal.map { [$0] } ?? []) + decision.effects.compactMap { event($0, of: decision, run) }
     }
 
-    /// Nil for effects that only say which properties changed.
-    static func event(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
-        let rule = " (\(decision.rule(of: effect).rawValue))"
-        let who = effect.session.map(run.label) ?? ""
-        switch effect {
-        case .created: return "\(who) created\(rule)"
-        case .activated: return "\(who) activated\(rule)"
-        case .deactivated: return "\(who) deactivated\(rule)"
-        case .closed: return "\(who) closed\(rule)"
-        case .interruptionBegan(_, let interruption):
-            let by = interruption.by.map { " by \(run.label($0))" } ?? ""
-            let reason = interruption.reason == .default ? "" : " \(interruption.reason.rawValue)"
-            return "\(who) began\(by)\(reason)\(rule)"
-        case .interruptionEnded(_, let shouldResume, _, _, _):
-            return "\(who) ended \(shouldResume ? "resume" : "stay")\(rule)"
-        case .claimDropped: return "\(who) claim-dropped\(rule)"
-        case .interruptionIgnored: return "\(who) ignored its interruption\(rule)"
-        case .duckingChanged(_, let ducked, let gain):
-            return ducked ? "\(who) ducked \(gain) dB\(rule)" : "\(who) not ducked\(rule)"
-        case .mutedChanged(_, let isMuted): return "\(who) \(isMuted ? "" : "not ")muted\(rule)"
-        case .silenceSecondaryAudioHint(_, let begin): return "\(who) hint \(begin ? "begin" : "end")\(rule)"
-        case .routeChanged(let id, let reason, _, _):
-            return "\(id == nil ? "everybody" : who) routed \(reason.name)\(rule)"
-        case .servicesLost: return "the sound server is disconnected\(rule)"
-        case .servicesReset: return "the sound server is connected\(rule)"
-        case .selectOutput(_, let uid): return "\(who) plays on \(uid.map(written) ?? "the route's output")\(rule)"
-        case .selectInput(_, let uid): return "\(who) records from \(uid.map(written) ?? "the route's input")\(rule)"
-        case .propertiesChanged, .waitsChanged, .managerPropertiesChanged: return nil
-        }
-    }
-
     /// The same for effects that are sent to clients; nil for those that only confirm the step.
     static func told(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         effect.kind.traits.contains(.isNotified) ? event(effect, of: decision, run) : nil

@@ -93,8 +93,8 @@ public struct Transcript: Sendable {
         }
     }
 
-    private func name(_ id: SessionID) -> String { "s\(id.number)" }
-    private func names(_ ids: some Sequence<SessionID>) -> String { ids.map(name).joined(separator: ",") }
+    func name(_ id: SessionID) -> String { "s\(id.number)" }
+    func names(_ ids: some Sequence<SessionID>) -> String { ids.map(name).joined(separator: ",") }
 
     private func describe(_ new: NewSession) -> String {
         var text = "\(written(new.name)) \(describe(new.configuration))"
@@ -143,7 +143,7 @@ public struct Transcript: Sendable {
         return text
     }
 
-    private mutating func describe(_ route: Route) -> String { "out=\(list(route.outputs)) in=\(list(route.inputs))" }
+    mutating func describe(_ route: Route) -> String { "out=\(list(route.outputs)) in=\(list(route.inputs))" }
 
     private mutating func list(_ ports: [Port]) -> String {
         ports.isEmpty ? "none" : ports.map { label($0) }.joined(separator: ",")
@@ -161,43 +161,6 @@ public struct Transcript: Sendable {
     private mutating func declaration(of port: Port) -> String {
         "port \(label(port)) \(port.type.rawValue) \(written(port.name)) uid=\(written(port.uid)) "
             + "channels=\(port.channels) rate=\(port.sampleRate)\(port.isAvailable ? "" : " unavailable")"
-    }
-
-    // MARK: Effects
-
-    private mutating func text(of effect: Effect, rule: Rule) -> String {
-        switch effect {
-        case .created(let id): "\(name(id)) created \(rule.rawValue)"
-        case .activated(let id): "\(name(id)) activated \(rule.rawValue)"
-        case .deactivated(let id): "\(name(id)) deactivated \(rule.rawValue)"
-        case .closed(let id): "\(name(id)) closed \(rule.rawValue)"
-        case .interruptionBegan(let id, let interruption):
-            "\(name(id)) began \(interruption.reason.rawValue) by \(interruption.by.map(name) ?? "nobody") "
-                + "\(written(interruption.byName)) \(rule.rawValue)"
-        case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
-            "\(name(id)) ended \(shouldResume ? "resume" : "stay") after \(writtenTime(microseconds)) "
-                + "\(reason.rawValue) \(rule.rawValue)"
-        case .claimDropped(let id, _): "\(name(id)) claim-dropped \(rule.rawValue)"
-        case .interruptionIgnored(let id): "\(name(id)) ignored \(rule.rawValue)"
-        case .duckingChanged(let id, let ducked, let gain):
-            "\(name(id)) \(ducked ? "lowered" : "raised") \(gain) \(rule.rawValue)"
-        case .mutedChanged(let id, let isMuted): "\(name(id)) \(isMuted ? "muted" : "unmuted") \(rule.rawValue)"
-        case .silenceSecondaryAudioHint(let id, let begin):
-            "\(name(id)) hint \(begin ? "begin" : "end") \(rule.rawValue)"
-        case .routeChanged(let id, let reason, let previous, let current):
-            "\(id.map(name) ?? "everybody") routed \(reason.name) from \(describe(previous)) to \(describe(current)) "
-                + rule.rawValue
-        case .servicesLost: "server-lost \(rule.rawValue)"
-        case .servicesReset: "server-reset \(rule.rawValue)"
-        case .selectOutput(let id, let uid): "\(name(id)) output \(uid.map(written) ?? "any") \(rule.rawValue)"
-        case .selectInput(let id, let uid): "\(name(id)) input \(uid.map(written) ?? "any") \(rule.rawValue)"
-        case .propertiesChanged(let id, let properties):
-            "\(name(id)) changed \(properties.words.joined(separator: ","))"
-        case .waitsChanged(let change):
-            "\(names(change.waiters)) \(change.isOver ? "no longer wait" : "wait") for \(name(change.owner))"
-                + "\(change.spoiler == nil ? "" : " spoiled") \(rule.rawValue)"
-        case .managerPropertiesChanged(let properties): "changed \(properties.words.joined(separator: ","))"
-        }
     }
 
     // MARK: The start
@@ -245,7 +208,7 @@ public struct Transcript: Sendable {
 
 extension SessionProperties {
     /// By name, in the order of their bits.
-    fileprivate var words: [String] {
+    var words: [String] {
         let names = [
             "category", "mode", "options", "state", "interruption-reason", "waiting-for", "foreground", "ducked",
             "duck-gain", "muted", "other-audio-playing", "silence-hint", "route", "available-inputs", "preferred-input",
@@ -256,7 +219,7 @@ extension SessionProperties {
 }
 
 extension ManagerProperties {
-    fileprivate var words: [String] {
+    var words: [String] {
         let names = ["silent-mode", "screen-locked", "now-playing", "route", "inputs", "outputs", "server"]
         return names.indices.filter { rawValue & 1 << $0 != 0 }.map { names[$0] }
     }

@@ -14,14 +14,16 @@ public struct Explanation: Sendable, Hashable {
     public let session: SessionID
     /// The session that caused it; nil: none did, or it has gone.
     public let by: SessionID?
+    /// The name of the session that interrupted it, also if that has gone; else empty.
+    public let byName: String
     /// When it ends by itself; nil: never.
     public let until: Instant?
-    /// The error of a refusal.
-    public let error: SessionError.Code?
+    /// The refusal.
+    public let error: SessionError?
 
     init(
         _ cause: String, _ rule: Rule, since: Instant, of session: SessionID, by: SessionID? = nil,
-        until: Instant? = nil, error: SessionError.Code? = nil, _ text: String
+        byName: String = "", until: Instant? = nil, error: SessionError? = nil, _ text: String
     ) {
         self.rule = rule
         self.cause = cause
@@ -29,6 +31,7 @@ public struct Explanation: Sendable, Hashable {
         self.text = text
         self.session = session
         self.by = by
+        self.byName = byName
         self.until = until
         self.error = error
     }
@@ -64,7 +67,7 @@ extension Arbiter {
             chain.append(
                 Explanation(
                     "refused", refused.cause.rule, since: refused.cause.since, of: id,
-                    by: refused.cause.by.flatMap { self.session($0)?.id }, error: refused.error.code,
+                    by: refused.cause.by.flatMap { self.session($0)?.id }, error: refused.error,
                     "its last \(refused.request.rawValue) was refused with \(refused.error.code.rawValue): "
                         + refused.error.message))
         }
@@ -163,7 +166,9 @@ extension Arbiter {
             }
         }
         chain.append(
-            Explanation("interrupted", interruption.rule, since: interruption.since, of: session.id, by: by, text))
+            Explanation(
+                "interrupted", interruption.rule, since: interruption.since, of: session.id, by: by,
+                byName: interruption.reason == .default ? interruption.byName : "", text))
         if let since = session.ignoredSince {
             chain.append(
                 Explanation(

@@ -1,21 +1,21 @@
-/// Writes values one after the other, little-endian, strings with their length: the state file's alphabet.
+/// Writes values one after the other, little-endian, strings with their length, as the state file has them.
 ///
-/// Into memory of its own rather than an array: a step of a hundred sessions is thousands of values, and is written
-/// before the first of them is told.
+/// It writes to its own memory, not to an array, to be fast: a step of a hundred sessions has thousands of values, and
+/// must be written before the first signal is sent.
 struct ByteWriter: ~Copyable {
     private var start: UnsafeMutableRawPointer
     private var capacity: Int
     private(set) var count = 0
 
     init() {
-        // A step of one session, or two.
+        // Enough for a step of one or two sessions.
         capacity = 1_024
         start = .allocate(byteCount: capacity, alignment: 8)
     }
 
     deinit { start.deallocate() }
 
-    /// What was written, from `place` on; valid during `body`.
+    /// The written bytes from `place` on; valid during `body`.
     func withBytes<Result>(from place: Int = 0, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(start: start + place, count: count - place))
     }

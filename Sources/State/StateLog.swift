@@ -1,14 +1,14 @@
 import PluginAPI
 public import SessionManager
 
-/// The state file's bytes: a line that says what it is, then records, each with its length and a checksum.
+/// The bytes of the state file: a line with the format, then records, each with its length and a checksum.
 ///
-/// Decoding takes any bytes, whoever wrote them, and believes of them what is whole, up to the first record that is not. An entry of a
-/// record that cannot be read costs that entry.
+/// Any bytes can be decoded. The complete records up to the first incomplete one are used; an entry that cannot be read
+/// is left out.
 public struct StateLog: Sendable {
-    /// Each record, and how many of its notices were told.
+    /// Each record, and how many of its notices were sent.
     public private(set) var records: [(record: StateRecord, told: Int)] = []
-    /// False where something after the records is not whole.
+    /// False if the data after the records is incomplete.
     public private(set) var isWhole = true
 
     private enum Kind: UInt8 {
@@ -16,10 +16,10 @@ public struct StateLog: Sendable {
         case told = 0x54
     }
 
-    /// What a file begins with; the number is that of the format, and of what a record means.
+    /// The first line of a file; the number is the version of the format and of its meaning.
     public static let magic: [UInt8] = Array("sessiond state 13\n".utf8)
 
-    /// Reads a file's bytes; nil where they do not begin as a state of this version does.
+    /// Reads a file's bytes; nil if they do not begin as a state file of this version.
     public init?(_ bytes: [UInt8]) {
         guard bytes.starts(with: StateLog.magic) else { return nil }
         var reader = ByteReader(bytes[StateLog.magic.count...])
@@ -30,15 +30,15 @@ public struct StateLog: Sendable {
         }
     }
 
-    /// A record as it stands in the file. The first of its notices counts as told.
+    /// A record as it is in the file. The first of its notices counts as sent.
     public static func bytes(of record: StateRecord) -> [UInt8] { withBytes(of: record) { Array($0) } }
 
-    /// The same, valid during `body`: what is written for each event need not be copied first.
+    /// The same, valid during `body`, to avoid a copy for each event.
     public static func withBytes<Result>(
         of record: StateRecord, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result { frame(.step, { record.write(to: &$0) }, body) }
 
-    /// Notes that so many notices of the record before are told.
+    /// Adds that so many notices of the last record are sent.
     public static func bytes(ofTold count: Int) -> [UInt8] {
         frame(.told, { $0.integer(UInt32(clamping: count)) }, { Array($0) })
     }
@@ -77,8 +77,8 @@ public struct StateLog: Sendable {
         }
     }
 
-    /// FNV-1a, eight bytes at a time: finds what was cut short or overwritten, any one byte for certain; nobody is kept
-    /// from forging their own file.
+    /// FNV-1a, eight bytes at a time. It detects truncated and overwritten data, any single byte for certain; it is no
+    /// protection against forgery.
     private static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         var place = 0
@@ -90,7 +90,7 @@ public struct StateLog: Sendable {
         return hash
     }
 
-    /// The upper half, where the product is mixed best, goes on into the lower one.
+    /// The upper half, which is mixed best, is combined with the lower one.
     private static func step(_ hash: UInt64, _ word: UInt64) -> UInt64 {
         let product = (hash ^ word) &* 0x100_0000_01b3
         return product ^ (product >> 32)
@@ -98,19 +98,19 @@ public struct StateLog: Sendable {
 }
 
 extension StateLog {
-    /// What all records together say.
+    /// The state after all records.
     public struct Summary: Sendable {
-        /// With its sessions.
+        /// Including its sessions.
         public var core: Memory
-        /// Each session with its owner; ascending by number.
+        /// Each session with its owner, in ascending order.
         public var entries: [StateRecord.Entry]
-        /// What was decided last and not told yet, in order, each with its place among the record's notices.
+        /// The last decided notices that were not sent yet, in order, each with its place in the record.
         public var untold: [(place: Int, notice: Notice)]
-        /// Players that are paused by our doing.
+        /// Players that the daemon has paused.
         public var paused: [StateRecord.PausedPlayer]
 
-        /// Nothing in it has happened after that instant, and no claim in it lasts for longer than any setting allows: a
-        /// file may say anything, and what counts on from there must not overflow.
+        /// Limits all times to that instant, and all claims to the longest that a setting allows: a file may contain
+        /// any value, and later additions must not overflow.
         public mutating func limit(to now: UInt64) {
             for index in entries.indices { entries[index].session.limit(to: Instant(microseconds: now)) }
             core.members = entries.map(\.session)
@@ -118,7 +118,7 @@ extension StateLog {
         }
     }
 
-    /// Nil where there is no record.
+    /// Nil if there is no record.
     public var summary: Summary? {
         guard let last = records.last else { return nil }
         var entries: [SessionID: StateRecord.Entry] = [:]
@@ -145,7 +145,7 @@ extension Memory.Member {
         ignoredSince = ignoredSince.map { min($0, now) }
         if let since = interruption?.since { interruption?.since = min(since, now) }
         if let since = ended?.since { ended?.since = min(since, now) }
-        // The longest grace there may be is far shorter.
+        // The longest possible grace period is far shorter.
         claimExpires = claimExpires.map { min($0, now.advanced(bySeconds: 3.15e9)) }
     }
 }

@@ -2,7 +2,7 @@ import PluginAPI
 import SessionManager
 
 extension StateRecord {
-    /// As the state file has one record; read again by ``init(_:)``.
+    /// The record's bytes in the state file; ``init(_:)`` reads them.
     public var bytes: [UInt8] {
         var writer = ByteWriter()
         write(to: &writer)
@@ -35,8 +35,8 @@ extension StateRecord {
         }
     }
 
-    /// Throws where the bytes are not one record, whole. An entry in it that cannot be read is left out; the session that
-    /// such an entry tells of counts as closed.
+    /// Throws if the bytes are not one complete record. An entry that cannot be read is left out, and its session
+    /// counts as closed.
     public init(_ bytes: ArraySlice<UInt8>) throws(ByteError) {
         var reader = ByteReader(bytes)
         core = Memory()
@@ -199,7 +199,7 @@ extension ByteReader {
             owner: try id(), waiters: try set(), isOver: try bool(),
             spoiler: try optional { reader throws(ByteError) in try reader.cause() })
     }
-    /// Far from where counting on would overflow, and later than any machine runs.
+    /// Later than any machine runs, and far from an overflow.
     fileprivate mutating func microseconds() throws(ByteError) -> UInt64 { min(try integer(), 1 << 52) }
     fileprivate mutating func instant() throws(ByteError) -> Instant { Instant(microseconds: try microseconds()) }
 

@@ -1,13 +1,13 @@
 public import PluginAPI
 public import SessionManager
 
-/// One step of the state file: what an event changed, and what of it was still to be told.
+/// One step of the state file: what an event changed, and the notices that were still to be sent.
 public struct StateRecord: Sendable {
-    /// A session as the core and the shell know it.
+    /// A session as the rules and the daemon know it.
     public struct Entry: Sendable {
-        /// As the core remembers it; the rest is the shell's.
+        /// Its state in the rules; all the rest belongs to the daemon.
         public var session: Memory.Member
-        /// The owner's unique name on the bus; empty for a session of the daemon's own making (``isAdopted``).
+        /// The owner's unique name on the bus; empty for a session that the daemon created (``isAdopted``).
         public var owner: String
         /// The owner's process; 0: not known.
         public var ownerProcess: UInt32
@@ -16,16 +16,16 @@ public struct StateRecord: Sendable {
         /// When the owner's process started, in the kernel's ticks since it booted; 0: not known. With the name and the
         /// process: this owner and no other.
         public var ownerStart: UInt64
-        /// The process whose streams are the session's.
+        /// The process whose streams belong to the session.
         public var processID: UInt32
-        /// When that one started, where it is another process than the owner's; else 0.
+        /// When that process started, if it is not the owner's; else 0.
         public var processStart: UInt64
         /// Empty: none.
         public var desktopEntry: String
-        /// Whether the client lowers its own sound when it is told to.
+        /// Whether the client ducks itself when it is told to.
         public var lowersItself: Bool
 
-        /// Whether the daemon made the session, for a program that never spoke to it.
+        /// Whether the daemon created the session for an adopted program.
         public var isAdopted: Bool { owner.isEmpty }
 
         public init(
@@ -44,11 +44,11 @@ public struct StateRecord: Sendable {
         }
     }
 
-    /// A player of somebody else's that is paused by our doing, or about to be.
+    /// An MPRIS player that the daemon has paused or is about to pause.
     public struct PausedPlayer: Sendable, Hashable {
         /// Its unique name on the bus.
         public var name: String
-        /// `mpris:trackid` of what it had loaded; like the two that follow, empty where it did not say.
+        /// `mpris:trackid` of its track; like the next two, empty if the player did not report it.
         public var trackID: String
         /// `xesam:url`.
         public var url: String
@@ -56,7 +56,7 @@ public struct StateRecord: Sendable {
         public var title: String
         /// Microseconds on the monotonic clock.
         public var since: UInt64
-        /// Whether it was seen to be paused.
+        /// Whether it was seen paused.
         public var isSeen: Bool
 
         public init(name: String, trackID: String, url: String, title: String, since: UInt64, isSeen: Bool) {
@@ -69,18 +69,18 @@ public struct StateRecord: Sendable {
         }
     }
 
-    /// The core without its sessions, and without what the audio server offers, which is found anew. Who sounded is kept:
-    /// by it clients were told what others play.
+    /// The rules' state without sessions, and without the ports of the sound server, which are read again. Which
+    /// sessions were heard is kept, because clients were told that others play.
     public var core: Memory
-    /// The sessions that changed, whole.
+    /// The sessions that changed, complete.
     public var changed: [Entry]
-    /// Sessions that were there before, and are not any more.
+    /// Sessions that are gone.
     public var closed: [SessionID]
-    /// What else changed of waiting, before ``changed``, and in order.
+    /// Other changes of waits, in order, to be applied before ``changed``.
     public var waits: [WaitChange]
-    /// What clients are told of this event, in order.
+    /// The notices for clients about this event, in order.
     public var told: [Notice]
-    /// All there are.
+    /// All of them.
     public var paused: [PausedPlayer]
 
     public init(

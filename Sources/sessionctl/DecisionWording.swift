@@ -45,7 +45,7 @@ extension Wording {
         let all: [String] = decision.effects.compactMap { effect($0, of: decision, names) }
             .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
         // The changes of all sessions' routes and of the global one have the same text, which is printed once.
-        let routes = all.filter { $0.contains(" → ") }
+        let routes = all.filter { $0.includes(" → ") }
         return all.filter { line in !routes.contains { line.hasSuffix(" " + $0) } }
     }
 
@@ -63,7 +63,8 @@ extension Wording {
             case "select-output": return "→ output \(text("uid")) requested"
             case "select-input": return "→ input \(text("uid")) requested"
             case "hands-free":
-                return text("uid").isEmpty ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
+                return text("uid").isEmpty
+                    ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
             case "move-recording": return "→ recording moved to \(text("uid"))"
             case "release-output": return "→ held output released"
             case let other: return "→ " + other.escaped

@@ -9,6 +9,10 @@ struct HistoryCommand: ParsableCommand {
 
     @Option(help: "The number of decisions.")
     var max: UInt32 = 20
+    @Option(help: "Show the decisions before the one with this number.")
+    var before: UInt64?
+    @Flag(help: "Show all decisions that the service still has.")
+    var all = false
     @Flag(help: "Print the history, as far back as it can be repeated, as a scenario for 'sessionctl simulate'.")
     var export = false
     @OptionGroup var output: OutputOptions
@@ -18,6 +22,31 @@ struct HistoryCommand: ParsableCommand {
         if export, output.json {
             throw ValidationError("--export prints a scenario, not JSON; use only one of the two options")
         }
+        if export, all || before != nil {
+            throw ValidationError(
+                "--export prints as much as can be repeated; it cannot be used with --all or --before")
+        }
+    }
+
+    /// Oldest first. One answer of the service is a page; more pages are read until there are enough.
+    private func decisions(_ service: Service) throws -> [Value] {
+        var wanted = all ? Int.max : Int(max)
+        var end = before
+        var pages: [[Value]] = []
+        while wanted > 0 {
+            let size = Value.uint32(UInt32(clamping: wanted))
+            let page: [Value]
+            if let end {
+                page = try service.ask("HistoryBefore", [.uint64(end), size]).first?.arrayValue ?? []
+            } else {
+                page = try service.ask("History", [size]).first?.arrayValue ?? []
+            }
+            guard let first = page.first.flatMap(PastDecision.init) else { break }
+            pages.append(page)
+            wanted -= page.count
+            end = first.sequence
+        }
+        return pages.reversed().flatMap(\.self)
     }
 
     func run() throws {
@@ -26,15 +55,19 @@ struct HistoryCommand: ParsableCommand {
             return Output.write(try service.ask("ExportHistory").first?.stringValue ?? "")
         }
         if output.json {
-            let decisions = try service.ask("History", [.uint32(max)]).first ?? .array(of: "a{sv}", [])
-            return Output.line(JSON.object([("History", decisions)]))
+            return Output.line(JSON.object([("History", .array(of: "a{sv}", try decisions(service)))]))
         }
         let snapshot = try service.wait { Snapshot.read(service, $0) }
-        let decisions = try service.ask("History", [.uint32(max)]).first?.arrayValue ?? []
-        let names = Names(snapshot)
+        let decisions = try decisions(service).compactMap(PastDecision.init)
+        var names = Names(snapshot)
+        for decision in decisions where !decision.name.isEmpty && names.known(decision.session) == nil {
+            names.learn(decision.session, decision.name)
+        }
         var table = Table()
-        if decisions.isEmpty, max > 0 { table.add([Table.Cell("Nothing has happened yet.", .dim)]) }
-        for decision in decisions.compactMap(PastDecision.init) {
+        if decisions.isEmpty, all || max > 0 {
+            table.add([Table.Cell(before == nil ? "Nothing has happened yet." : "Nothing before that is known.", .dim)])
+        }
+        for decision in decisions {
             let consequences = Wording.consequences(decision, names)
             let isAboutSession = decision.session != ObjectPath.none
             table.add([

@@ -57,6 +57,9 @@ enum JSON {
         text += "}"
     }
 
+    /// Whether other characters than ASCII are escaped, for a terminal that cannot show them.
+    private static let isASCII = !Terminal.isUnicode && Terminal.standard.isTerminal
+
     private static func write(_ string: String, to text: inout String) {
         text += "\""
         for scalar in string.unicodeScalars {
@@ -66,7 +69,7 @@ enum JSON {
             case "\n": text += "\\n"
             case "\t": text += "\\t"
             case "\r": text += "\\r"
-            case _ where scalar.isUnsafe:
+            case _ where scalar.isUnsafe || isASCII && !scalar.isASCII:
                 for unit in String(scalar).utf16 {
                     let digits = String(unit, radix: 16)
                     text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

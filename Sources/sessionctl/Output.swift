@@ -5,7 +5,8 @@ enum Output {
     static func line(_ text: String) { write(text + "\n") }
 
     static func write(_ text: String) {
-        guard put(text, on: STDOUT_FILENO) else {
+        let isPlain = !Terminal.isUnicode && Terminal.standard.isTerminal
+        guard put(isPlain ? text.inASCII : text, on: STDOUT_FILENO) else {
             let reason = errno
             RawMode.restore()
             // Nobody reads any more, as after `| head`: exit without a message.

@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import PluginAPI
 
 /// One line of a terminal that is overwritten: what plays or records, the position, and the level.
 struct ProgressLine {
@@ -19,15 +20,6 @@ struct ProgressLine {
     private static let meterWidth = 10
     /// The level at the left end of a meter, in dBFS.
     private static let floor = -60.0
-
-    /// Whether the terminal shows more than ASCII.
-    private static let isUnicode: Bool = {
-        for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
-            guard let value = getenv(name).map({ String(cString: $0).uppercased() }), !value.isEmpty else { continue }
-            return value.contains("UTF-8") || value.contains("UTF8")
-        }
-        return false
-    }()
 
     /// Writes it where the cursor's line is.
     func draw() {
@@ -58,7 +50,7 @@ struct ProgressLine {
     private func bar(_ share: Double, width: Int) -> String {
         guard width >= 6, share.isFinite else { return "" }
         let done = Wording.whole(share * Double(width), 0...width)
-        let (full, empty) = Self.isUnicode ? ("━", "─") : ("=", "-")
+        let (full, empty) = Terminal.isUnicode ? ("━", "─") : ("=", "-")
         return String(repeating: full, count: done) + String(repeating: empty, count: width - done)
     }
 
@@ -69,7 +61,7 @@ struct ProgressLine {
         func cells(_ level: Double) -> Int {
             Wording.whole(((level - floor) / -floor * Double(meterWidth)).rounded(.up), 0...meterWidth)
         }
-        let (full, empty, mark) = isUnicode ? ("▮", "▯", "▸") : ("#", ".", "|")
+        let (full, empty, mark) = Terminal.isUnicode ? ("▮", "▯", "▸") : ("#", ".", "|")
         var meter = (0..<meterWidth).map { $0 < cells(average) ? full : empty }
         let top = cells(peak)
         if top > 0, top > cells(average) { meter[top - 1] = mark }

@@ -61,7 +61,7 @@ extension [SessionInfo] {
         guard !text.isEmpty else { throw Complaint.refused("which session? see 'sessionctl list'") }
         let wanted = text.lowercased()
         let same = filter { $0.name.lowercased() == wanted }
-        if let session = try only(same.isEmpty ? filter { $0.name.lowercased().contains(wanted) } : same, text) {
+        if let session = try only(same.isEmpty ? filter { $0.name.lowercased().includes(wanted) } : same, text) {
             return session
         }
         throw Complaint.refused("no session is '\(text.escaped)'; see 'sessionctl list'")

@@ -10,6 +10,8 @@ struct Snapshot {
     let sessions: [SessionInfo]
     /// Latest last.
     let decisions: [PastDecision]
+    /// Why sessions are silent or ducked: the answers of Explain, by path.
+    let explanations: [String: [[String: Value]]]
     /// Nil if the daemon has no Plugins interface.
     let plugins: [Value]?
     /// When it was read, on the daemon's clock, in microseconds.
@@ -19,16 +21,20 @@ struct Snapshot {
 
     subscript(_ property: String) -> Value? { properties[property] }
 
-    private init(manager: Value, sessions: Value?, history: Value?, plugins: Value?) {
+    private init(
+        manager: Value, sessions: [SessionInfo], history: Value?, plugins: Value?,
+        explanations: [String: [[String: Value]]]
+    ) {
         self.manager = manager
         properties = manager.asProperties ?? [:]
-        self.sessions = (sessions?.arrayValue ?? []).compactMap(SessionInfo.init)
+        self.sessions = sessions
+        self.explanations = explanations
         decisions = (history?.arrayValue ?? []).compactMap(PastDecision.init)
         self.plugins = plugins?.arrayValue
         time = MonotonicClock.now()
     }
 
-    /// Usually enough to know since when each session is in its state.
+    /// Usually enough to know when the route changed, and the names of sessions that have gone.
     private static let historyLength: UInt32 = 256
 
     /// Reads everything at once; answers once, from the loop.
@@ -42,11 +48,14 @@ struct Snapshot {
                 // Only the last one may be missing: older daemons have no plugins.
                 for case .failure(let failure) in all.dropLast() { return reply(.failure(failure)) }
                 let values = all.map { try? $0.get().first }
-                reply(
-                    .success(
-                        Snapshot(
-                            manager: values[0] ?? .properties([]), sessions: values[1], history: values[2],
-                            plugins: values[3])))
+                let sessions = (values[1]?.arrayValue ?? []).compactMap(SessionInfo.init)
+                explain(sessions, service) { explanations in
+                    reply(
+                        .success(
+                            Snapshot(
+                                manager: values[0] ?? .properties([]), sessions: sessions, history: values[2],
+                                plugins: values[3], explanations: explanations)))
+                }
             }
         }
         service.call(
@@ -54,6 +63,33 @@ struct Snapshot {
         service.call("ListSessions", [], collect(1))
         service.call("History", [.uint32(historyLength)], collect(2))
         service.call("List", [], interface: BusName.plugins, collect(3))
+    }
+
+    /// Of more sessions than anybody reads on a screen, the first.
+    private static let mostExplained = 100
+
+    /// Asks why sessions are silent or ducked, for those that are.
+    private static func explain(
+        _ sessions: [SessionInfo], _ service: Service, _ reply: @escaping ([String: [[String: Value]]]) -> Void
+    ) {
+        let paths = sessions.filter { $0.state != .active || $0.isDucked }.prefix(mostExplained).map(\.path)
+        guard !paths.isEmpty else { return reply([:]) }
+        var explanations: [String: [[String: Value]]] = [:]
+        var left = paths.count
+        for path in paths {
+            service.call("Explain", [.objectPath(path)]) { answer in
+                // It may have closed meanwhile.
+                let causes = (try? answer.get())?.first?.arrayValue ?? []
+                explanations[path] = causes.compactMap(\.asProperties)
+                left -= 1
+                if left == 0 { reply(explanations) }
+            }
+        }
+    }
+
+    /// The answer's part with that cause that is about the session itself.
+    func explanation(of path: String, _ cause: String) -> [String: Value]? {
+        explanations[path]?.first { $0["cause"]?.stringValue == cause && $0["session"]?.objectPathValue == path }
     }
 
     func name(of path: String) -> String { Names(self)[path] }
@@ -102,11 +138,6 @@ struct PastDecision {
         requests = (fields["requests"]?.arrayValue ?? []).compactMap(\.asProperties)
         error = fields["error"]?.stringValue
         message = fields["message"]?.stringValue ?? ""
-    }
-
-    /// The effects on that session.
-    func effects(on path: String) -> [[String: Value]] {
-        effects.filter { $0["session"]?.objectPathValue == path }
     }
 }
 

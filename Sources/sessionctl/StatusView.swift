@@ -161,15 +161,6 @@ struct StatusView {
         }
     }
 
-    private func latest(_ session: SessionInfo, _ test: ([String: Value]) -> Bool)
-        -> (time: UInt64, effect: [String: Value])?
-    {
-        for decision in snapshot.decisions.reversed() {
-            if let effect = decision.effects(on: session.path).last(where: test) { return (decision.time, effect) }
-        }
-        return nil
-    }
-
     private func remarks(on session: SessionInfo) -> [String] {
         var remarks: [String] = []
         if session.state == .interrupted { remarks.append(interruption(of: session)) }
@@ -179,7 +170,7 @@ struct StatusView {
         if session.isDucked {
             let duckers = snapshot.sessions.filter { $0.isDucker && $0.state == .active && $0.path != session.path }
             let by = duckers.isEmpty ? "" : " by \(Wording.list(duckers.map(\.name.escaped)))"
-            let start = latest(session) { $0["effect"]?.stringValue == "ducking-changed" }?.time
+            let start = snapshot.explanation(of: session.path, "ducked")?["since-usec"]?.uint64Value
             remarks.append("ducked \(Wording.decibels(session.duckGain))\(by)" + (start.map { ", \(age($0))" } ?? ""))
         }
         if session.isMuted {
@@ -193,8 +184,7 @@ struct StatusView {
     }
 
     private func interruption(of session: SessionInfo) -> String {
-        let effect = latest(session) { $0["effect"]?.stringValue == "interruption-began" }?.effect
-        let by = effect?["by-name"]?.stringValue?.escaped
+        let by = snapshot.explanation(of: session.path, "interrupted")?["by-name"]?.stringValue?.escaped
         var text = Wording.interruption(session.interruptionReason, by: by.flatMap { $0.isEmpty ? nil : $0 })
         let waits = session.waitingFor.map { path -> String in
             let other = snapshot.sessions.first { $0.path == path }
@@ -216,8 +206,8 @@ struct StatusView {
     private func expectation(of session: SessionInfo) -> String? {
         let waiting = snapshot.sessions.filter { $0.waitingFor.contains(session.path) }.map(\.name.escaped)
         if !waiting.isEmpty { return "may come back: \(Wording.list(waiting)) still waits for it" }
-        let newest = snapshot.decisions.last { $0.session == session.path || !$0.effects(on: session.path).isEmpty }
-        guard let newest, newest.error != nil else { return nil }
-        return "refused \(age(newest.time)) ago: \(newest.message.escaped)"
+        guard let refusal = snapshot.explanation(of: session.path, "refused") else { return nil }
+        let message = refusal["message"]?.stringValue?.escaped ?? ""
+        return "refused \(age(refusal["since-usec"]?.uint64Value ?? 0)) ago: \(message)"
     }
 }

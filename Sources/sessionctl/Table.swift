@@ -19,6 +19,8 @@ struct Table {
     private static let lastMinimum = 28
     /// What no column is cut below: as long as `interrupted`.
     private static let minimum = 11
+    /// On a terminal that is too narrow for that.
+    private static let leastMinimum = 4
 
     init(indent: Int = 0) { self.indent = indent }
 
@@ -55,7 +57,12 @@ struct Table {
         {
             widths[widest] -= 1
         }
-        return max(Self.minimum, room())
+        while room() < min(wanted, Self.minimum), let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
+            widths[widest] > Self.leastMinimum
+        {
+            widths[widest] -= 1
+        }
+        return max(Self.leastMinimum, room())
     }
 
     private func lines(of row: [Cell], _ widths: [Int], _ last: Int, _ terminal: Terminal) -> [String] {

@@ -10,6 +10,15 @@ struct Terminal {
 
     static let standard = Terminal()
 
+    /// Whether the locale has more than ASCII.
+    static let isUnicode: Bool = {
+        for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+            guard let value = getenv(name).map({ String(cString: $0).uppercased() }), !value.isEmpty else { continue }
+            return value.contains("UTF-8") || value.contains("UTF8")
+        }
+        return false
+    }()
+
     private init() {
         func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
         isTerminal = isatty(STDOUT_FILENO) == 1

@@ -35,7 +35,27 @@ extension Character {
     }
 }
 
+extension Character {
+    /// In as many columns, for a terminal that shows nothing but ASCII.
+    fileprivate var inASCII: String {
+        switch self {
+        case _ where isASCII: String(self)
+        case "→": ">"
+        case "←": "<"
+        case "↑": "^"
+        case "↓": "v"
+        case "–", "─": "-"
+        case "·", "▸": "*"
+        case "…": "~"
+        default: String(repeating: "?", count: columns)
+        }
+    }
+}
+
 extension String {
+    /// The same for a terminal that shows nothing but ASCII.
+    var inASCII: String { utf8.allSatisfy { $0 < 0x80 } ? self : map(\.inASCII).joined() }
+
     /// Marks that may be piled on one letter; more only serve to write over the lines above.
     private static let mostMarks = 4
 

@@ -62,7 +62,7 @@ enum Wording {
     static func port(_ port: Port) -> String {
         let name = port.name.escaped
         let type = portType(port.type)
-        return name.lowercased().contains(type.lowercased()) ? name : "\(name) (\(type))"
+        return name.lowercased().includes(type.lowercased()) ? name : "\(name) (\(type))"
     }
 
     static func ports(_ ports: [Port]) -> String {
@@ -120,7 +120,7 @@ enum Wording {
 
     /// Why a route is the present one, behind an arrow to what it was; nil where the outputs did not change.
     static func reason(_ number: UInt32) -> String {
-        RouteChangeReason(rawValue: number)?.name.replacing("-", with: " ") ?? "reason \(number)"
+        RouteChangeReason(rawValue: number)?.name.split(separator: "-").joined(separator: " ") ?? "reason \(number)"
     }
 
     /// What a session is: class, category, mode, options that matter to others.

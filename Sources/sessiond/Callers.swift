@@ -30,9 +30,14 @@ final class Callers {
         }
     }
 
-    /// The same for starting plugins.
+    /// The same for starting plugins, which read files and reach the network with the daemon's rights.
     func requirePlugins(_ caller: String) throws(Failure) {
-        guard isSystem else { return }
+        guard isSystem else {
+            guard isTrusted(try credentials(of: caller)) else {
+                throw Callers.denied("a program in a sandbox may not open plugins")
+            }
+            return
+        }
         guard let user = try credentials(of: caller).userID, user == geteuid() || user == 0 else {
             throw Callers.denied("only root may open plugins of the system service")
         }

@@ -1,4 +1,5 @@
 import Glibc
+import Installation
 
 /// Places where a debug build can be made to die, for the tests of restarting: `SESSIOND_CRASH=NAME[:COUNT]` kills the
 /// process as it passes that point for the COUNTth time (default 1). A release build has none.

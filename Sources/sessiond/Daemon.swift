@@ -202,9 +202,12 @@ final class Daemon {
         announce()
         var answer: Decision?
         decider.submit(fact)
-        while let action = decider.next(at: Instant(microseconds: MonotonicClock.now()), view: { [audio] in
-            audio.map { Routing.View($0.snapshot) } ?? Routing.View()
-        }) {
+        while let action = decider.next(
+            at: Instant(microseconds: MonotonicClock.now()),
+            view: { [audio] in
+                audio.map { Routing.View($0.snapshot) } ?? Routing.View()
+            })
+        {
             if case .decided(let decision) = action, let event, decision.event == event { answer = decision }
             carryOut(action)
         }

@@ -41,7 +41,11 @@ extension Value {
             ("session", Value(explanation.session)), ("by", Value(explanation.by)),
         ]
         if let until = explanation.until { fields.append(("until-usec", .uint64(until.microseconds))) }
-        if let error = explanation.error { fields.append(("error", .string(BusName.errorPrefix + error.rawValue))) }
+        if !explanation.byName.isEmpty { fields.append(("by-name", .string(explanation.byName))) }
+        if let error = explanation.error {
+            fields.append(("error", .string(BusName.errorPrefix + error.code.rawValue)))
+            fields.append(("message", .string(error.message)))
+        }
         self = .properties(fields)
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Installation
 import Processes
 
 /// A file of this program: checked and read through one descriptor, so that the checked file is the one that is read.

@@ -1,5 +1,6 @@
 import Enforcement
 import Glibc
+import Installation
 import PluginAPI
 import Processes
 

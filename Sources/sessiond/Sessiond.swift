@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Glibc
+import Installation
 import Logging
 import PluginAPI
 import Processes
@@ -50,6 +51,7 @@ enum Sessiond {
             complain("sessiond: no \(bus.name) bus: \(error.message)\n")
             return 69
         }
+        connection.isSharedByUsers = arguments.isSystem
         let daemon = Daemon(
             settings, loop: loop, connection: connection, to: bus, pluginsMayOpen: openFiles, log: log)
         connection.onDisconnect = { [unowned daemon] in

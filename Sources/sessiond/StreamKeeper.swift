@@ -88,6 +88,7 @@ final class StreamKeeper {
         seen.isConnected = snapshot.isConnected
         seen.streams = reader.facts(snapshot.streams, daemon.settings.privileges)
         seen.canHold = snapshot.canHold
+        seen.hasHold = snapshot.hasHold
         // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
         seen.mayHold = !snapshot.policies.contains(.roleDucking)
         seen.defaultDevice = snapshot.defaultDevice

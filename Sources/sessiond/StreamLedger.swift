@@ -150,10 +150,14 @@ final class StreamLedger {
     /// be written, so a chosen device stays stored until the next stream starts and is moved there.
     private func repairHidden() {
         let streams = backend.snapshot.streams
-        let present = Set(streams.compactMap(\.memoryName))
-        let standIns = Set(streams.filter { $0.processID == UInt32(getpid()) }.compactMap(\.memoryName))
-        // A stream of the program itself is corrected directly.
-        let real = Set(streams.filter { $0.processID != UInt32(getpid()) }.compactMap(\.memoryName))
+        var standIns: Set<String> = []
+        // Streams of the programs themselves are corrected directly.
+        var real: Set<String> = []
+        for stream in streams {
+            guard let name = stream.memoryName else { continue }
+            if stream.processID == UInt32(getpid()) { standIns.insert(name) } else { real.insert(name) }
+        }
+        let present = standIns.union(real)
         let changed = Set(contents.entries.compactMap(\.memoryName))
         // This also applies if the server ignores what is written.
         let mustBeThere = backend.snapshot.ignoresMemory

@@ -4,7 +4,7 @@ import Testing
 
 /// What is answered to who does not read.
 @Suite struct AnswerBudgetTests {
-    @Test func whoReads_isAnsweredForEver() {
+    @Test func peerThatReads_isAlwaysAnswered() {
         var budget = AnswerBudget()
         for _ in 0..<1_000 {
             #expect(budget.verdict(":1.1") == .answer)
@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func whoNeverReads_isRefusedThenNotAnswered() {
+    @Test func peerThatNeverReads_isRefusedThenNotAnswered() {
         var budget = AnswerBudget()
         var waiting = 0
         var verdicts: [AnswerBudget.Verdict] = []
@@ -35,7 +35,7 @@ import Testing
         #expect(budget.verdict(":1.1") == .answer, "it has read")
     }
 
-    @Test func manyWhoNeverRead_leaveRoomForTheOthers() {
+    @Test func manyPeersThatNeverRead_leaveRoomForOthers() {
         var budget = AnswerBudget()
         var waiting = 0
         for peer in 0..<200 {

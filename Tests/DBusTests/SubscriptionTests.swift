@@ -11,7 +11,7 @@ import Testing
         (connection ?? world.service).objects.emit(path: path, interface: "a.b", member: member, arguments)
     }
 
-    @Test func signals_goOnlyToThoseWhoWantThem() throws {
+    @Test func signals_goOnlyToSubscribers() throws {
         var heard: [String] = []
         func hear(
             _ name: String, path: String? = nil, interface: String? = nil, member: String? = nil,

@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func jackPulledOnPulseAudio_serverEndsBeforeItIsOver_remembersThePersonsChoice() throws {
+    func jackPulledOnPulseAudio_serverEndsMeanwhile_remembersTheUsersChoice() throws {
         let pulse = try PrivatePulse(
             sinks: ["speaker"], modules: ["module-switch-on-port-available", "module-default-device-restore"])
         let card = try FakeCard(pulse)

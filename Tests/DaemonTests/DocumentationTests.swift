@@ -10,8 +10,8 @@ import Testing
     private static let known: Set<String> = [
         // Run, checked or compared.
         "sh", "ini", "scenario", "swift", "python",
-        // Not run: what a terminal showed, other text, pictures made of text, code of iOS.
-        "console", "text", "", "swift ios",
+        // Not run: what a terminal showed, other text, pictures made of text, code of iOS, a part of a package's manifest.
+        "console", "text", "", "swift ios", "swift manifest",
     ]
 
     @Test func block_isRunOrMarkedAsNotRun() {

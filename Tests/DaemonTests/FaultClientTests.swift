@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func sameCallTwice_saysNothingTwice() throws {
+    @Test func sameCallTwice_sendsNoSecondSignal() throws {
         let stage = try DaemonStage()
         let (a, b) = (try stage.client(), try stage.client())
         let (first, second) = (try a.session("A"), try b.session("B"))
@@ -122,7 +122,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func twoTakeItFromEachOther_lossIsToldBeforeGain() throws {
+    @Test func twoClientsInterruptEachOther_beganComesBeforeTheGrant() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             let (a, b) = (try stage.client(), try stage.client())

@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerKilledWhileSomebodyIsLowered_nobodyIsForgotten(_ kind: ServerKind) throws {
+    func soundServerKilledWhileAProgramIsDucked_itIsRestored(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())

@@ -39,13 +39,13 @@ import Testing
     @Test(
         .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"),
         arguments: [("module-role-cork", false), ("module-role-cork", true), ("module-role-ducking", false)])
-    func besideAnotherWhoArbitrates_theMusicIsBackOnce(module: String, obeys: Bool) throws {
+    func besideOtherPolicySoftware_theMusicIsRestoredOnce(module: String, obeys: Bool) throws {
         let scene = try Scene(modules: [module])
         let music = try Tone(
             scene.pulse, hertz: 440, name: "Music", properties: ["media.role": "music"], obeysCork: obeys)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         for count in 1...2 {
             let phone = try Tone.program(
                 scene.pulse, hertz: 1_000, name: "Phone", properties: ["media.role": "phone"])
@@ -113,7 +113,7 @@ import Testing
         let music = try Tone(scene.pulse, hertz: 440, name: "Music", isFixed: true)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         // Started by us, as the sound is: one program.
         let player = try ForeignPlayer("music", on: scene.stage)
         let phone = try scene.stage.foreigner()

@@ -9,7 +9,7 @@ import Testing
     typealias Story = ForeignCrashTests.Story
 
     @Test(arguments: ForeignCrashTests.Scenery.all, [false, true])
-    func endedMeanwhile_theNextStreamIsAsItsPersonLeftTheLast(
+    func streamEndedWhileChanged_theNextIsAsTheUserLeftTheLast(
         _ scenery: ForeignCrashTests.Scenery, alsoTheDaemon: Bool
     ) throws {
         let house = try House(scenery.kind)

@@ -44,6 +44,7 @@ import Testing
 
         func volume(of index: Int = 0) throws -> Int {
             let inputs = try inputs()
+            guard index < inputs.count else { throw SupportError("\(inputs.count) streams") }
             let volume = inputs[index]["volume"] as? [String: [String: Any]] ?? [:]
             return volume.values.first?["value"] as? Int ?? -1
         }
@@ -55,13 +56,13 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases, [nil, "music"])
-    func call_silencesAProgramThatNeverSpokeToUs(_ kind: ServerKind, role: String?) throws {
+    func call_silencesAnAdoptedProgram(_ kind: ServerKind, role: String?) throws {
         let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, role)
         // The whole of the window that is measured next.
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         let begun = monotonicNow()
@@ -78,13 +79,13 @@ import Testing
     }
 
     /// A drop-out, as PipeWire has them on a busy machine, is a step too: then the next prompt is listened to.
-    @Test(arguments: ServerKind.allCases) func prompt_lowersAndGivesBackExactly(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func prompt_ducksAndRestoresExactly(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, nil)
         // The whole of the window that is measured next.
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         let voice = try scene.stage.foreigner()
         let prompt = voice.create("Prompt", option: "duck-others")
         var most: [Double] = []
@@ -140,7 +141,7 @@ import Testing
     /// Who is lowered already is lowered as the settings say from now on: a program that is not ours at the server, and
     /// one that lowers itself because it is told.
     @Test(arguments: ServerKind.allCases)
-    func settingsReadAnewWhileLowered_reachWhoIsLowered(_ kind: ServerKind) throws {
+    func settingsReloadedWhileDucking_applyToTheDuckedStream(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "[ducking]\ngain = -12\n")
         let music = try Self.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))

@@ -58,7 +58,7 @@ import Testing
         // Over as long as is listened back to.
         #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30), "\(music.errors)")
         #expect(try eventually { try scene.onlySession() == "active" })
-        let before = scene.ear.level(of: hertz, last: 0.2)
+        let before = scene.ear.steadyLevel(of: hertz)
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         let rung = monotonicNow()

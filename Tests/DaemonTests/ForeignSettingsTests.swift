@@ -100,7 +100,7 @@ import Testing
         let scene = try Scene(kind, settings: "[adoption]\nstreams = off\n")
         let music = try ForeignProgramTests.music(scene.pulse, nil)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
-        let before = scene.ear.level(of: 440, last: 0.1)
+        let before = scene.ear.steadyLevel(of: 440)
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         #expect(phone.ask("activate \(call)") == "ok")

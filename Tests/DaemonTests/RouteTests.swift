@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func personsChoice_staysUntilTheNextDeviceComes_alsoOverARestart(_ kind: ServerKind) throws {
+    func usersChoice_staysUntilTheNextDeviceAppears_alsoAfterARestart(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server(sinks: ["first", "second", "third"]))
         #expect(stage.defaultSink == stage.output)
         try stage.pulse.pactl(["set-default-sink", "first"])

@@ -79,7 +79,7 @@ import Testing
         #expect(child.wait() == .code(130))
     }
 
-    @Test func interruptionEndsWithoutResume_personContinues() throws {
+    @Test func interruptionEndsWithoutResume_userContinues() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
         let client = try stage.daemon.client()
@@ -96,7 +96,7 @@ import Testing
         withExtendedLifetime(child) {}
     }
 
-    @Test func personContinuesDuringACall_staysStopped() throws {
+    @Test func userContinuesDuringACall_staysStopped() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Take", ["--category", "record"], ["sleep", "60"])
         let client = try stage.daemon.client()

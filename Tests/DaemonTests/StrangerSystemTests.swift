@@ -143,35 +143,113 @@ import Testing
         #expect(late.ask("list") == "ok 1", "who reads is answered, whoever else of its user does not")
     }
 
-    /// Asks for the history so many times, a line at a time, and never reads an answer.
-    private static let deaf = """
+    @Test(arguments: SystemStage.Kind.installed) func oneUsersConnections_gainNothingOverAnothers(
+        kind: SystemStage.Kind
+    ) throws {
+        let total = 960
+        // All of it waits for the daemon before it sees the first. A bus that has no processor for a while looks as if
+        // it had nothing more to bring, so the least of a few counts.
+        let before = try (0..<3).map { _ in
+            let stage = try SystemStage(on: kind)
+            let crowd = try Child(
+                "/usr/bin/python3",
+                ["-u", "-c", Self.peer + Self.crowd, "32", "\(total)", "\(stage.daemon.processID)"],
+                environment: stage.environment)
+            defer { crowd.kill() }
+            let line = try #require(crowd.line { Int($0) != nil }, "\(crowd.errors)")
+            return Int(line) ?? total
+        }
+        print("\(kind): \(before) of \(total) calls of one user were handled before another's only one")
+        // Where each connection had its share: 326 to 954.
+        #expect((before.min() ?? total) < total / 5)
+    }
+
+    /// A peer without a library that reads when it is told to.
+    private static let peer = """
         import os, socket, struct, sys
-        bus = socket.socket(socket.AF_UNIX)
-        bus.connect(os.environ['DBUS_SYSTEM_BUS_ADDRESS'].removeprefix('unix:path='))
-        bus.sendall(b'\\0AUTH EXTERNAL ' + str(os.getuid()).encode().hex().encode() + b'\\r\\n')
-        bus.recv(4096)
-        bus.sendall(b'BEGIN\\r\\n')
-        serial = 0
         def pad(data, size): return data + b'\\0' * (-len(data) % size)
         def field(code, kind, text):
             text = text.encode()
             return struct.pack('<B', code) + b'\\1' + kind + b'\\0' + struct.pack('<I', len(text)) + text + b'\\0'
-        def call(path, interface, member, destination, signature=b'', body=b''):
-            global serial
-            serial += 1
-            fields = b''
-            for part in (field(1, b'o', path), field(2, b's', interface), field(3, b's', member),
-                         field(6, b's', destination)):
-                fields = pad(fields, 8) + part
-            if signature:
-                fields = pad(fields, 8) + b'\\x08\\1g\\0' + struct.pack('<B', len(signature)) + signature + b'\\0'
-            head = b'l\\1\\0\\1' + struct.pack('<III', len(body), serial, len(fields)) + fields
-            bus.sendall(pad(head, 8) + body)
-        call('/org/freedesktop/DBus', 'org.freedesktop.DBus', 'Hello', 'org.freedesktop.DBus')
-        print('ready')
-        for line in sys.stdin:
-            for _ in range(int(line)):
-                call('/org/sessiond1', 'org.sessiond1.Manager', 'History', 'org.sessiond1', b'u', struct.pack('<I', 512))
-            print('sent')
+        class Peer:
+            def __init__(self, user=os.getuid()):
+                self.serial = 0
+                self.read = b''
+                self.bus = socket.socket(socket.AF_UNIX)
+                # The kernel tells the bus who it was at this moment.
+                os.seteuid(user)
+                self.bus.connect(os.environ['DBUS_SYSTEM_BUS_ADDRESS'].removeprefix('unix:path='))
+                os.seteuid(os.getuid())
+                self.bus.sendall(b'\\0AUTH EXTERNAL ' + str(user).encode().hex().encode() + b'\\r\\n')
+                self.bus.recv(4096)
+                self.bus.sendall(b'BEGIN\\r\\n')
+                self.ask('Hello')
+            def call(self, path, interface, member, destination, signature=b'', body=b''):
+                self.serial += 1
+                fields = b''
+                for part in (field(1, b'o', path), field(2, b's', interface), field(3, b's', member),
+                             field(6, b's', destination)):
+                    fields = pad(fields, 8) + part
+                if signature:
+                    fields = pad(fields, 8) + b'\\x08\\1g\\0' + struct.pack('<B', len(signature)) + signature + b'\\0'
+                head = b'l\\1\\0\\1' + struct.pack('<III', len(body), self.serial, len(fields)) + fields
+                self.bus.sendall(pad(head, 8) + body)
+            def manager(self, member, signature=b'', body=b''):
+                self.call('/org/sessiond1', 'org.sessiond1.Manager', member, 'org.sessiond1', signature, body)
+            # Waits for the answer of the bus, so that it has taken all that was sent before.
+            def ask(self, member, text=None):
+                body = b'' if text is None else struct.pack('<I', len(text)) + text.encode() + b'\\0'
+                self.call('/org/freedesktop/DBus', 'org.freedesktop.DBus', member, 'org.freedesktop.DBus',
+                          b'' if text is None else b's', body)
+                while not self.receive()[1:] == (2, self.serial): pass
+            # The whole message, its type, and what it answers.
+            def receive(self):
+                while True:
+                    if len(self.read) >= 16:
+                        length, _, fields = struct.unpack_from('<III', self.read, 4)
+                        size = 16 + (fields + 7) // 8 * 8 + length
+                        if len(self.read) >= size: break
+                    data = self.bus.recv(1 << 20)
+                    if not data: sys.exit('the bus closed the connection')
+                    self.read += data
+                message, self.read = self.read[:size], self.read[size:]
+                answered = message.find(b'\\5\\1u\\0', 16)
+                return message, message[1], struct.unpack_from('<I', message, answered + 4)[0] if answered > 0 else 0
+
         """
+
+    /// So many connections of nobody call so often; then root calls once. Prints how many of those were answered first.
+    private static let crowd = """
+        import pwd, signal
+        (connections, total, daemon) = map(int, sys.argv[1:])
+        nobody = pwd.getpwnam('nobody').pw_uid
+        crowd = [Peer(nobody) for _ in range(connections)]
+        other = Peer()
+        for peer in crowd:
+            peer.ask('AddMatch', "type='signal',sender='org.sessiond1',path='/org/sessiond1',member='PropertiesChanged'")
+        os.kill(daemon, signal.SIGSTOP)
+        for peer in crowd:
+            for _ in range(total // connections): peer.manager('ListSessions')
+            peer.ask('GetId')
+        other.manager('SetSilentMode', b'b', struct.pack('<I', 1))
+        other.ask('GetId')
+        os.kill(daemon, signal.SIGCONT)
+        before = 0
+        for peer in crowd:
+            while True:
+                message, kind, _ = peer.receive()
+                if kind == 4 and b'SilentMode' in message: break
+                before += kind == 2
+        print(before)
+        """
+
+    /// Asks for the history so many times, a line at a time, and never reads an answer.
+    private static let deaf =
+        peer + """
+            deaf = Peer()
+            print('ready')
+            for line in sys.stdin:
+                for _ in range(int(line)): deaf.manager('History', b'u', struct.pack('<I', 512))
+                print('sent')
+            """
 }

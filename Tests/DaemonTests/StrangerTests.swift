@@ -65,7 +65,7 @@ import Testing
     @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotSwitchActForOthersOrBeAPlugin() throws {
         let root = try PrivateFolder()
         try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n")
-        let stage = try DaemonStage()
+        let stage = try DaemonStage(environment: ["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": "/nowhere"])
         let other = try stage.foreigner()
         let game = try stage.foreigner()
         #expect(game.ask("chroot \(root.path)") == "ok")
@@ -75,8 +75,10 @@ import Testing
         #expect(game.ask("bare SetSilentMode b true") == denied)
         #expect(game.ask("create A playback - app \(other.process.processID)") == Self.missing)
         #expect(game.ask("register guest") == Self.missing)
+        #expect(game.ask("open player file:///etc/hostname") == denied, "it would read there for the game")
         #expect(game.create("A").hasPrefix("/org/"))
         #expect(other.ask("silent on") == "ok")
+        #expect(other.ask("open player file:///x") == "org.sessiond1.Error.ResourceNotAvailable", "there is no plugin")
     }
 
     @Test func systemBusThatNeverAnswers_keepsNobodyWaiting() throws {

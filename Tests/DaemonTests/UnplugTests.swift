@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func unplugged_aPlayerThatNeverHeardOfUs_isPaused_andPlaysOnByHand(_ kind: ServerKind) throws {
+    func unplugged_anMPRISPlayer_isPausedAndPlaysWhenTheUserStartsIt(_ kind: ServerKind) throws {
         let stage = try Stage(kind)
         let media = try PrivateFolder()
         let sound = try #require(URL(string: sine(440, seconds: 60, in: media))).path
@@ -114,7 +114,9 @@ import Testing
     /// its person starts it again.
     /// On PipeWire the latter is not seen: what is held there is paused for the server, whatever its program does.
     @Test(arguments: [(ServerKind.pulseAudio, false), (.pulseAudio, true), (.pipeWire, false)].filter(\.0.isHere))
-    func unplugged_aFullSessionThatCannotBePaused_isHeldUntilReplugOrByHand(_ kind: ServerKind, byHand: Bool) throws {
+    func unplugged_adoptedSessionThatCannotBePaused_isHeldUntilReplugOrByTheUser(_ kind: ServerKind, byHand: Bool)
+        throws
+    {
         let stage = try Stage(kind, settings: "[adoption]\nstreams = all\n")
         let tone = try Tone(stage.pulse, hertz: 440)
         let phones = try Ear(stage.pulse, sink: "phones")
@@ -128,6 +130,9 @@ import Testing
             // Sooner it could be the server's doing.
             #expect(eventually { monotonicNow() - begun > 2 })
             try tone.cork()
+            // The user does not press twice at the same moment: the daemon would see neither.
+            let paused = monotonicNow()
+            #expect(eventually { monotonicNow() - paused > 0.5 })
             try tone.uncork()
             #expect(stage.speaker.waitUntil(440, above: -20))
             #expect(tone.sink == "speaker")

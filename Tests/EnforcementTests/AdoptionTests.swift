@@ -3,12 +3,13 @@ import Testing
 
 @testable import Enforcement
 
-/// Sessions of our making, as what a program counts as changes.
+/// Adopted sessions while the role of their program changes.
 @Suite struct AdoptionTests {
     private typealias Stage = EnforcementTests.Stage
 
-    /// Settings read anew: what a program counts as is changed where it can be, and ended where not.
-    @Test func otherSettings_changeOrEndWhatWasAdopted() throws {
+    /// After settings are reloaded, the role of an adopted program is changed if possible; otherwise its session is
+    /// closed.
+    @Test func otherSettings_changeOrEndAdoptedSessions() throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70), EnforcementTests.stream(2, of: 70)]
         stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)]
@@ -23,7 +24,8 @@ import Testing
         #expect(stage.enforcement.steps(stage.facts, at: 0) == [.close(SessionID(1))])
     }
 
-    /// Nobody says when a sandboxed program ends; a player closes its stream while it is paused, and is resumed.
+    /// The end of a sandboxed program is not reported; a player closes its stream while it is paused, and must be
+    /// resumed.
     @Test func sandboxWithoutAStream_isThereWhileItMayComeBack() throws {
         var stage = Stage()
         let kind = SessionFacts.Kind.adopted(
@@ -38,7 +40,7 @@ import Testing
         }
     }
 
-    /// Who ends leaves the bus first: its sound need not become a session of our making for the milliseconds in between.
+    /// A program that exits leaves the bus first: its streams must not be adopted for the last milliseconds.
     @Test func streamOfASessionThatWent_isAdoptedAWhileLater() throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
@@ -51,7 +53,7 @@ import Testing
         #expect(stage.enforcement.steps(stage.facts, at: due).count == 1)
     }
 
-    /// Why a program counts as what it does is said by the setting that makes it so.
+    /// The reason for an adoption names the setting.
     @Test func reason_namesTheRoleAndTheSetting() throws {
         func reason(_ role: String?, mayCall: Bool = true, _ edit: (inout Settings) -> Void = { _ in }) -> String? {
             var settings = Settings()
@@ -85,7 +87,7 @@ import Testing
         #expect(named == begin + "playback: no media.role; it is listed in [adoption] always")
         let role = Settings.Role(try Configuration(category: .ambient))
         let stage = Stage()
-        // A player that is paused may have no stream to read it from.
+        // A paused player may have no stream.
         let gone = stage.enforcement.reason(for: AdoptedProgram(program: .process(9), role: role), stage.facts)
         #expect(gone == begin + "ambient: see [adoption] and [roles]")
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import Enforcement
 @testable import ReferenceModel
 
-/// Calls that nobody declared: what a program's streams do, at each moment, and since when it is in a call by that.
+/// Guessed calls: what the streams of a program do at each moment, and since when that counts as a call.
 @Suite struct CallEvidenceTests {
     /// One stream of the program that is watched.
     enum Sound: Hashable {
@@ -16,14 +16,14 @@ import Testing
         case measures
     }
 
-    /// The world of one or two programs: does what the steps say to sessions, and nothing else.
+    /// One or two programs and their sessions, which follow the steps.
     struct World {
         var enforcement: Enforcement
         var sessions: [SessionFacts] = []
         var sounds: [UInt32: [Sound]] = [:]
         var gone: Set<UInt32> = []
         var sustained: Set<Program.Key> = []
-        /// By process; the program is known to make calls unless said otherwise.
+        /// By process; by default, the program is known to make calls.
         var names: [UInt32: Set<String>] = [70: ["baresip"]]
         var mayCall = true
         private(set) var now: UInt64 = 10_000_000
@@ -84,7 +84,7 @@ import Testing
             Issue.record("the steps do not end")
         }
 
-        /// Lets that many seconds pass, following every deadline.
+        /// Lets that many seconds pass, with a check at every deadline.
         mutating func wait(_ seconds: Double) {
             let end = now + UInt64(seconds * 1_000_000)
             settle()
@@ -125,7 +125,7 @@ import Testing
                 mayResume: false, holdsClaim: state != .inactive, mayBeTakenBack: true, isFreeToActivate: true)
         }
 
-        /// The call that is on; nil: none is.
+        /// The current call; nil: none.
         var call: SessionFacts? {
             sessions.first { session in
                 if case .adopted = session.kind {
@@ -237,7 +237,7 @@ import Testing
         world.sounds[70] = sounds
         world.settle()
         #expect(world.isInCall && !world.isGuess)
-        // What is not labelled goes with it.
+        // Streams without a label belong to it, too.
         #expect(world.sessions.count == 1)
         world.sounds[70] = []
         world.settle()
@@ -292,7 +292,7 @@ import Testing
         #expect(world.isInCall)
     }
 
-    @Test func interruptedBeginning_beginsAnew() {
+    @Test func interruptedBeginning_startsAgain() {
         var world = World()
         for _ in 0..<10 {
             world.sounds[70] = Self.both
@@ -303,7 +303,7 @@ import Testing
         #expect(!world.isInCall)
     }
 
-    /// What it does from then on, and after how many seconds that is the end; nil: it is not.
+    /// What it does from then on, and after how many seconds the call ends; nil: it does not end.
     @Test(
         arguments: [
             ([], 1.0), ([.playsPaused], 1.0), ([.recordsPaused], 1.0), ([.plays()], 5.0),
@@ -321,7 +321,7 @@ import Testing
         #expect(world.isInCall == (end == nil))
     }
 
-    @Test func streamsMadeAnew_areTheSameCall() {
+    @Test func newStreamsOfTheProgram_areTheSameCall() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -402,7 +402,7 @@ import Testing
         #expect(!world.isInCall)
     }
 
-    /// What was known before a restart goes on, though it would not begin by what is there.
+    /// A call that was known before a restart continues, even if the present streams would not begin one.
     @Test func callOfAnEarlierDaemon_goesOn() {
         var world = World()
         world.sounds[70] = Self.both
@@ -428,7 +428,7 @@ import Testing
         #expect(owners.values.allSatisfy { $0 == [world.call?.id] })
     }
 
-    /// Firefox gives a page's streams its title, the recording's too.
+    /// Firefox names all streams of a page after its title, also the recording.
     @Test func otherPagesOfABrowser_areToldApartByTheirTitles() {
         var world = World()
         world.names[70] = ["firefox"]
@@ -437,7 +437,7 @@ import Testing
         let owners = world.enforcement.owners(world.facts)
         #expect(owners[AudioStream.ID(.playback, 701)] == [world.call?.id].compactMap(\.self))
         #expect(owners[AudioStream.ID(.playback, 700)] != [world.call?.id].compactMap(\.self))
-        // The microphone is closed where the user mutes it; the pages stay known.
+        // If the user mutes the microphone, it is closed; the pages stay known.
         world.sounds[70] = [.plays(title: "Radio"), .plays(title: "Meeting")]
         world.wait(1)
         #expect(
@@ -445,7 +445,8 @@ import Testing
         )
     }
 
-    /// Random doings of a program: a call is on only where it has recorded and played together within the last seconds.
+    /// A program with random streams: it is in a call only if it recorded and played at the same time in the last
+    /// seconds.
     @Test(arguments: 0..<50) func randomDoings_areACallOnlyAfterBoth(_ seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var world = World()

@@ -1,7 +1,7 @@
 import Processes
 import Testing
 
-/// Whose a process is by what systemd, snapd and Flatpak leave at the kernel, in the words that they use.
+/// To which application a process belongs, from what systemd, snapd and Flatpak leave at the kernel, in their formats.
 @Suite struct ConfinementTests {
     private static let user = "/user.slice/user-1000.slice/user@1000.service"
     private static let uuid = "54b38acc-3ba2-4c6d-b284-7ac07e1159e5"

@@ -5,7 +5,7 @@ import Testing
 
 /// What is done to streams, without a server: facts in, commands out.
 @Suite struct EnforcementTests {
-    /// Sessions and streams, and a server that does what it is told.
+    /// Sessions and streams, and a server that carries out all commands.
     struct Stage {
         var enforcement: Enforcement
         var sessions: [SessionFacts] = []
@@ -13,7 +13,8 @@ import Testing
         var now: UInt64 = 1_000_000
         var done: [StreamCommand] = []
         var canHold = true
-        /// Whether a stream that is to be held is moved there.
+        var hasHold = true
+        /// Whether the server really moves a held stream.
         var moves = true
 
         init(_ edit: (inout Settings) -> Void = { _ in }) {
@@ -23,7 +24,7 @@ import Testing
         }
 
         var facts: Enforcement.Facts {
-            Enforcement.Facts(
+            var facts = Enforcement.Facts(
                 sessions: sessions,
                 streams: streams.map { stream in
                     let process = stream.processID ?? 0
@@ -31,9 +32,11 @@ import Testing
                         stream: stream, ancestry: [process, process / 10], sandbox: nil,
                         program: Program(key: .process(process), name: "p\(process)", names: ["p\(process)"]))
                 }, canHold: canHold, defaultDevice: "speaker", gone: [])
+            facts.hasHold = hasHold
+            return facts
         }
 
-        /// Everything that is to be done, until nothing is, with the clock following the deadlines.
+        /// Carries out all commands until there are none, and sets the clock to each deadline.
         mutating func run(until end: UInt64? = nil) -> Set<SessionID> {
             var ignoring: Set<SessionID> = []
             for _ in 0..<2_000 {
@@ -115,7 +118,7 @@ import Testing
         #expect(stage.enforcement.owners(stage.facts) == [AudioStream.ID(.playback, 1): [SessionID(1)]])
     }
 
-    @Test func interruptedProgram_isHeldAndGivenBackAsItWas() throws {
+    @Test func interruptedProgram_isHeldAndRestored() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
@@ -127,7 +130,7 @@ import Testing
         #expect(stage.enforcement.kept.isEmpty)
     }
 
-    @Test func toldSession_hasItsTimeAndIsNamedThen() throws {
+    @Test func clientsSession_isReportedAfterItsDeadline() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
@@ -137,7 +140,7 @@ import Testing
         #expect(stage.streams[0].isHeld)
     }
 
-    @Test func toldSessionThatPausesInTime_isLeftAlone() throws {
+    @Test func clientsSessionThatPausesInTime_isLeftAlone() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
@@ -163,8 +166,8 @@ import Testing
         #expect(stage.streams[0].volume == [65_536] && stage.enforcement.kept.isEmpty)
     }
 
-    /// A server that lets volumes be heard at certain moments only: at whichever of its moments it begins, no more than
-    /// two decibels come at once, also where each is a little early or late.
+    /// A server that applies volumes only at certain moments: at each of them, the volume changes by at most two
+    /// decibels, even if the steps are a little early or late.
     @Test(arguments: [0.0213, 0.0427]) func loweringAtACycle_changesByNoMoreThanTwoDecibelsEach(cycle: Double) throws {
         var stage = Stage { $0.ducking.attack = 0 }
         var stream = Self.stream(1, of: 70)
@@ -186,8 +189,9 @@ import Testing
         for begin in times { #expect(times.filter { (begin...begin + length * 6 / 5).contains($0) }.count <= 2) }
     }
 
-    /// Each step of a fade is due from when the last was, not from when we came to it; and none waits for a ramp's.
-    @Test func aFade_takesItsTimeHoweverLateItsStepsCome() throws {
+    /// Each step of a fade is counted from when the last one was due, not from when it was carried out; and no step
+    /// waits for a ramp.
+    @Test func fadeWithLateSteps_takesItsUsualTime() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
@@ -205,19 +209,19 @@ import Testing
             for command in outcome.commands { stage.enforcement.answered(command, succeeded: true, at: stage.now) }
             stage.now = try #require(outcome.deadline)
         }
-        // 3.9 ms late in the middle, and yet over 12 ms after it began.
+        // One step was 3.9 ms late, but the fade ended after 12 ms.
         #expect(stage.now == 1_000_000 + 12_000)
         #expect(stage.enforcement.commands(stage.facts, at: stage.now).commands == [.hold(stage.streams[0].id)])
     }
 
-    @Test func aSlowServer_isNeverOwedTwoSteps() throws {
+    @Test func slowServer_neverGetsTwoStepsAtOnce() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .active)]
         _ = stage.run()
         stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
         #expect(stage.enforcement.commands(stage.facts, at: stage.now).commands.count == 1)
-        // However long it takes: what waits in the server would be heard as one step.
+        // However long it takes: steps that wait in the server would be heard as one.
         stage.now += 1_000_000
         let meanwhile = stage.enforcement.commands(stage.facts, at: stage.now)
         #expect(meanwhile.commands.isEmpty && meanwhile.deadline == nil)
@@ -229,7 +233,7 @@ import Testing
         #expect((answered.deadline ?? 0) >= stage.now + 5_500)
     }
 
-    @Test func aPersonsVolumeMeanwhile_stays() throws {
+    @Test func userChangesTheVolumeMeanwhile_itIsKept() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .active)]
@@ -251,7 +255,7 @@ import Testing
         #expect(stage.streams[0].isMuted)
     }
 
-    @Test func silentSwitch_mutesAndGivesBack() throws {
+    @Test func silentSwitch_mutesAndRestores() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .ambient, isMuted: true)]
@@ -262,7 +266,7 @@ import Testing
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
 
-    @Test(arguments: [Settings.Enforcement.Mode.off, .cooperative]) func milderMode_leavesForeignProgramsAlone(
+    @Test(arguments: [Settings.Enforcement.Mode.off, .cooperative]) func milderMode_leavesAdoptedProgramsAlone(
         mode: Settings.Enforcement.Mode
     ) throws {
         var stage = Stage { $0.enforcement.mode = mode }
@@ -272,7 +276,7 @@ import Testing
         #expect(stage.done.isEmpty)
     }
 
-    @Test func streamFoundLowered_isGivenBackFromTheBook() throws {
+    @Test func streamFoundDucked_isRestoredFromTheJournal() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.streams[0].volume = Level.volume([65_536], lowered: 7)
@@ -283,7 +287,7 @@ import Testing
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
 
-    @Test func letGoThatIsRefused_isAskedForAgainInAWhile_andNotAtOnce() throws {
+    @Test func moveBackThatIsRefused_isRequestedAgainLaterNotAtOnce() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
@@ -313,7 +317,7 @@ import Testing
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
         let begun = stage.now
         _ = stage.run(until: begun + 200_000)
-        // Faded, and not loud again before it is away.
+        // Faded, and not louder again before it was moved.
         #expect(stage.streams[0].volume == Level.volume([65_536], lowered: 30) && !stage.streams[0].isMuted)
         _ = stage.run()
         #expect(stage.streams[0].isMuted && stage.now - begun < 300_000)
@@ -323,7 +327,7 @@ import Testing
     }
 
     /// PipeWire may show the new place, the old one, and the new one again.
-    @Test func moveThatIsShownInTurns_isNoEscape() throws {
+    @Test func moveThatIsShownInTurns_isNotTheUsers() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
@@ -338,13 +342,13 @@ import Testing
         #expect(stage.done.filter { if case .setMuted = $0 { true } else { false } }.isEmpty)
     }
 
-    @Test func heldWithNowhereToGo_staysHeldUntilThereIs() throws {
+    @Test func heldStreamWithoutAnySink_staysHeldUntilThereIsOne() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
         _ = stage.run()
         stage.canHold = false
-        // The server puts a new stream where alone it can.
+        // The server puts a new stream on the only sink.
         stage.streams.append(Self.stream(2, of: 80))
         stage.streams[1].isHeld = true
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
@@ -355,8 +359,8 @@ import Testing
         #expect(stage.streams == [Self.stream(1, of: 70), Self.stream(2, of: 80)])
     }
 
-    /// R2: the end of the interruption alone does not make it sound.
-    @Test func ignoringSession_comesBackByItselfOrItsPerson() throws {
+    /// R2: the end of the interruption alone does not make it audible.
+    @Test func silencedSession_isHeardAgainIfItResumesOrTheUserPlays() throws {
         for end in ["resume", "activate", "pause"] {
             var stage = Stage()
             stage.streams = [Self.stream(1, of: 70)]
@@ -376,7 +380,7 @@ import Testing
         }
     }
 
-    @Test func appThatNeverAsked_isSilentDuringACall() throws {
+    @Test func appThatDidNotActivate_isSilentDuringACall() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70), Self.stream(2, of: 80)]
         stage.sessions = [

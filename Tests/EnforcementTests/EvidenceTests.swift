@@ -3,7 +3,7 @@ import Testing
 
 @testable import Enforcement
 
-/// Whose a stream is, among several users.
+/// To which session a stream belongs, with several users.
 @Suite struct EvidenceTests {
     @Test(arguments: Evidence.allCases) func sessionOfAnotherUser_isNeverTheStreams(evidence: Evidence) {
         func session(_ number: UInt64, user: UInt32?) -> SessionFacts {

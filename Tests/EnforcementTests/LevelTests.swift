@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func aPersonsVolume_isNoneOfOurs() {
+    @Test func usersVolume_isNoLevelOfTheDaemon() {
         let base = [AudioStream.fullVolume]
         #expect(Level.of([50_300], below: base) == nil)
         #expect(Level.of([70_000], below: base) == nil)

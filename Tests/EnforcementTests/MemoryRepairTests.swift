@@ -15,14 +15,14 @@ import Testing
         #expect(MemoryRepair(original: nil, bases: [base]).verdict(on: nil) == .right)
     }
 
-    @Test func loweredVolume_isWhatItWasBefore() {
+    @Test func duckedVolume_isRestored() {
         let lowered = Level.volume([65_536], lowered: 12)[0]
         let repair = MemoryRepair(original: entry(65_536), bases: [base])
         #expect(repair.verdict(on: entry(lowered, device: "sessiond.hold")) == .write(entry(65_536)))
         #expect(repair.verdict(on: entry(65_536)) == .right)
     }
 
-    @Test func aPersonsVolume_isKept() {
+    @Test func usersVolume_isKept() {
         let repair = MemoryRepair(original: entry(65_536), bases: [base])
         #expect(repair.verdict(on: entry(50_300)) == .right)
         #expect(repair.verdict(on: entry(50_300, device: "sessiond.hold")) == .write(entry(50_300)))
@@ -43,14 +43,14 @@ import Testing
             #expect(repair.base(of: stream(50_300), defaultDevice: "phones") == nil)
             #expect(repair.base(of: stream(lowered), defaultDevice: "speaker")?.deviceName == "phones")
         }
-        // What the person set last but one is no step of ours, whatever the numbers.
+        // The volume that the user set before the last one is no level of the daemon, whatever its value.
         let other = StreamBase(volume: [lowered], isMuted: false, deviceName: nil)
         #expect(MemoryRepair(original: nil, bases: [other, base]).base(of: stream(lowered), defaultDevice: nil) == nil)
         #expect(
             MemoryRepair(original: entry(lowered), bases: [base]).base(of: stream(lowered), defaultDevice: nil) == nil)
     }
 
-    /// Sent to where the last one was held, and as it was otherwise.
+    /// The server moved it to the hold sink of the last one; otherwise it is unchanged.
     @Test func streamThatStartsHeld_goesToTheChosenDevice() {
         let chosen = StreamBase(volume: [65_536], isMuted: false, deviceName: "phones")
         for repair in [
@@ -62,14 +62,14 @@ import Testing
         }
         let repair = MemoryRepair(original: entry(65_536), bases: [chosen, base])
         #expect(repair.base(of: stream(65_536, isHeld: true), defaultDevice: "speaker") == nil)
-        // Where the server does not know it, from wherever it is.
+        // If the server does not remember the device, it is moved from any other one.
         let other = StreamBase(volume: [65_536], isMuted: false, deviceName: "other")
         let hidden = MemoryRepair(original: entry(65_536), bases: [other])
         #expect(hidden.base(of: stream(65_536), defaultDevice: "phones") == nil)
         #expect(hidden.base(of: stream(65_536), defaultDevice: "phones", remembersDevice: false) == other)
     }
 
-    @Test func streamThatStartsMuted_isMutedByUsOnlyWhereNobodyWas() {
+    @Test func streamThatStartsMuted_countsAsTheDaemonsOnlyIfTheUserMutedNone() {
         let muted = StreamBase(volume: [65_536], isMuted: true, deviceName: nil)
         let started = stream(65_536, isMuted: true, isHeld: true)
         #expect(MemoryRepair(original: entry(65_536), bases: [base]).base(of: started, defaultDevice: nil) == base)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Enforcement
 
-/// A server that says it has moved a stream before it has, as PipeWire does.
+/// A server that confirms a move before it is done, as PipeWire does.
 @Suite struct SlowServerTests {
     private typealias Stage = EnforcementTests.Stage
 
@@ -18,7 +18,7 @@ import Testing
         return stage
     }
 
-    @Test func onItsWay_isFadedMeanwhile_thenSilent_andNotLoudBeforeItHasStopped() throws {
+    @Test func streamBeingMoved_isFadedAndStaysLowUntilItHasStopped() throws {
         var stage = try Self.stage()
         let (id, start) = (AudioStream.ID(.playback, 1), stage.now)
         _ = stage.run(until: start + 11_000)
@@ -32,7 +32,25 @@ import Testing
         #expect(stage.streams[0].isHeld)
     }
 
-    @Test func shownAtItsOldPlaceAgain_isNotLoudYet() throws {
+    /// What plays between the end of the fade and the move is lost.
+    @Test(arguments: [5_000, 100_000] as [UInt64])
+    func theHoldSinkIsStillToCome_theFadeWaitsForItForAWhile(comesAfter: UInt64) throws {
+        var stage = try Self.stage()
+        stage.hasHold = false
+        let (id, start) = (AudioStream.ID(.playback, 1), stage.now)
+        _ = stage.run(until: start + min(comesAfter, 11_000))
+        // It is asked for at once.
+        #expect(stage.done == [.hold(id)])
+        stage.now = start + min(comesAfter, 12_000)
+        stage.hasHold = comesAfter <= 12_000
+        let begins = stage.now
+        _ = stage.run(until: begins + 11_000)
+        #expect(
+            stage.done.dropFirst()
+                == [8, 18, 30].map { .setVolume(id, Level.volume([65_536], lowered: $0)) }[...])
+    }
+
+    @Test func streamShownAtItsOldSinkAgain_staysLow() throws {
         var stage = try Self.stage()
         let start = stage.now
         _ = stage.run(until: start + 20_000)
@@ -46,14 +64,14 @@ import Testing
     }
 
     /// Somebody has woken up the sink where it is held: silent it is there, too.
-    @Test func neverStops_isAsItsPersonLeftItAllTheSame() throws {
+    @Test func heldStreamThatNeverStops_hasTheUsersVolume() throws {
         var stage = try Self.stage()
         _ = stage.run()
         #expect(stage.streams[0].volume == [65_536])
         #expect(stage.streams[0].isHeld && !stage.streams[0].isMuted)
     }
 
-    @Test func theCallEndsBeforeItHasStopped_isBackAsItWas() throws {
+    @Test func callEndsBeforeTheStreamHasStopped_streamIsRestored() throws {
         var stage = try Self.stage()
         _ = stage.run(until: stage.now + 20_000)
         stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
@@ -63,7 +81,7 @@ import Testing
     }
 
     /// PipeWire's server may lose the move of a stream that has only just begun, and says that it was done.
-    @Test(arguments: [1, 2, 3, 4]) func streamThatStartsAstray_isSentAgainUntilItIsThere(arrival: Int) throws {
+    @Test(arguments: [1, 2, 3, 4]) func streamThatStartsOnAWrongSink_isMovedAgainUntilItIsThere(arrival: Int) throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
         stage.streams[0].rendering = .inCycles(seconds: 0.02)
@@ -90,7 +108,7 @@ import Testing
     }
 
     /// A stream that is let go, and is not seen to go, would stay silent.
-    @Test func letGoThatIsLost_isAskedForAgain() throws {
+    @Test func moveBackThatIsLost_isRequestedAgain() throws {
         var stage = EnforcementTests.Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
         stage.streams[0].rendering = .inCycles(seconds: 0.02)

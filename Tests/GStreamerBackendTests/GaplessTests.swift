@@ -29,7 +29,7 @@ import Testing
         return Media.uri(path)
     }
 
-    /// How much silence was between the first and the last of the sound, in seconds.
+    /// How much silence was within the sound, in seconds.
     private func silence(_ hertz: [Double], since: Double) -> Double {
         let traces = hertz.map { stage.ear.trace($0, window: 0.005, since: since) }
         let heard = traces[0].indices.map { place in
@@ -39,7 +39,7 @@ import Testing
         return Double(heard[first...last].filter { !$0 }.count) * 0.005
     }
 
-    /// How long neither was heard between the first's last and the second's first, in seconds.
+    /// The silence between the end of the first tone and the beginning of the second one, in seconds.
     private func gap(_ first: Double, _ second: Double, since: Double) -> Double {
         let last = stage.ear.trace(first, window: 0.005, since: since).lastIndex { $0.level > -20 }
         let next = stage.ear.trace(second, window: 0.005, since: since).firstIndex { $0.level > -20 }
@@ -50,12 +50,13 @@ import Testing
     @Test(arguments: [
         ("wav", ""), ("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("mp3", "ffmpeg libmp3lame"),
     ])
-    func whatFollows_isHeardWithoutAGap(kind: String, encoder: String) throws {
-        // Whole periods: the wave goes on where it began.
+    func nextItem_isHeardWithoutAGap(kind: String, encoder: String) throws {
+        // Whole periods, so that the wave continues without a jump.
         let first = try file(440, 1.5, kind: kind, encoder: encoder)
         let second = try file(880, 1.5, kind: kind, encoder: encoder)
         var gap = Double.infinity
-        // A busy machine may starve the server at the seam; a gap of ours would be there each time.
+        // On a busy machine, the server may run out of data between the two once; a gap of the player would be there
+        // each time.
         for _ in 0..<5 where gap > 0.006 {
             stage.finished = []
             var advances: [(uri: String?, position: Double, duration: Double?)] = []
@@ -75,13 +76,13 @@ import Testing
             stage.pass(0.3)
             #expect(advances.count == 1 && stage.finished == [true])
             gap = self.gap(440, 880, since: begin)
-            // Starved, it still says where it heard the last of the first.
+            // If the server ran out of data, the end of the first tone is still known.
             if gap <= 0.006 { #expect((advances.first?.position ?? 9) < 0.1) }
         }
         #expect(gap <= 0.006, "silent for \(gap) s")
     }
 
-    @Test func ofAnotherFormat_itIsLeftToWhoeverKeepsTheQueue() throws {
+    @Test func nextItemOfAnotherFormat_isNotPlayedByTheEngine() throws {
         var advances = 0
         player.onAdvanced = { advances += 1 }
         player.load(uri: try file(440, 0.6))
@@ -89,7 +90,7 @@ import Testing
         try player.play()
         #expect(stage.until { !stage.finished.isEmpty })
         #expect(advances == 0 && stage.finished == [true])
-        // As what is no sound, no file, or gone.
+        // The same applies to something that is not audio, not a file, or removed.
         for following in ["file:///nowhere.wav", "http://127.0.0.1:1/x", Media.uri(folder.path), "nonsense"] {
             stage.finished = []
             player.following = following
@@ -99,7 +100,7 @@ import Testing
         #expect(advances == 0 && stage.failures == [])
     }
 
-    @Test func takenBackOrSoughtAwayFrom_itDoesNotFollow() throws {
+    @Test func nextItemRemovedOrSeekAwayFromTheEnd_doesNotFollow() throws {
         var advances = 0
         player.onAdvanced = { advances += 1 }
         player.load(uri: try file(440, 2))
@@ -109,7 +110,7 @@ import Testing
         player.following = nil
         #expect(stage.until { !stage.finished.isEmpty })
         #expect(advances == 0)
-        // Back and forth, another one to follow: the last one does.
+        // The next item is changed several times: the last one counts.
         stage.finished = []
         player.following = try file(880, 1)
         try player.play()
@@ -125,14 +126,14 @@ import Testing
         #expect(stage.ear.trace(880, window: 0.02).allSatisfy { $0.level < -20 })
     }
 
-    @Test func pausedOrStoppedAtTheSeam_itGoesOnOrBegins() throws {
+    @Test func pausedOrStoppedBetweenTwoItems_resumesOrStartsAgain() throws {
         var advances = 0
         player.onAdvanced = { advances += 1 }
         let second = try file(880, 30)
         player.load(uri: try file(440, 1))
         player.following = second
         try player.play()
-        // What follows flows already, and is not heard yet.
+        // The next item flows already, but is not heard yet.
         #expect(stage.until { player.position > 0.9 })
         player.pause()
         let place = player.position
@@ -148,7 +149,7 @@ import Testing
         #expect(stage.finished == [])
     }
 
-    @Test func aRampAcrossTheSeam_goesOn() throws {
+    @Test func rampDuringTheChangeOfItems_continues() throws {
         player.load(uri: try file(440, 1))
         player.following = try file(440, 30)
         try player.play()
@@ -161,7 +162,7 @@ import Testing
         #expect(stage.hears(440, above: -7, window: 0.1))
     }
 
-    /// An MP3 is longer than its sound; who loops it hears the sound alone.
+    /// An MP3 file is longer than its sound; a loop plays only the sound.
     @Test func anMP3_beginsAndEndsWithItsSound() throws {
         var silent = Double.infinity
         // As above.
@@ -181,7 +182,7 @@ import Testing
             if silent <= 0.006 { #expect(abs(Double(trace.count) * 0.01 - 3) < 0.04, "\(trace.count)") }
         }
         #expect(silent <= 0.006, "silent for \(silent) s")
-        // A place is one in the sound.
+        // A position refers to the sound.
         player.loops = 0
         player.load(uri: try file(440, 1, kind: "mp3", encoder: "ffmpeg libmp3lame"))
         player.seek(to: 0.5)

@@ -13,7 +13,7 @@ import Testing
         stage = try Stage()
     }
 
-    /// Loads and plays it until it failed or finished; the failure's message.
+    /// Loads and plays it until it fails or ends; returns the message of the failure.
     private func outcome(_ uri: String) throws -> String? {
         stage.player.load(uri: uri)
         try stage.player.play()
@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: [("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("mp3", "lamemp3enc"), ("wav", "")])
     func aFileCutShort_playsWhatIsThere(kind: String, encoder: String) throws {
         let wave = folder.path + "/tone.wav"
-        // Half of a short Ogg would be all headers.
+        // Half of a short Ogg file has only headers.
         let seconds = kind == "ogg" ? 6.0 : 2.0
         try Media.wave(wave, [(440, seconds)])
         let path = folder.path + "/whole.\(kind)"
@@ -98,10 +98,11 @@ import Testing
             "python3", ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder.path])
         let line = try #require(server.line { $0.contains("port ") })
         let port = try #require(line.split(separator: "port ").last?.prefix { $0.isNumber })
-        // This server cannot seek: the second time is a second request.
+        // This server cannot seek: playing again is another request.
         stage.player.loops = 1
         var heard = 0.0
-        // A busy machine may starve the server, and what then comes too late is not heard; ours would be lost each time.
+        // On a busy machine, the server may run out of data once, and lose sound; a loss by the player would be there
+        // each time.
         for _ in 0..<5 where abs(heard - 2) > 0.05 {
             stage.finished = []
             let begin = monotonicNow()
@@ -118,7 +119,7 @@ import Testing
         #expect(refused.contains("cannot be read"), "\(refused)")
     }
 
-    @Test func noServer_isToldAtOnceAndIsNoFailure() throws {
+    @Test func noSoundServer_isReportedAtOnceAndIsNoFailure() throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 0.5)])
         stage.pulse.kill()
@@ -133,7 +134,7 @@ import Testing
         #expect(stage.failures == [])
     }
 
-    @Test func aServerThatGoes_isToldAndTheItemKeepsItsPlace() throws {
+    @Test func soundServerThatEnds_isReportedAndTheItemKeepsItsPosition() throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 30)])
         stage.player.load(uri: Media.uri(wave))
@@ -193,7 +194,7 @@ import Testing
         #expect(Media.peakMemory - before < 64 << 20)
     }
 
-    /// As above; these parsers would take it all into memory, piece by piece.
+    /// As above; these parsers would read everything into memory, piece by piece.
     @Test(arguments: ["ogg", "flac"]) func tagsOf200MBInPieces_areRefused_andNeverInMemory(kind: String) throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 1)])
@@ -204,7 +205,7 @@ import Testing
         try Data().write(to: URL(fileURLWithPath: path))
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
         if kind == "ogg" {
-            // The comment packet goes on from page to page; that their checksums are wrong is seen later.
+            // The comment packet continues from page to page; their wrong checksums are detected later.
             let first = 27 + Int(whole[26]) + whole[27..<27 + Int(whole[26])].reduce(0) { $0 + Int($1) }
             try file.write(contentsOf: whole.prefix(first))
             let begin = Array("\u{3}vorbis".utf8) + [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 128, 12] + Array("COMMENT=".utf8)

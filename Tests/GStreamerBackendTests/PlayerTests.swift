@@ -41,7 +41,7 @@ import Testing
         let before = monotonicNow()
         try player.play()
         #expect(stage.hears(660, above: -10))
-        // The rest of the first pitch came first: 0.6 s of it altogether.
+        // The rest of the first tone came before: 0.6 s of it in total.
         let rest = stage.ear.trace(440, window: 0.01, since: before).filter { $0.level > -20 }.count
         #expect(abs(Double(rest) * 0.01 - (0.6 - position)) < 0.06)
         #expect(stage.states == [.playing, .paused, .playing])
@@ -93,7 +93,7 @@ import Testing
         #expect(stage.until { !stage.losses.isEmpty })
     }
 
-    @Test func theEnd_isToldOnce_andTheItemPlaysAgain() throws {
+    @Test func end_isReportedOnce_andTheItemPlaysAgain() throws {
         try start([(440, 0.3)])
         #expect(stage.until { !stage.finished.isEmpty })
         stage.pass(0.2)
@@ -107,7 +107,7 @@ import Testing
         #expect(abs(Double(heard) * 0.01 - 0.6) < 0.05)
     }
 
-    @Test func whatIsLoaded_isKnownBeforeItPlays() throws {
+    @Test func loadedItem_hasItsLengthBeforeItPlays() throws {
         player.load(uri: Media.uri(try file([(440, 2)], channels: 1)))
         #expect(stage.until { player.duration != nil })
         #expect(abs((player.duration ?? 0) - 2) < 0.01)
@@ -147,9 +147,9 @@ import Testing
         #expect(stage.finished.isEmpty)
     }
 
-    @Test func begunAgainAtItsEnd_itIsHeardWhole() throws {
-        // On a stream that was used, the server has taken more than was heard, and libpulse's time, asked again and
-        // again around an uncorking, may run away: the beginning was not heard, and less of it each time.
+    @Test func itemStartedAgainAtItsEnd_isHeardCompletely() throws {
+        // On a used stream, the server has taken more than was heard, and libpulse's time may be wrong if it is read
+        // repeatedly around an uncork: then the beginning was not heard, and less of it each time.
         let pitches = [600.0, 1_000, 1_400, 1_800, 2_200]
         player.load(uri: Media.uri(try file(pitches.map { ($0, 0.05) })))
         var short: [[Int]] = []
@@ -159,25 +159,25 @@ import Testing
             try player.play()
             #expect(stage.until { player.position <= 0.3 && !stage.finished.isEmpty })
             #expect(stage.finished == [true])
-            // No sooner than it lasts; how long that takes is the machine's.
+            // Not before its length has passed; a busy machine may take longer.
             #expect(monotonicNow() - begin > 0.23)
             stage.pass(0.1)
-            // How many of each pitch's ten windows.
+            // In how many of its ten windows each tone was heard.
             let heard = pitches.map { pitch in
                 stage.ear.trace(pitch, window: 0.005, since: begin).filter { $0.level > -20 }.count
             }
             if heard.contains(where: { $0 < 6 }) { short.append(heard) }
         }
-        // A starved server may swallow some of one here and there.
+        // A server that runs out of data may lose a part of some tones.
         #expect(short.count <= 4, "\(short)")
     }
 
     @Test func loops_followWithoutAGap_andEndOnce() throws {
         player.loops = 2
-        // 0.3 s are 132 periods: the wave goes on where it began.
+        // 0.3 s are 132 periods, so that the wave continues without a jump.
         let uri = Media.uri(try file([(440, 0.3)]))
         var silences = [Double.infinity]
-        // A busy machine may starve the server; a gap of ours would be there each time.
+        // On a busy machine, the server may run out of data once; a gap of the player would be there each time.
         for _ in 0..<5 where !silences.isEmpty {
             let begin = monotonicNow()
             stage.finished = []
@@ -188,13 +188,13 @@ import Testing
             #expect(stage.finished == [true])
             let heard = stage.ear.sounding(since: begin)
             silences = heard.silences
-            // What came too late is not made up for: its time passes in silence.
+            // Sound that comes too late is replaced by silence.
             #expect(abs(heard.span - 0.9) < 0.01, "\(heard)")
         }
         #expect(silences.isEmpty)
     }
 
-    @Test func endlessLoops_endWhenTakenBack() throws {
+    @Test func endlessLoops_endWhenLoopsAreSetToZero() throws {
         player.loops = -1
         try start([(440, 0.2)])
         stage.pass(1)
@@ -215,7 +215,8 @@ import Testing
         let normal = 20 * log10(0.5)
         #expect(stage.hears(440, at: normal, within: 0.1))
         var slopes = 0
-        // A starved server breaks the sound here and there; a way of ours that was too short would be so each time.
+        // A server that runs out of data interrupts the sound sometimes; a ramp that is too short would be so each
+        // time.
         for _ in 0..<5 where slopes < 40 {
             let begin = monotonicNow()
             player.duck(to: -12, over: 0.3)
@@ -227,9 +228,9 @@ import Testing
             #expect(stage.hears(440, above: normal - 0.2, window: 0.1))
             stage.pass(0.5)
             #expect(stage.hears(440, at: normal, within: 0.1))
-            // Two windows of 10 ms beside each other differ by 2 dB at the most, and a 12 dB way takes its time.
+            // Two successive windows of 10 ms differ by at most 2 dB, and a ramp of 12 dB takes its time.
             let trace = stage.ear.trace(440, window: 0.01, since: begin)
-            // Silence is a starved server's, not a ramp's: it and its neighbours are left out.
+            // Silence comes from a server without data, not from a ramp: it and the windows beside it are left out.
             let isWhole = trace.map { $0.level > normal - 20 }
             let steps = trace.indices.dropFirst(2).dropLast().compactMap { place -> Double? in
                 guard isWhole[(place - 2)...(place + 1)].allSatisfy({ $0 }) else { return nil }
@@ -281,7 +282,7 @@ import Testing
         player.rate = 2
         stage.pass(0.5)
         #expect(stage.hears(440, above: -9), "the pitch stays")
-        // A second may begin or end late on a busy machine, not every one.
+        // On a busy machine, one second may begin or end late, but not each.
         let speeds = (0..<5).lazy.map { _ in
             let (position, time) = (player.position, monotonicNow())
             stage.pass(1)
@@ -326,7 +327,7 @@ import Testing
         try player.play()
         let heard = stage.hears(440, above: -8)
         #expect(heard && stage.failures.isEmpty, "\(stage.failures)")
-        // ADTS does not say how long it is.
+        // ADTS does not contain its length.
         if kind != "aac" { #expect(abs((player.duration ?? 0) - 3) < 0.15, "\(player.duration ?? -1)") }
         for rate in [0.5, 2] {
             player.rate = rate
@@ -338,12 +339,12 @@ import Testing
         player.seek(to: 2)
         #expect(stage.until { stage.seeks.count >= 3 && !stage.finished.isEmpty })
         #expect(stage.finished == [true])
-        // Begun anew at that rate.
+        // Started again at that rate.
         let begin = monotonicNow()
         try player.play()
         #expect(stage.until { stage.finished.count == 2 })
         #expect(stage.ear.trace(440, window: 0.02, since: begin).filter { $0.level > -10 }.count > 60)
-        // Stopped in its middle, and begun anew.
+        // Stopped in the middle, and started again.
         try player.play()
         #expect(stage.hears(440, above: -10))
         player.stop()
@@ -365,7 +366,7 @@ import Testing
     @Test func fiftyLoads_leaveNoDescriptorsBehind() async throws {
         let uri = Media.uri(try file([(440, 0.5)]))
         let server = stage.pulse.serverString
-        // In a process of its own: the other tests open files meanwhile.
+        // In a separate process, because other tests open files meanwhile.
         await #expect(processExitsWith: .success) { [uri = uri as String, server = server as String] in
             let loop = EventLoop()
             let tick = Ticker(on: loop)

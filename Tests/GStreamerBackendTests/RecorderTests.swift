@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.serialized) struct RecorderTests {
     let folder: PrivateFolder
-    /// Its player gives the 1 kHz that is recorded from the sink's monitor.
+    /// Its player plays the 1 kHz that is recorded from the sink's monitor.
     let stage: Stage
     let recorder: GStreamerRecorder
     let told: Told
@@ -16,7 +16,7 @@ import Testing
         var finished: [Bool] = []
         var failures: [String] = []
         var states: [RecorderState] = []
-        /// Since when the tone must be there.
+        /// From this time on, the tone must be there.
         let began = monotonicNow()
     }
 
@@ -27,7 +27,7 @@ import Testing
             loop: stage.loop, identity: StreamIdentity(clientName: "test recorder", server: stage.pulse.serverString))
         recorder.device = "speaker.monitor"
         let tone = folder.path + "/tone.wav"
-        // Long enough to need no loop that turns while the test waits for another process.
+        // Long enough that the loop need not run while the test waits for another process.
         try Media.wave(tone, [(1_000, 30)], rate: 8_000, channels: 1)
         stage.player.loops = -1
         stage.player.load(uri: Media.uri(tone))
@@ -61,14 +61,15 @@ import Testing
         let (samples, rate, channels) = try Media.decode(path, in: folder)
         let length = Double(samples.count) / rate
         #expect(abs(length - seconds) < tolerance, "\(length) s of \(seconds)")
-        // Away from both ends, which encoders may round.
+        // Not at both ends, which encoders may change.
         let window = Int(rate * 0.02)
         var quiet = 0
         for start in stride(from: Int(rate * 0.15), to: samples.count - Int(rate * 0.1) - window, by: window) {
             let level = Media.level(of: 1_000, in: samples[start..<start + window], rate: rate)
             if level < -9 || level > -4 { quiet += 1 }
         }
-        // On a busy machine the server itself skips: what the ear did not hear either is not the recorder's loss.
+        // On a busy machine, the server itself skips sound: what the monitor did not have either was not lost by the
+        // recorder.
         let trace = stage.ear.trace(1_000, window: 0.02, since: told.began)
         let unheard = trace.filter { $0.level < -9 || $0.level > -4 }.count
         #expect(quiet <= gaps + 2 * unheard, "windows without the tone, \(unheard) of them unheard")
@@ -101,13 +102,13 @@ import Testing
         let first = recorder.position
         stage.pass(0.3)
         #expect(recorder.position == first)
-        // What the encoder still holds back is in no file yet.
+        // The encoder's buffers are not in the file yet.
         try expectTone(path, seconds: first, within: ending == "wav" ? 0.001 : 0.35)
         try recorder.record()
         #expect(stage.until { recorder.position > first + 1 })
         stop()
         #expect(told.states == [.recording, .paused, .recording, .idle])
-        // The seam may break the tone's wave, nothing more.
+        // The wave may jump at the pause, but nothing more.
         try expectTone(path, seconds: recorder.position, within: ending == "mp3" ? 0.1 : 0.05, gaps: 2)
     }
 
@@ -157,11 +158,11 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/b.wav"))
         stage.pulse.resume()
         told.finished = []
-        // Once what was asked for meanwhile is carried out.
+        // When the requests made meanwhile have been carried out.
         let again = folder.path + "/b.wav"
         #expect(
             stage.until {
-                // Each attempt that is refused leaves something to be carried out, too.
+                // Each refused attempt leaves a request, too.
                 stage.pass(0.1)
                 return (try? recorder.prepare(path: again, settings: RecordingSettings())) != nil
             })
@@ -256,7 +257,7 @@ import Testing
         #expect(rate == 44_100 && channels == 1)
     }
 
-    @Test(arguments: ["wav", "flac", "ogg", "m4a"]) func aSourceThatGoes_isTold_andTheFilePlays(
+    @Test(arguments: ["wav", "flac", "ogg", "m4a"]) func sourceThatEnds_isReported_andTheFilePlays(
         ending: String
     ) throws {
         let path = try record("take.\(ending)")
@@ -265,7 +266,7 @@ import Testing
         #expect(stage.until { !told.failures.isEmpty })
         #expect(recorder.state == .failed)
         #expect(told.failures.first?.contains("sound server") == true, "\(told.failures)")
-        // The encoder gave what it held back before the failure was told.
+        // The encoder's buffers were written before the failure was reported.
         try expectTone(path, seconds: recorder.position, within: ending == "wav" ? 0.01 : 0.1)
     }
 
@@ -301,7 +302,7 @@ import Testing
         if ending == "wav" { try expectEveryReader(path) }
     }
 
-    /// As somebody finds it who looks at it, or copies it, while it grows.
+    /// A copy of the file while it grows.
     @Test func aGrowingWAV_playsToItsEndInEveryReader() throws {
         let path = try record("take.wav")
         #expect(stage.until { recorder.position > 1.2 })
@@ -312,7 +313,7 @@ import Testing
         try expectEveryReader(path)
     }
 
-    /// Expects GStreamer, FFmpeg, mpv and paplay (libsndfile) to play all that is in a WAV with a header of 44 bytes,
+    /// Expects that GStreamer, FFmpeg, mpv and paplay (libsndfile) play all samples of a WAV with a header of 44 bytes,
     /// and no more.
     ///
     /// The WAVs they make of it begin with some bytes more than that, which count as a few frames.
@@ -333,7 +334,7 @@ import Testing
             let samples = try Media.decode(made, in: folder).samples.count
             #expect((frames...frames + 16).contains(samples), "\(program): \(samples) of \(frames)")
         }
-        // Heard to its end: paplay writes nothing. What the take has of silence was the server's when it was recorded.
+        // Played to its end, because paplay writes no file. Silence in the recording came from the server.
         let sound = Sounding(try Media.decode(path, in: folder).samples, rate: 44_100)
         stage.player.pause()
         #expect(stage.hears(1_000, below: -60))

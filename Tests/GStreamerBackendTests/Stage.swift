@@ -6,7 +6,7 @@ import TestSupport
 
 import class EventLoop.Timer
 
-/// A loop, a sound server with a null sink, an ear on it, a player, and what it told.
+/// A loop, a sound server with a null sink, a recording of it, a player, and what that reported.
 final class Stage {
     let loop = EventLoop()
     let pulse: any PrivateServer
@@ -32,7 +32,7 @@ final class Stage {
         player.onTags = { [unowned self] in tags = $0 }
     }
 
-    /// Runs the loop until `condition` holds; false after a watchdog's time.
+    /// Runs the loop until `condition` is true; false after the time limit.
     @discardableResult
     func until(_ timeout: Double = 10, _ condition: () -> Bool) -> Bool {
         let tick = Ticker(on: loop)
@@ -40,13 +40,13 @@ final class Stage {
         return loop.iterate(timeout: timeout, until: condition)
     }
 
-    /// The loop goes on for that long.
+    /// Runs the loop for that long.
     func pass(_ seconds: Double) {
         let end = monotonicNow() + seconds
         until(seconds + 5) { monotonicNow() >= end }
     }
 
-    /// Whether the ear heard the pitch that loud at last, within a watchdog's time, the loop going on meanwhile.
+    /// Whether the tone gets that loud within the time limit, while the loop runs.
     func hears(_ hertz: Double, above: Double? = nil, below: Double? = nil, window: Double = 0.03) -> Bool {
         let start = ear.duration
         return until {
@@ -56,13 +56,13 @@ final class Stage {
         }
     }
 
-    /// The same, of a level that stays: for 0.1 s, in which a starved server broke nothing.
+    /// The same for a level that stays for 0.1 s without an interruption by the server.
     func hears(_ hertz: Double, at level: Double, within tolerance: Double) -> Bool {
         hears(hertz, above: level - tolerance, below: level + tolerance, window: 0.1)
     }
 }
 
-/// Wakes the loop every few milliseconds, for conditions that come true elsewhere.
+/// Wakes the loop every few milliseconds, for conditions outside of the loop.
 final class Ticker {
     private var timer: Timer?
 
@@ -98,7 +98,7 @@ enum Media {
                 + encoder.split(separator: " ").map(String.init) + ["!", "filesink", "location=\(path)"])
     }
 
-    /// What a file decodes to: its samples (the first channel), rate and channels.
+    /// The decoded file: its samples (the first channel), rate and channels.
     static func decode(_ path: String, in folder: PrivateFolder) throws -> (
         samples: [Int16], rate: Double, channels: Int
     ) {
@@ -135,7 +135,7 @@ enum Media {
 
     static func uri(_ path: String) -> String { URL(fileURLWithPath: path).absoluteString }
 
-    /// The most memory this process ever had, in bytes.
+    /// The peak of this process's memory, in bytes.
     static var peakMemory: Int {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

@@ -5,7 +5,7 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// Servers on the network, well and badly behaved (faults.md, E2).
+/// Good and bad web servers (faults.md, E2).
 @Suite(.serialized) struct StreamTests {
     let folder: PrivateFolder
     let stage: Stage
@@ -28,7 +28,7 @@ import Testing
         try player.play()
     }
 
-    @Test func aStreamOfAFile_isSoughtIn_andSaysWhatIsLoaded() throws {
+    @Test func fileFromTheNetwork_canSeekAndReportsItsLoadedParts() throws {
         try start("tone.wav")
         #expect(stage.hears(440, above: -8))
         #expect(abs((player.duration ?? 0) - 60) < 0.1)
@@ -41,7 +41,7 @@ import Testing
         #expect(stage.failures == [])
     }
 
-    /// HLS looks like a list and is a stream (RFC 8216).
+    /// HLS looks like a playlist, but is a stream (RFC 8216).
     @Test func hls_isPlayedToItsEnd() throws {
         try Media.wave(folder.path + "/short.wav", [(440, 4)])
         try Child.run(
@@ -50,7 +50,7 @@ import Testing
                 + ["-hls_list_size", "0", folder.path + "/live.m3u8"])
         var lists = 0
         player.onPlaylist = { _ in lists += 1 }
-        // Where it comes slowly it waits for more as soon as it begins: four times, as that is a race.
+        // If data arrives slowly, it waits for more as soon as it begins. Four times, because that is a race.
         let slow = Array(repeating: server.uri("drops/live.m3u8"), count: 4)
         for uri in [server.uri("live.m3u8"), Media.uri(folder.path + "/live.m3u8")] + slow {
             stage.finished = []
@@ -65,7 +65,7 @@ import Testing
         #expect(lists == 0)
     }
 
-    /// Tags that a file's parser would be kept from (faults.md, E1).
+    /// Tags that would not reach the parser of a local file (faults.md, E1).
     @Test(arguments: ["tags", "blocks"]) func tagsOf200MB_areRefused_andNeverInMemory(path: String) throws {
         let before = Media.peakMemory
         try start(path)
@@ -74,7 +74,7 @@ import Testing
         #expect(Media.peakMemory - before < 64 << 20)
     }
 
-    @Test func serversThatRefuse_areToldWithTheirReason() throws {
+    @Test func webServersThatRefuse_areReportedWithTheirReason() throws {
         for (path, reason) in [("404", "does not exist"), ("500", "Internal Server Error"), ("loop", "in a loop")] {
             stage.failures = []
             try start(path)
@@ -84,8 +84,8 @@ import Testing
         }
     }
 
-    /// All at once: each takes its time.
-    @Test func serversThatBringNothingMore_areToldInTime_andPauseAnswersMeanwhile() throws {
+    /// All at once, because each takes some time.
+    @Test func webServersThatStopSending_areReportedInTime_andPauseWorksMeanwhile() throws {
         let loop = stage.loop
         var failures: [String: (message: String, after: Double)] = [:]
         let begin = monotonicNow()
@@ -98,7 +98,7 @@ import Testing
             return player
         }
         stage.pass(1)
-        // In the midst of it: what blocks elsewhere does not block here.
+        // While it waits: the call must not block.
         for player in players where player.state == .playing {
             let before = monotonicNow()
             player.pause()
@@ -106,7 +106,7 @@ import Testing
             try player.play()
         }
         #expect(stage.until(40) { failures.count == 5 }, "\(failures)")
-        // 16 s from the last thing that came; a stall has two seconds to play before.
+        // 16 s after the last data; a stalled stream plays its two seconds first.
         for (path, limit) in [("mute", 17.0), ("slow", 17), ("zeros", 17), ("stall", 20), ("cut", 6)] {
             #expect(failures[path].map { $0.after < limit } == true, "\(path): \(failures)")
         }
@@ -130,7 +130,7 @@ import Testing
         #expect(stage.failures == [])
     }
 
-    @Test func lists_areTakenApart() throws {
+    @Test func playlists_giveTheirEntries() throws {
         var lists: [[PlaylistEntry]] = []
         player.onPlaylist = { lists.append($0) }
         func list(_ uri: String) throws -> [PlaylistEntry] {
@@ -152,13 +152,13 @@ import Testing
                 PlaylistEntry(uri: "http://h/a%20b"),
             ])
         #expect(player.uri == nil && player.state == .stopped)
-        // The network names nothing on this machine.
+        // An entry from the network must not name a file of this machine.
         try write("list.m3u", m3u + "file:///etc/passwd\n")
         #expect(
             try list(server.uri("list.m3u")).map(\.uri) == [
                 server.uri("tone.wav"), server.uri("sub/%C3%A4%20b?.wav"), server.uri("x.wav"), "http://h/a%20b",
             ])
-        // A list whose name does not say so.
+        // A playlist whose name does not show it.
         try write("listen", "[Playlist]\nNumberOfEntries=2\nFile2=b.wav\nFile1 = tone.wav\nTitle1=One\nLength1=-1\n")
         #expect(
             try list(server.uri("listen")) == [
@@ -167,7 +167,7 @@ import Testing
         try write("empty.m3u", "#EXTM3U\n")
         #expect(try list(Media.uri(folder.path + "/empty.m3u")).isEmpty)
         #expect(stage.failures.first?.contains("without any item to play") == true)
-        // As much as a list may be, and no more.
+        // The largest playlist that is allowed.
         try write("large.m3u", "#EXTM3U\n" + String(repeating: "tone.wav\n", count: 1_000_000))
         #expect(try list(Media.uri(folder.path + "/large.m3u")).count == 10_000)
         #expect(try list(server.uri("large.m3u")).count == 10_000)

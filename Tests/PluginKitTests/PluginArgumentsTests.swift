@@ -19,6 +19,19 @@ import Testing
         if case .wrong(let text) = PluginArguments.parse(words, kind) { text } else { "" }
     }
 
+    @Test func executableOfSeveralPlugins_isTheOneOfItsNameOrFirstArgument() {
+        func chosen(_ words: String...) -> String {
+            guard let (index, rest) = PluginProgram.choose(from: PluginKind.all, words) else { return "none" }
+            return ([PluginKind.all[index].word] + rest).joined(separator: " ")
+        }
+        #expect(chosen("/usr/bin/sessiond-player", "a.wav") == "player a.wav")
+        #expect(chosen("sessiond-recorder", "player") == "recorder player")
+        #expect(chosen("sessiond-plugin", "sound-effects", "--id", "x") == "sound-effects --id x")
+        #expect(chosen("/usr/bin/sessiond-plugin") == "none")
+        #expect(chosen("sessiond-plugin", "film") == "none")
+        #expect(chosen() == "none")
+    }
+
     @Test func usage_isTheKinds() {
         for kind in PluginKind.all {
             let text = usage(kind)

@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 @testable import PulseBackend
@@ -6,7 +8,7 @@ import Testing
 @Suite struct HoldModuleTests {
     @Test(arguments: [nil, WirePlumberVersion(0, 4, 13)])
     func aServerWithoutANewSessionManager_holdsOnAPassiveNullSink(_ version: WirePlumberVersion?) {
-        let module = HoldModule(version, folder: "/run/user/1000")
+        let module = HoldModule.plain(version, folder: "/run/user/1000")
         #expect(module.name == "module-null-sink")
         #expect(module.arguments.hasPrefix("sink_name=sessiond.hold sink_properties="))
         #expect(module.arguments.contains("node.passive=true"))
@@ -14,10 +16,48 @@ import Testing
 
     @Test(arguments: [WirePlumberVersion(0, 5), WirePlumberVersion(0, 5, 8), WirePlumberVersion(0, 6)])
     func aServerWithANewSessionManager_holdsOnADriver(_ version: WirePlumberVersion) {
-        let module = HoldModule(version, folder: "/run/user/1000")
+        let module = HoldModule.plain(version, folder: "/run/user/1000")
         #expect(module.name == "module-pipe-sink")
         #expect(module.arguments.contains("file=\"/run/user/1000/sessiond.hold\""))
         #expect(module.arguments.contains("node.driver=true priority.driver=0"))
         #expect(!module.arguments.contains("node.passive"))
+    }
+
+    @Test func pulseAudio_holdsOnAPipeSinkThatIsNeverSuspended() {
+        let module = HoldModule.full(pipe: "/run/user/1000/sessiond.hold")
+        #expect(module.name == "module-pipe-sink")
+        #expect(module.arguments.contains("file=\"/run/user/1000/sessiond.hold\""))
+        #expect(module.arguments.contains("module-suspend-on-idle.timeout=-1"))
+    }
+
+    /// A sink would report more in the pipe as its latency.
+    @Test func fullPipe_hasOneByte_andRoomForNone() throws {
+        let folder = try PrivateFolder()
+        let pipe = try #require(FullPipe(path: folder.path + "/pipe"))
+        let reader = open(pipe.path, O_RDWR | O_NONBLOCK)
+        defer { close(reader) }
+        var poll = pollfd(fd: reader, events: Int16(POLLOUT), revents: 0)
+        #expect(Glibc.poll(&poll, 1, 0) == 0)
+        var bytes = [UInt8](repeating: 0, count: 16)
+        #expect(read(reader, &bytes, 16) == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func pipeThatIsHandedOver_saysWhetherAServerHasIt_andLeavesNoName(_ isOpen: Bool) throws {
+        let folder = try PrivateFolder()
+        var pipe = FullPipe(path: folder.path + "/pipe")
+        let path = try #require(pipe?.path)
+        let server = isOpen ? open(path, O_RDWR | O_NONBLOCK) : -1
+        defer { if isOpen { close(server) } }
+        #expect(pipe?.handOver() == isOpen)
+        pipe = nil
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func nameOfAKilledDaemon_isTakenAgain() throws {
+        let folder = try PrivateFolder()
+        #expect(mkfifo(folder.path + "/pipe", 0o600) == 0)
+        #expect(FullPipe(path: folder.path + "/pipe") != nil)
+        #expect(FullPipe(path: folder.path + "/missing/pipe") == nil)
     }
 }

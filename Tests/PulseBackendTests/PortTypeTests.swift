@@ -78,7 +78,7 @@ import Testing
         Case(
             input: false, device: "alsa_output.pci-0000_01_00.1.hdmi-stereo", properties: ["device.bus": "pci"],
             type: .hdmi),
-        // Nothing real.
+        // Virtual devices.
         Case(input: false, driver: "module-null-sink.c", properties: ["device.class": "abstract"], type: .virtual),
         Case(input: true, driver: "module-pipe-source.c", type: .virtual),
         Case(input: true, driver: "module-remap-source.c", properties: ["device.class": "filter"], type: .virtual),

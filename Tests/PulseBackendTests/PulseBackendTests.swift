@@ -9,12 +9,12 @@ import Testing
 
 /// The adapter on a real private server.
 @Suite struct PulseBackendTests {
-    /// A module that makes a microphone: what the server plays is what it hears.
+    /// A module that makes a microphone: it records what the server plays.
     private func mic(_ name: String) -> String {
         "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone master=speaker.monitor"
     }
 
-    /// One adapter, its loop and what it told.
+    /// One adapter, its loop, and what it reported.
     struct Bench {
         let pulse: any PrivateServer
         let loop = EventLoop()
@@ -37,7 +37,7 @@ import Testing
             loop.iterate(timeout: timeout, until: condition)
         }
 
-        /// What a request ended with.
+        /// The result of a request.
         func result(_ request: (@escaping AudioBackend.Completion) -> Void) -> Result<Void, SessionError>? {
             var result: Result<Void, SessionError>?
             request { result = $0 }
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"))
-    func serverSwitchesOnConnect_isTheSameReason() throws {
+    func serverThatSwitchesOnConnect_hasTheSameReason() throws {
         let bench = try Bench(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
         try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })
@@ -102,11 +102,10 @@ import Testing
         #expect(bench.told.changes == [.route(.oldDeviceUnavailable, from: ["only"], to: [])])
     }
 
-    @Test(arguments: ServerKind.allCases) func defaultChosenByHand_isUnknown_throughUsAsCalled(_ kind: ServerKind)
+    @Test(arguments: ServerKind.allCases) func defaultChangedByTheUser_isUnknown_byUs_hasTheReason(_ kind: ServerKind)
         throws
     {
         let bench = try Bench(kind.server(sinks: ["first", "second"]))
-        // What appeared at the start is old by now only to the clock: the model of the start counts as new for 2 s.
         #expect(
             bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }?.isSuccess == true)
         #expect(bench.wait { !bench.told.changes.isEmpty })
@@ -123,7 +122,7 @@ import Testing
         let module = try bench.pulse.addSink("card", channels: 2)
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "card" })
         bench.told.clear()
-        // Gone and back while our loop stands still: to us the same port with other settings.
+        // It is removed and back while the loop does not run: for the adapter, the same port with other settings.
         try bench.pulse.unloadModule(module)
         #expect(try eventually { try !bench.pulse.pactl(["list", "short", "sinks"]).contains("\tcard\t") })
         try bench.pulse.addSink("card", channels: 6)
@@ -212,7 +211,7 @@ import Testing
         }
         #expect(bench.wait { Set(bench.backend.snapshot.availableOutputs.map(\.uid)) == present })
         #expect(bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"])
-        // The speaker was the route throughout: things came, and nothing in the route ever went.
+        // The speaker was the route all the time: devices appeared, but none of the route was removed.
         #expect(bench.told.routes.allSatisfy { $0.reason == .newDeviceAvailable && $0.previous == $0.current })
     }
 

@@ -6,9 +6,9 @@ import Testing
 
 @testable import PulseBackend
 
-/// Nothing happens, nothing wakes.
+/// If nothing happens, the process does not wake up.
 @Suite struct QuietTests {
-    /// Dispatches until `seconds` pass and counts how often the loop woke for something else.
+    /// Dispatches for `seconds`, and counts how often the loop woke up meanwhile.
     private func wakeUps(_ loop: EventLoop, seconds: Double) -> Int {
         var isOver = false
         var count = 0
@@ -31,7 +31,7 @@ import Testing
         let bench = try PulseBackendTests.Bench(ServerKind.standard.server(start: false), connects: false)
         #expect(bench.wait(30) { bench.backend.isWaitingForSocketOnly })
         #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
-        // A file of another name is none of our business.
+        // A file of another name is ignored.
         try bench.pulse.folder.file("run/pulse/other", "")
         try bench.pulse.restart()
         #expect(bench.wait { bench.backend.snapshot.isConnected })

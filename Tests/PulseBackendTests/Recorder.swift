@@ -1,7 +1,7 @@
 import EventLoop
 import PluginAPI
 
-/// Everything an adapter told, in order.
+/// Everything that an adapter reported, in order.
 final class Recorder {
     enum Told: Equatable {
         case lost

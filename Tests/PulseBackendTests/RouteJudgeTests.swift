@@ -34,14 +34,14 @@ import Testing
         #expect(judge(snapshot(["a", "b"], route: port("a")), snapshot(["a"], route: port("a"))).verdict == nil)
     }
 
-    @Test func routesPortGoes_isOldDevice_whateverComesWithIt() {
+    @Test func routesPortGoes_isOldDevice_whateverElseChanges() {
         let before = snapshot(["a", "b"], route: port("b"))
         #expect(judge(before, snapshot(["a"], route: port("a"))).verdict?.reason == .oldDeviceUnavailable)
         #expect(judge(before, snapshot(["a", "c"], route: port("c"))).verdict?.reason == .oldDeviceUnavailable)
         #expect(judge(before, snapshot([], route: nil)).verdict?.reason == .oldDeviceUnavailable)
     }
 
-    @Test func routesDeviceGoesAndIsBackAtOnce_isOldDeviceAndNobodysChoice() {
+    @Test func routesDeviceIsReplacedAtOnce_isOldDeviceAndNotTheUsersChoice() {
         let before = snapshot(["a", "b"], route: port("b"))
         var one = judge(before, snapshot(["a", "b"], route: port("a")))
         one.returned = ["b"]
@@ -52,14 +52,14 @@ import Testing
         #expect(back.verdict == nil)
     }
 
-    @Test func whatIsThereAtFirst_hasNotJustCome() {
+    @Test func firstPorts_areNotNew() {
         var order = PortOrder()
         order.update([], [port("a")], filters: [], now: 5)
         order.update([], [port("a"), port("b")], filters: [], now: 6)
         #expect(order.recent([port("a"), port("b")], isInput: false, 7, within: 5) == ["b"])
     }
 
-    @Test func portsThatCameTogether_doNotWin_untilOneIsChosen_andWhatComesByItselfDoes() {
+    @Test func portsThatAppearTogether_winOnlyIfChosen_onesThatAppearAloneWin() {
         var order = PortOrder()
         func sorted(_ uids: [String]) -> [String] { order.sorted(uids.map { port($0) }, isInput: false).map(\.uid) }
         order.update([], [port("a")], filters: [], now: 5)
@@ -90,7 +90,7 @@ import Testing
         #expect(one.verdict?.reason == .routeConfigurationChange)
     }
 
-    @Test func chosenByHand_isUnknown_butLatelyAppearedIsNew_andAskedForIsAsCalled() {
+    @Test func changeByTheUser_isUnknown_toANewPortIsNewDevice_onRequestHasItsReason() {
         var one = judge(snapshot(["a", "b"], route: port("a")), snapshot(["a", "b"], route: port("b")))
         #expect(one.verdict?.reason == .unknown)
         one.recent = ["b"]
@@ -99,7 +99,7 @@ import Testing
         #expect(one.verdict?.reason == .override)
     }
 
-    @Test func nothingForAMoment_onTheWayToWhatWasAskedFor_isAsThatIsCalled() {
+    @Test func noRouteForAMomentDuringARequest_hasTheRequestsReason() {
         var one = judge(snapshot(["a"], route: port("a")), snapshot(["a"], route: nil))
         #expect(one.verdict?.reason == .unknown)
         one.requested = ["b": .categoryChange]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PulseBackend
 
-/// The server dies, stops, was never there, and returns.
+/// The server ends, stops, was never there, and returns.
 @Suite struct ServerLifeTests {
     private typealias Bench = PulseBackendTests.Bench
 
@@ -32,8 +32,8 @@ import Testing
         #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
     }
 
-    /// WirePlumber from 0.5 on; an older one lets its memory be written.
-    @Test func serverKilledAndBack_whoStandsInForAStreamDoesSoAgain() throws {
+    /// From WirePlumber 0.5 on; remembered values of older ones can be written.
+    @Test func serverKilledAndBack_standInsAreThereAgain() throws {
         let bench = try Bench(ServerKind.pipeWire.server())
         guard bench.backend.snapshot.ignoresMemory else { return }
         func standIns() -> [String] {
@@ -53,8 +53,8 @@ import Testing
         #expect(bench.wait { standIns().isEmpty })
     }
 
-    /// PipeWire tells nobody of another default while a program is coming; here one always is.
-    @Test(arguments: ServerKind.allCases) func programsComeAllTheTime_theRouteIsSeenAllTheSame(
+    /// PipeWire does not report another default while a program connects; here one always does.
+    @Test(arguments: ServerKind.allCases) func programsStartAllTheTime_routeChangesAreStillSeen(
         _ kind: ServerKind
     ) throws {
         let bench = try Bench(kind.server())
@@ -79,7 +79,7 @@ import Testing
 
     @Test(arguments: ServerKind.allCases) func serverAbsentAtStart_isFoundWhenItComes(_ kind: ServerKind) throws {
         let pulse = try kind.server(start: false)
-        // Not even the folder is there.
+        // Even the folder is missing.
         try FileManager.default.removeItem(atPath: pulse.folder.path + "/run")
         let bench = try Bench(pulse, connects: false)
         #expect(bench.wait { bench.told.all == [.lost] })
@@ -104,7 +104,7 @@ import Testing
         #expect(bench.told.all == [.lost, .reset])
     }
 
-    @Test(arguments: ServerKind.allCases) func backendDroppedWhileAskingAndWhileAbsent_leavesNothingBehind(
+    @Test(arguments: ServerKind.allCases) func backendFreedDuringARequestOrWithoutAServer_leavesNothingBehind(
         _ kind: ServerKind
     ) throws {
         let pulse = try kind.server()

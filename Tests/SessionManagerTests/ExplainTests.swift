@@ -164,10 +164,10 @@ import Testing
         #expect(decision.rule == .matrix)
         world.send(.overrideOutput(memo, .speaker))
         var cause = world.arbiter.explain(memo).first { $0.cause == "refused" }
-        #expect(cause?.error == .incompatibleCategory && cause?.rule == .route)
+        #expect(cause?.error?.code == .incompatibleCategory && cause?.rule == .route)
         world.activate(memo)
         cause = world.arbiter.explain(memo).first { $0.cause == "refused" }
-        #expect(cause?.error == .insufficientPriority && cause?.since == world.now && cause?.by == phone)
+        #expect(cause?.error?.code == .insufficientPriority && cause?.since == world.now && cause?.by == phone)
         #expect(cause?.text.hasPrefix("its last Activate was refused with InsufficientPriority: ") == true)
         world.leave(phone)
         world.activate(memo)

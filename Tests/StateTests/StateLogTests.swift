@@ -135,7 +135,7 @@ import Testing
         #expect(kinds.isSuperset(of: ["active", "inactive", "interrupted", "refused", "waits-for"]), "\(kinds)")
     }
 
-    @Test func cutShortAnywhere_isTheStateUpToThere() throws {
+    @Test func truncatedFile_isTheStateUpToThere() throws {
         var story = Story(seed: 3)
         var sizes: [Int] = []
         for _ in 0..<25 {

@@ -1,7 +1,7 @@
 import CPulse
 import Foundation
 
-/// Hears what comes out of a sink: one continuous recording of its monitor, 48 kHz mono, from creation on.
+/// Records the monitor of a sink continuously from its creation on, 48 kHz mono.
 public final class Ear {
     public static let rate = 48_000.0
 
@@ -78,6 +78,23 @@ public final class Ear {
         connection.locked {
             Pitch.level(of: hertz, in: recording.samples.suffix(Int(seconds * Ear.rate)), rate: Ear.rate)
         }
+    }
+
+    /// The level of a steady pitch: of two pieces of `seconds` each that agree, so that there is no drop-out in them, as there
+    /// are on a busy machine. Waits for such; otherwise the last level.
+    public func steadyLevel(of hertz: Double, seconds: Double = 0.1) -> Double {
+        let count = Int(seconds * Ear.rate)
+        var result: Double?
+        _ = eventually {
+            let last = connection.locked { Array(recording.samples.suffix(2 * count)) }
+            guard last.count == 2 * count else { return false }
+            let levels = [last.prefix(count), last.suffix(count)].map {
+                Pitch.level(of: hertz, in: $0, rate: Ear.rate)
+            }
+            if levels[0] > -100, abs(levels[0] - levels[1]) < 0.02 { result = levels[1] }
+            return result != nil
+        }
+        return result ?? level(of: hertz, last: seconds)
     }
 
     /// Waits until the pitch is at least (`above`) or at most (`below`) that loud, in dBFS, in samples heard from now

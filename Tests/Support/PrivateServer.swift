@@ -4,7 +4,7 @@ import Foundation
 /// Nothing it does reaches the machine's sound.
 public protocol PrivateServer: AnyObject {
     var folder: PrivateFolder { get }
-    /// The program that speaks PulseAudio's protocol; 0 where it does not run.
+    /// The process that speaks PulseAudio's protocol; 0 if it does not run.
     var processID: Int32 { get }
     var isRunning: Bool { get }
     /// What the server wrote to its standard error.
@@ -14,7 +14,7 @@ public protocol PrivateServer: AnyObject {
     func restart() throws
     /// SIGTERM; waits for its end.
     func stop()
-    /// SIGKILL: the socket stays behind, and nobody listens.
+    /// SIGKILL: the socket stays, and nobody listens.
     func kill()
     /// SIGSTOP, and not before the kernel says it is stopped.
     func suspend()
@@ -94,8 +94,8 @@ extension PrivateServer {
         program.kill()
     }
 
-    /// Moves a sink input, as a person does, and waits until it is there. What PipeWire's server is asked of a stream that
-    /// has only just begun may be lost, and is asked again.
+    /// Moves a sink input, as the user would, and waits until it is there. What PipeWire's server is asked of a stream
+    /// that has only just begun may be lost, and is asked again.
     public func moveStream(_ index: String, to sink: String) throws {
         func number(_ list: String, _ column: Int, _ value: String, _ result: Int) throws -> Substring? {
             let rows = try pactl(["list", "short", list]).split(separator: "\n").map { $0.split(separator: "\t") }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program on a terminal of its own, as somebody sits before it.
+/// A program on a terminal of its own, as a user would run it.
 public final class PseudoTerminal {
     private let master: Int32
     private let child: Child

@@ -1,7 +1,7 @@
 import CPulse
 import Foundation
 
-/// A sine played through a PulseAudio client connection of its own: a program that never heard of us.
+/// A sine on a separate PulseAudio client connection: a program that does not use sessiond.
 public final class Tone {
     private let connection: PulseThread
     private let stream: OpaquePointer

@@ -6,6 +6,8 @@ project = "sessiond"
 html_title = "sessiond"
 author = ""
 language = "en"
+# Two hyphens before an option are two hyphens.
+smartquotes = False
 
 extensions = ["myst_parser"]
 # The anchors of headings, as GitHub makes them.

@@ -1,21 +1,21 @@
 import EventLoop
 
-/// How full the buffer of a stream is, and for how long nothing came.
+/// How full the buffer of a stream is, and for how long no data has arrived.
 final class Buffering {
-    /// The network has not enough yet: paused until it has.
+    /// Not enough data has arrived: playing is paused until it has.
     private(set) var isShort = false
     private var percent = 0
     private var isWatched = false
     private let timer: Timer
 
-    /// A stream that brings nothing for so long has failed, in seconds.
+    /// Seconds without data after which a stream has failed.
     static let patience = 15.0
 
     init(on loop: EventLoop, tooLong: @escaping () -> Void) { timer = Timer(on: loop, tooLong) }
 
     func take(_ percent: Int) {
         isShort = percent < 100
-        // Whatever comes, however slowly, is no stall.
+        // As long as data arrives, however slowly, the stream is not stalled.
         if percent != self.percent { isWatched = false }
         self.percent = percent
     }

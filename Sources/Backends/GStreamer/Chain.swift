@@ -5,7 +5,7 @@ import PluginAPI
 /// The elements from a source to raw sound, in a bin of their own within a pipeline.
 final class Chain {
     let source: MediaSource
-    /// Where the sound comes out; valid while the chain is.
+    /// The chain's output, valid as long as the chain.
     let pad: UnsafeMutablePointer<GstPad>
     var tags = MediaTags()
 
@@ -23,7 +23,7 @@ final class Chain {
         guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
         (self.source, self.pipeline) = (source, pipeline)
         bin = UnsafeMutableRawPointer(made).assumingMemoryBound(to: GstElement.self)
-        // By hand: the parser would also give away the pads that wait for a demultiplexer to link them.
+        // Not by the parser: that would also expose the pads that a demultiplexer links later.
         guard let origin = Pipeline.child("source", of: bin), let end = Pipeline.child("end", of: bin),
             let inner = gst_element_get_static_pad(end, "src")
         else {
@@ -52,10 +52,10 @@ final class Chain {
 
     deinit { gst_object_unref(pad) }
 
-    /// As the pipeline: playing, paused.
+    /// Sets it to the pipeline's state: playing or paused.
     func start() { gst_element_sync_state_with_parent(bin) }
 
-    /// Stops it and takes it out.
+    /// Stops it and removes it from the pipeline.
     func remove() {
         gst_element_set_locked_state(bin, 1)
         gst_element_set_state(bin, GST_STATE_NULL)
@@ -69,7 +69,7 @@ final class Chain {
             from, UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstObject.self)) != 0
     }
 
-    /// Whether what comes out of both is of one format: one can follow the other on the same stream.
+    /// Whether both have the same output format, so that one can follow the other on the same stream.
     func sounds(like other: Chain) -> Bool {
         guard let mine = gst_pad_get_current_caps(pad) else { return false }
         defer { gst_caps_unref(mine) }
@@ -78,7 +78,7 @@ final class Chain {
         return gst_caps_is_equal(mine, theirs) != 0
     }
 
-    /// How much of the source was read, and how much there is, in bytes; nil where it does not know.
+    /// How much of the source was read, and its size, in bytes; nil if unknown.
     var bytesRead: (done: Int, whole: Int)? {
         var (done, whole) = (0, 0)
         guard gst_element_query_position(origin, GST_FORMAT_BYTES, &done) != 0,

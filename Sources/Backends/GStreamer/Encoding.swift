@@ -1,11 +1,11 @@
 import PluginAPI
 
-/// What a recording's settings come to: the samples, and the elements that make a file of them.
+/// The sample format and the elements for the settings of a recording.
 struct Encoding {
     let format: RecordingFormat
     let sampleRate: Int
     let channels: Int
-    /// GStreamer's name of the samples' format before the encoder.
+    /// GStreamer's name for the sample format before the encoder.
     let sampleFormat: String
     let bytesPerFrame: Int
     let isFloat: Bool
@@ -17,12 +17,12 @@ struct Encoding {
     }
     var bytesPerSecond: Int { bytesPerFrame * sampleRate }
     /// Whether the file is an MP4 in fragments.
-    var isMP4: Bool { encoder.contains("mp4mux") }
+    var isMP4: Bool { encoder.includes("mp4mux") }
     /// gst-launch text of the element that finds the frames in such a file.
     var parser: String {
         switch format {
         case .wav: "wavparse"
-        // Without the sums it takes a part of a frame, at the end, for a whole one.
+        // Without checking the sums, it would count an incomplete last frame as a whole one.
         case .flac: "flacparse check-frame-checksums=true"
         case .vorbis, .opus: "oggdemux"
         case .mp3: "mpegaudioparse"
@@ -106,9 +106,10 @@ struct Encoding {
         let step = RecordingQuality.allCases.firstIndex(of: quality) ?? 2
         // Timestamps follow the samples, not the clock: a pause leaves no hole in the file.
         let exact = "perfect-timestamp=true"
-        // Ogg pages are short, so that a kill costs a quarter of a second and not the half the muxer would take.
+        // Ogg pages are short, so that a killed process loses a quarter of a second, not the muxer's default of half a
+        // second.
         let ogg = "oggmux max-delay=200000000 max-page-delay=200000000"
-        // Fragments make an MP4 playable without its end.
+        // An MP4 in fragments can be played even if its end is missing.
         let mp4 = "mp4mux fragment-duration=500"
         switch format {
         case .wav: return ""

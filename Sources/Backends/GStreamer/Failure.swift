@@ -1,16 +1,16 @@
 import CGStreamer
 import Glibc
 
-/// What an error on a pipeline's bus says, for a person.
+/// An error from a pipeline's bus, as text for the user.
 struct Failure {
-    /// What went wrong and what to do.
+    /// What went wrong, and what the user can do.
     let message: String
-    /// Another chain of elements may do better: the data was not what it looked like, or a plugin is missing.
+    /// Other elements may be able to play it: the data is not what its first bytes suggested, or a plugin is missing.
     let isAboutFormat: Bool
-    /// The sound server is away or refuses: nothing is wrong with the item.
+    /// The sound server is away or refuses; the item itself is fine.
     let isAboutServer: Bool
 
-    /// `missing` is what GStreamer said it has no plugin for, in its words.
+    /// `missing`: the format for which GStreamer has no plugin, in its words.
     init(_ message: UnsafeMutablePointer<GstMessage>, item: String, missing: String?) {
         var pointer: UnsafeMutablePointer<GError>?
         var detail: UnsafeMutablePointer<CChar>?
@@ -34,12 +34,12 @@ struct Failure {
                     + "gstreamer1.0-libav and gstreamer1.0-plugins-bad have most",
                 isAboutFormat: true)
         } else if isServer, error.domain == gst_resource_error_quark() {
-            // What most often is wrong where others can use theirs.
+            // The most common reason if other programs can use the server.
             let named = getenv("PULSE_SERVER").map { "; PULSE_SERVER is '\(String(cString: $0))'" } ?? ""
             self.init("the sound server cannot be used: \(text)\(named)", isAboutFormat: false, isAboutServer: true)
         } else if source == "source", error.domain == gst_stream_error_quark() {
-            // What a source says that finds no server, or ends in the middle, and no more than that: of the way, not of
-            // the item.
+            // A source reports this if it finds no server, or if the connection breaks: the network failed, not the
+            // item.
             self.init(
                 "'\(item)' cannot be read: its server cannot be reached, or stopped sending; "
                     + "check the URL and the network",
@@ -60,7 +60,7 @@ struct Failure {
                 case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: "no space is left on the disk"
                 case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: "it does not exist"
                 case GST_RESOURCE_ERROR_NOT_AUTHORIZED.rawValue: "access to it is not allowed"
-                // The source tries to go on where a connection ended.
+                // After a broken connection, the source tries to continue at the same place.
                 case GST_RESOURCE_ERROR_SEEK.rawValue: "the connection ended too early and cannot be resumed"
                 case _ where Failure.isRedirection(message): "the server redirects in a loop"
                 default: text
@@ -72,7 +72,7 @@ struct Failure {
         }
     }
 
-    /// Redirections are followed; one that is an error has been followed too often.
+    /// Redirections are followed; they become an error only if there are too many.
     private static func isRedirection(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
         var details: UnsafePointer<GstStructure>?
         gst_message_parse_error_details(message, &details)

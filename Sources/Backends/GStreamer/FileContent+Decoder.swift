@@ -3,10 +3,10 @@ import FileFormats
 // Which of GStreamer's elements read a file.
 
 extension FileContent {
-    /// The elements the first bytes ask for; nil where GStreamer shall look itself.
+    /// The elements for the format of the first bytes; nil if GStreamer must find them.
     ///
-    /// A chain fixed beforehand starts sooner than one found by decodebin, above all for MP3, and takes the lightest
-    /// decoder there is.
+    /// Fixed elements start sooner than those that decodebin finds, above all for MP3, and the decoder with the least
+    /// memory is used.
     var decoder: String? {
         if let plain { return plain.decoder }
         func has(_ text: String, at place: Int) -> Bool { head.dropFirst(place).starts(with: text.utf8) }
@@ -31,7 +31,7 @@ extension FileContent {
 }
 
 extension PlainFile {
-    /// The elements that make sound of it.
+    /// The elements that decode it.
     fileprivate var decoder: String {
         switch format.coding {
         case .samples(_, _, isLittleEndian: false): "aiffparse"

@@ -6,7 +6,8 @@ public import PluginAPI
 
 /// A ``SoundDecoder`` on GStreamer; IMA4, for which GStreamer needs libav, is decoded here.
 ///
-/// Everything becomes 48 kHz in two channels: what a sample takes at the server then depends on its length alone.
+/// Everything is converted to 48 kHz in two channels, so that the memory for a sample at the server depends only on its
+/// length.
 public final class GStreamerDecoder: SoundDecoder {
     private let loop: EventLoop
     private var jobs: [ObjectIdentifier: Job] = [:]
@@ -15,7 +16,7 @@ public final class GStreamerDecoder: SoundDecoder {
 
     static let sampleRate = 48_000
     static let channels = 2
-    /// Longer than any disk takes; a file that gives nothing is refused.
+    /// Longer than any disk needs; a file that delivers nothing is refused.
     private static let patience = 10.0
 
     public func decode(
@@ -43,13 +44,13 @@ public final class GStreamerDecoder: SoundDecoder {
         }
     }
 
-    /// One file on its way into memory.
+    /// One file while it is decoded into memory.
     private final class Job {
         var onEnd: ((Result<SoundSample, SessionError>) -> Void)?
         private let path: String
         private let limit: Double
         private let pipeline: Pipeline
-        /// Where GStreamer's thread writes; in memory.
+        /// The file in memory that GStreamer's thread writes to.
         private let output: Int32
         /// A file with IMA4 as a WAV, in memory; −1 for other files.
         private let input: Int32
@@ -82,7 +83,7 @@ public final class GStreamerDecoder: SoundDecoder {
             }
             pipeline = made
             tally = .allocate(capacity: 1)
-            // One frame more than allowed tells that there is more.
+            // One frame more than allowed shows that the file is too long.
             let bytes = (Int(limit * Double(GStreamerDecoder.sampleRate)) + 1) * GStreamerDecoder.channels * 2
             tally.initialize(to: shim_tally(bytes: 0, limit: gint64(bytes), pipeline: made.element))
             if let samples = made.child("samples"), let pad = gst_element_get_static_pad(samples, "src") {

@@ -6,29 +6,44 @@ public import PluginAPI
 /// A ``PlayerEngine`` on GStreamer and PulseAudio.
 ///
 /// One pipeline for each item: source, decoder, filters while they are wanted, the user's volume, the duck's volume,
-/// pulsesink. State changes and seeks are asked for on the loop; what comes of them is read from the pipeline's bus.
+/// pulsesink. State changes and seeks are requested on the loop; their results are read from the pipeline's bus.
 /// pulsesink's own volume and mute are never touched: the server would remember them for the next stream.
 public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
-    private var item: Item?
-    /// The silent one before it, which keeps the connection to the server up while the next one takes it over.
+    private var content = Content.nothing
+    /// The silent item before it, which keeps the connection to the server up while the next one takes it over.
     private var retired: Item?
     private lazy var retirement = Timer(on: loop) { [weak self] in self?.closeRetired() }
-    /// What is loaded while the server is away.
-    private var kept: Kept?
-    /// What may be a list is being read.
-    private var fetch: PlaylistFetch?
-    /// Tells a load's late failure from a newer load.
+    /// Increased by each load, so that a late failure of an earlier load is ignored.
     private var generation = 0
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
     private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
+
+    /// What is loaded.
+    private enum Content {
+        /// Nothing; or it failed, or its failure or its list is about to be reported.
+        case nothing
+        /// It may be a playlist, and is read as one.
+        case list(PlaylistFetch)
+        case item(Item)
+        /// The sound server is away; the item is opened again when it is to play.
+        case away(Kept)
+    }
 
     private struct Kept {
         let source: MediaSource
         let duration: Double?
         let channels: Int
         var position: Double
+    }
+
+    private var item: Item? {
+        if case .item(let item) = content { item } else { nil }
+    }
+
+    private var kept: Kept? {
+        if case .away(let kept) = content { kept } else { nil }
     }
 
     public private(set) var state = PlayerState.stopped {
@@ -108,7 +123,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func applyVolume() {
         guard let item else { return }
-        // Long enough not to click, short enough to feel like a fader.
+        // Long enough not to click, short enough to follow a fader.
         item.volume.move(to: isMuted ? 0 : volume, over: 0.02, rate: rate)
         ramping.arm(after: 0.5)
     }
@@ -127,7 +142,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard let item else { return }
         item.volume.settle()
         item.duck.settle()
-        // A paused item's ramps go on with it; play() looks again.
+        // A ramp of a paused item continues when the item plays; play() arms the timer again.
         if state == .playing, item.volume.isMoving || item.duck.isMoving { ramping.arm(after: 0.5) }
     }
 
@@ -176,8 +191,6 @@ public final class GStreamerPlayer: QueueingEngine {
         generation &+= 1
         watchdog.disarm()
         closeItem()
-        fetch = nil
-        kept = nil
         uri = nil
         following = nil
         state = .stopped
@@ -185,16 +198,16 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func closeItem() {
         item?.close()
-        item = nil
+        content = .nothing
     }
 
-    /// Puts a silent item aside: to close it takes as long as to open the next one, which shall not wait for it.
+    /// Closes a silent item later: closing takes as long as opening the next one, which must not wait for it.
     private func retire() {
         closeRetired()
         guard state != .playing, let item else { return }
         item.retire()
         retired = item
-        self.item = nil
+        content = .nothing
         retirement.arm(after: GStreamerPlayer.retirementTime)
     }
 
@@ -204,16 +217,17 @@ public final class GStreamerPlayer: QueueingEngine {
         retired = nil
     }
 
-    /// Longer than the next one needs to be heard, in seconds.
+    /// Longer than the next item needs until it is heard, in seconds.
     private static let retirementTime = 0.5
 
-    /// Reads it as a list; what is none is played, or has failed already with what is said in `failure`.
+    /// Reads it as a playlist. If it is none, it is played; if `failure` is given, playing has failed already, and that
+    /// is reported.
     private func read(_ source: MediaSource, instead failure: String?) {
         watchdog.arm(after: GStreamerPlayer.networkTime)
         do throws(PipelineError) {
-            fetch = try PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
+            let fetch = try PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
                 guard let self else { return }
-                fetch = nil
+                content = .nothing
                 switch outcome {
                 case .entries(let list?) where !list.isEmpty: take(list)
                 case .entries(_?): fail("'\(source.name)' is a playlist without any item to play")
@@ -221,6 +235,7 @@ public final class GStreamerPlayer: QueueingEngine {
                 case .failed(let problem): fail(failure ?? problem.message)
                 }
             }
+            content = .list(fetch)
         } catch {
             let message = failure ?? "'\(source.name)' cannot be read: \(error.message)"
             later { $0.fail(message) }
@@ -242,12 +257,12 @@ public final class GStreamerPlayer: QueueingEngine {
             made.loops = loops
             made.following = following
             made.onEvent = { [weak self] in self?.take($0) }
-            item = made
+            content = .item(made)
             made.prepare()
             if state == .playing { made.play() }
             watchdog.arm(after: source.isLocal ? 10 : GStreamerPlayer.networkTime)
         } catch {
-            // Without the decoder that we would have chosen; there may be another one.
+            // The chosen decoder is not installed; there may be another one.
             if source.isGuess { return open(MediaSource(anyDecoderFor: source)) }
             let message = "'\(source.name)' cannot be played: \(error.message)"
             later { $0.fail(message) }
@@ -270,13 +285,13 @@ public final class GStreamerPlayer: QueueingEngine {
         case .ended:
             guard state == .playing, let item else { return }
             if item.source.isLocal {
-                // Told in one with the end: a new stream takes its time.
+                // The state changes before the end is reported: opening a new stream takes some time.
                 item.rewind()
                 state = .stopped
             } else if item.loopsLeft != 0 {
                 return reopen(at: 0, loopsLeft: max(item.loopsLeft - 1, -1))
             } else {
-                // What is opened again while it plays, plays.
+                // If it were reopened in the state playing, it would play.
                 state = .stopped
                 reopen(at: 0, loopsLeft: loops)
             }
@@ -290,11 +305,11 @@ public final class GStreamerPlayer: QueueingEngine {
         let source = item.source
         if failure.isAboutServer { return loseServices(failure.message, at: item) }
         if source.isGuess, failure.isAboutFormat, !item.isReady {
-            // Not what its first bytes promised: GStreamer shall look itself.
+            // The format is not what the first bytes suggested: GStreamer must find the elements.
             return reopen(MediaSource(anyDecoderFor: source), at: item.place, loopsLeft: item.loopsLeft)
         }
         if !source.isLocal, failure.isAboutFormat, !item.isReady {
-            // No sound; a list perhaps, under a name that does not say so.
+            // It is not audio. It may be a playlist whose name does not show that.
             closeItem()
             return read(source, instead: failure.message)
         }
@@ -305,18 +320,26 @@ public final class GStreamerPlayer: QueueingEngine {
         watchdog.disarm()
         lost.finishCrossing()
         let place = lost.lastPosition
-        kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
+        let kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
         closeItem()
+        content = .away(kept)
         state = place > 0 ? .paused : .stopped
         onServicesLost?(message)
     }
 
-    /// Opens again what the server's end closed.
+    /// Reopens the item that was closed because the server was lost.
     private func reopen() {
         guard let kept else { return }
-        self.kept = nil
+        content = .nothing
         open(kept.source)
         if kept.position > 0 { item?.seek(to: Runtime.nanoseconds(kept.position), told: false) }
+    }
+
+    /// Changes the position at which the item continues that was closed because the server was lost.
+    private func keepPosition(_ seconds: Double) {
+        guard var kept else { return }
+        kept.position = seconds
+        content = .away(kept)
     }
 
     private func rewind() {
@@ -324,7 +347,7 @@ public final class GStreamerPlayer: QueueingEngine {
         if item.source.isLocal { item.rewind() } else { reopen(at: 0, loopsLeft: loops) }
     }
 
-    /// Builds the item anew, for another sink, another decoder or another request, and goes on at `place`.
+    /// Opens the item again, with another sink or decoder or by another request, and continues at `place`.
     private func reopen(_ source: MediaSource? = nil, at place: GstClockTime, loopsLeft: Int) {
         guard let old = item else { return }
         closeItem()
@@ -336,7 +359,6 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func loadingTakesTooLong() {
         guard item?.isReady != true else { return }
-        fetch = nil
         fail("'\(item?.source.name ?? uri ?? "")' cannot be played: it did not start in time")
     }
 
@@ -347,7 +369,7 @@ public final class GStreamerPlayer: QueueingEngine {
         onFailed?(message)
     }
 
-    /// Not from inside the call, and not where something else was loaded meanwhile.
+    /// After the current call; not if something else was loaded meanwhile.
     private func later(_ body: @escaping (GStreamerPlayer) -> Void) {
         let expected = generation
         loop.later { [weak self] in
@@ -356,7 +378,7 @@ public final class GStreamerPlayer: QueueingEngine {
         }
     }
 
-    /// How long a server may take until something can be heard, in seconds.
+    /// How long a web server may take until something can be heard, in seconds.
     private static let networkTime = 15.5
 
     // MARK: Transport
@@ -382,7 +404,7 @@ public final class GStreamerPlayer: QueueingEngine {
     public func stop() {
         guard state == .playing || state == .paused else { return }
         item?.finishCrossing()
-        kept?.position = 0
+        keepPosition(0)
         state = .stopped
         rewind()
     }
@@ -394,10 +416,10 @@ public final class GStreamerPlayer: QueueingEngine {
             item.seek(to: Runtime.nanoseconds(seconds), told: true)
         } else {
             let place = min(max(seconds, 0), kept?.duration ?? 0)
-            kept?.position = place
+            keepPosition(place)
             loop.later { [weak self] in self?.onSeeked?(place) }
         }
-        // Somewhere else than at the beginning, and silent: that is paused.
+        // Stopped means silent at the beginning; anywhere else it is paused.
         if state == .stopped, seconds > 0 { state = .paused }
     }
 }

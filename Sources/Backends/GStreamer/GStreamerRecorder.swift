@@ -7,9 +7,9 @@ public final class GStreamerRecorder: RecorderEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
     private var take: Take?
-    /// Seconds of the last take, after its pipeline is gone.
+    /// The length of the last recording in seconds, after its pipeline is gone.
     private var lastPosition = 0.0
-    /// stop() was called, the end of the file is being written.
+    /// stop() was called, and the end of the file is being written.
     private var isEnding = false
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.finish(isWhole: false) }
 

@@ -3,8 +3,9 @@ import Glibc
 
 /// Moves a `volume` element's gain along a curve, computed for every sample by GStreamer's controller.
 ///
-/// The curve lies on the item's time, beginning where the element's last buffer ended: whatever the buffers' size, and
-/// however late the loop is, nothing steps. The element's property holds the end value while no curve is set.
+/// The curve uses the item's time and begins where the element's last buffer ended. So the gain never jumps, whatever
+/// the size of the buffers and however late the loop is. The element's property holds the end value while no curve is
+/// set.
 final class GainRamp {
     private let element: UnsafeMutablePointer<GstElement>
     /// The curve while it is bound to the element.
@@ -13,9 +14,9 @@ final class GainRamp {
     /// The gain at the end of the curve, linear.
     private(set) var target: Double
 
-    /// Steeper is not allowed to be: seconds for each dB.
+    /// The steepest ramp, in seconds for each decibel.
     static let secondsPerDecibel = 0.006
-    /// Where a fall to silence ends and a rise from it begins, in dB.
+    /// The gain in decibels that counts as silence: a fall ends and a rise begins there.
     static let floor = -80.0
 
     init(_ element: UnsafeMutablePointer<GstElement>, gain: Double) {
@@ -33,14 +34,14 @@ final class GainRamp {
     static func decibels(_ gain: Double) -> Double { gain > 0 ? max(floor, 20 * log10(gain)) : floor }
     static func gain(_ decibels: Double) -> Double { decibels <= floor ? 0 : pow(10, decibels / 20) }
 
-    /// The gain at once; a step, so only where nothing sounds.
+    /// Sets the gain at once. This is a jump: only for silence.
     func set(_ gain: Double) {
         unbind()
         target = gain
         shim_set_double(element, "volume", gain)
     }
 
-    /// From the gain of now to `gain`, along a straight line in dB, over `seconds` of the item's time or longer.
+    /// Moves from the current gain to `gain`, linear in decibels, in `seconds` of the item's time or longer.
     func move(to gain: Double, over seconds: Double, rate: Double) {
         let head = shim_transform_position(element)
         guard head != GstClockTime.max else { return set(gain) }
@@ -54,20 +55,20 @@ final class GainRamp {
             let time = head &+ Runtime.nanoseconds(span * part)
             next.append((time, step == steps ? gain : GainRamp.gain(max(from + (to - from) * part, -79.9))))
         }
-        // At exactly 1 the element passes buffers on untouched, whole, even where the curve leaves 1 inside one.
+        // At exactly 1 the element does not touch a buffer at all, even if the curve leaves 1 within it.
         for place in next.indices.dropLast() where next[place].gain > 0.998 { next[place].gain = 0.998 }
         target = gain
         bind(Array(next))
     }
 
-    /// Gives up the curve once the sound is past its end.
+    /// Removes the curve when the sound has passed its end.
     func settle() {
         guard curve != nil, let end = points.last?.time else { return }
         let head = shim_transform_position(element)
         if head != GstClockTime.max, head >= end { set(target) }
     }
 
-    /// The item's time begins anew after the element's last buffer: a curve under way goes on there.
+    /// The item's time starts again at 0 after the element's last buffer: the rest of the curve is moved there.
     func carryOver() {
         guard curve != nil else { return }
         let head = shim_transform_position(element)
@@ -76,7 +77,7 @@ final class GainRamp {
         bind([first] + points.filter { $0.time > head }.map { ($0.time - head, $0.gain) })
     }
 
-    /// Where the element's last buffer ended, on the item's time; nil before the first.
+    /// Where the element's last buffer ended, in the item's time; nil before the first one.
     var head: GstClockTime? {
         let head = shim_transform_position(element)
         return head == GstClockTime.max ? nil : head

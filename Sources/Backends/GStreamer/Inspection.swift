@@ -2,17 +2,17 @@ import CGStreamer
 import EventLoop
 import PluginAPI
 
-/// How long a file that a recording left plays, by its frames: of what went into the encoder a full disk has the less,
-/// and of the last frame a part. Decodes nothing.
+/// How long a recorded file plays, counted in its frames, without decoding. After a full disk, the file has less than
+/// was encoded, and its last frame is incomplete.
 final class Inspection {
     private let pipeline: Pipeline
     private let end: UnsafeMutablePointer<GstElement>
     private let limit: Timer
 
-    /// Longer than an hour of FLAC takes; what was found until then is told.
+    /// Longer than an hour of FLAC needs; after that, the length found so far is reported.
     private static let patience = 5.0
 
-    /// Tells, once and from the loop, the seconds that play; nil where the file could not be read to its end and nothing
+    /// Reports the length in seconds, once and from the loop; nil if the file could not be read to its end and no frame
     /// was found.
     init?(_ path: String, _ encoding: Encoding, on loop: EventLoop, _ tell: @escaping (Double?) -> Void) {
         guard
@@ -31,7 +31,7 @@ final class Inspection {
         }
         limit = Timer(on: loop) { found(isAll: false) }
         pipeline.onMessage = { message in
-            // What a parser finds nothing in, it calls an error.
+            // A parser that finds no frame reports an error.
             let type = message.pointee.type
             if type == GST_MESSAGE_EOS || type == GST_MESSAGE_ERROR { found(isAll: true) }
         }

@@ -2,17 +2,17 @@ import CGStreamer
 import EventLoop
 import PluginAPI
 
-/// One item in its pipeline: knows what is asked of it (playing, where, how fast, how often) and what is under way.
+/// One item in its pipeline. What is requested of it and what is under way is decided by its ``Playhead``.
 final class Item {
     enum Event {
-        /// The first sample waits, or is heard: duration and channels are known.
+        /// The first sample is ready or heard: duration and channels are known.
         case ready
         case durationChanged
         case seeked(Double)
         case tags(MediaTags)
-        /// It waits for the network, or no longer.
+        /// It has begun or stopped waiting for the network.
         case stalled
-        /// What was to follow is heard now and is the item.
+        /// The next item is heard now, and has become the item.
         case advanced
         case ended
         case failed(Failure)
@@ -22,7 +22,6 @@ final class Item {
     let volume: GainRamp
     let duck: GainRamp
     var onEvent: ((Event) -> Void)?
-    private(set) var isReady = false
     private(set) var channels = 0
 
     let pipeline: Pipeline
@@ -34,31 +33,13 @@ final class Item {
     var missing: String?
     var knownDuration: Int?
 
-    var wantsPlaying = false
+    private(set) var playhead: Playhead
     private lazy var buffering = Buffering(on: loop) { [unowned self] in networkTakesTooLong() }
-    /// What followed, or nothing, flows already, and is not yet heard.
-    var crossing: Crossing?
     lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
-    /// It cannot follow without a gap.
+    /// The next item cannot follow without a gap.
     var isAlone = false
     lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
     private let loop: EventLoop
-    /// The seek under way; the pipeline answers with ASYNC_DONE.
-    var seeking: Target?
-    /// The newest seek asked for while another is under way.
-    var next: Target?
-    /// How often it is still to begin again.
-    var loopsLeft = 0
-    /// The last seek asked for a SEGMENT_DONE instead of an end, so that the beginning follows without a gap.
-    private var isSegmented = false
-    private var seekRate = 1.0
-
-    struct Target {
-        let time: GstClockTime
-        let told: Bool
-        /// On a stream of its own, which sounds only when the beginning waits in it.
-        var isAnew = false
-    }
 
     init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
         self.loop = loop
@@ -76,6 +57,7 @@ final class Item {
         self.volume = GainRamp(volume, gain: 1)
         self.duck = GainRamp(duck, gain: 1)
         self.outlet = outlet
+        playhead = Playhead(isLocal: source.isLocal)
         pipeline.onMessage = { [weak self] in self?.take($0) }
         succession.onFailed = { [weak self] in self?.isAlone = true }
     }
@@ -87,7 +69,7 @@ final class Item {
         pipeline.close()
     }
 
-    /// Tells and does nothing any more.
+    /// From now on it reports nothing and does nothing.
     func retire() {
         onEvent = nil
         pipeline.onMessage = nil
@@ -100,34 +82,31 @@ final class Item {
 
     func prepare() { pipeline.setState(GST_STATE_PAUSED) }
 
-    func play() {
-        wantsPlaying = true
-        if isReady, seeking == nil, needsSeek { seek(to: GstClockTime(clamping: pipeline.position ?? 0), told: false) }
-        applyState()
-    }
+    func play() { handle(.play(position: pipelinePosition)) }
 
-    func pause() {
-        wantsPlaying = false
-        applyState()
-    }
+    func pause() { handle(.pause) }
 
-    /// Silent and at the beginning; all loops are ahead again. For local files: many servers cannot seek, and to be
-    /// asked ends their stream.
+    /// Silent at the beginning, with all loops ahead. Only for local files: many web servers cannot seek, and a seek
+    /// would end their stream.
     func rewind() {
-        pause()
-        loopsLeft = loops
         meter.clear()
-        seek(to: 0, told: false)
+        handle(.rewind)
     }
 
-    var loops = 0 {
-        didSet {
-            loopsLeft = loops
-            lookAhead()
-        }
+    var isReady: Bool { playhead.isReady }
+
+    var loops: Int {
+        get { playhead.loops }
+        set { handle(.loops(newValue)) }
     }
 
-    /// The URI of what is to follow without a gap, where it can.
+    /// How often it begins again from now on.
+    var loopsLeft: Int {
+        get { playhead.loopsLeft }
+        set { playhead.loopsLeft = newValue }
+    }
+
+    /// The URI of the next item, which follows without a gap if possible.
     var following: String? {
         didSet {
             guard following != oldValue else { return }
@@ -137,22 +116,20 @@ final class Item {
         }
     }
 
-    var rate = 1.0 {
-        didSet {
-            guard rate != oldValue, isReady else { return }
-            finishCrossing()
-            // Where it is going, if it is: the way there may be long.
-            seek(to: place, told: (next ?? seeking)?.told == true)
-        }
+    var rate: Double {
+        get { playhead.rate }
+        set { handle(.rate(newValue)) }
     }
 
     func seek(to time: GstClockTime, told: Bool) {
-        let target = Target(time: min(time, knownDuration.map { GstClockTime(clamping: $0) } ?? time), told: told)
-        guard isReady, seeking == nil else {
-            next = target
-            return
-        }
-        start(target)
+        handle(.seek(Playhead.Target(time: min(time, knownEnd ?? time), isTold: told)))
+    }
+
+    private var knownEnd: GstClockTime? { knownDuration.map { GstClockTime(clamping: $0) } }
+
+    private var pipelinePosition: GstClockTime {
+        let position = GstClockTime(clamping: pipeline.position ?? 0)
+        return min(position, knownEnd ?? position)
     }
 
     func apply(filters: Set<Splice.Filter>, pan: Double) {
@@ -167,22 +144,22 @@ final class Item {
 
     // MARK: What it tells
 
-    /// Where it is, or is going, in the item's time.
-    var place: GstClockTime { (next ?? seeking)?.time ?? GstClockTime(clamping: pipeline.position ?? 0) }
+    /// The position in the item, or the goal of the current seek.
+    var place: GstClockTime { playhead.target?.time ?? GstClockTime(clamping: pipeline.position ?? 0) }
 
     var position: Double {
-        if let crossing {
+        if let crossing = playhead.crossing {
             let rest = crossing.end - min(pipeline.runningTime ?? 0, crossing.end)
             return max(0, crossing.place - Double(rest) / 1e9)
         }
-        if let target = next ?? seeking { return Double(target.time) / 1e9 }
+        if let target = playhead.target { return Double(target.time) / 1e9 }
         return Runtime.seconds(pipeline.position ?? 0)
     }
 
-    /// As ``position``, when the server has gone and the sink's clock with it: what was decoded, less what waited in the
-    /// sink's buffer.
+    /// As ``position``, if the server is gone and with it the sink's clock: the decoded sound without the part that
+    /// waited in the sink's buffer.
     var lastPosition: Double {
-        if next != nil || seeking != nil { return position }
+        if playhead.target != nil { return position }
         guard let head = volume.head else { return position }
         let heard = Double(head) / 1e9 - Double(Outlet.bufferTime) / 1e6
         let asked = position
@@ -195,9 +172,10 @@ final class Item {
         return knownDuration.map(Runtime.seconds) ?? source.estimatedDuration
     }
 
-    var isStalled: Bool { isReady && buffering.isShort && wantsPlaying }
+    var isStalled: Bool { isReady && buffering.isShort && playhead.wantsPlaying }
 
-    /// The item's seconds that need no waiting: all of a file's, of a stream what came, by its share of the bytes.
+    /// The parts of the item in seconds that play without waiting: the whole file, or what has arrived of a stream,
+    /// estimated by bytes.
     var loadedRanges: [ClosedRange<Double>] {
         guard isReady else { return [] }
         let here = position
@@ -210,49 +188,54 @@ final class Item {
 
     // MARK: Under way
 
-    private var needsSegments: Bool { loopsLeft != 0 && source.isLocal }
-    private var needsSeek: Bool { seekRate != rate || isSegmented != needsSegments }
+    func handle(_ input: Playhead.Input) {
+        for effect in playhead.handle(input) {
+            switch effect {
+            case .seek(let target): start(target)
+            case .beginAgain(let isAtOnce):
+                if !send(isAtOnce ? GST_SEEK_FLAG_FLUSH.rawValue : 0, to: 0) { handle(.beginningRefused) }
+            case .playOut: if !send(0, to: knownEnd ?? 0) { onEvent?(.ended) }
+            case .update: applyState()
+            case .lookAhead: lookAhead()
+            case .tellReady:
+                knownDuration = pipeline.duration
+                channels = countChannels()
+                onEvent?(.ready)
+            case .tellSeeked: onEvent?(.seeked(position))
+            case .tellAdvanced:
+                onEvent?(.advanced)
+                onEvent?(.tags(chain.tags))
+            case .tellEnded: onEvent?(.ended)
+            case .goOn(let isFirst): handle(.goOn(isFirst: isFirst))
+            case .seekHere: handle(.seekHere(position: pipelinePosition))
+            case .finish: handle(.finish)
+            }
+        }
+    }
 
     private func applyState() {
-        // Before its first seek nothing of a faster or looping item may sound, and of a stream nothing before it is known
-        // whether enough of it is there.
-        let mayStart = isReady ? seeking?.isAnew != true : source.isLocal && !needsSeek && next == nil
-        let sounds = wantsPlaying && !buffering.isShort && mayStart
-        if sounds { outlet.isFresh = false }
-        pipeline.setState(sounds ? GST_STATE_PLAYING : GST_STATE_PAUSED)
-        if crossing != nil { lookAtCrossing() }
+        let plays = playhead.wantsPlaying && !buffering.isShort && playhead.mayPlay
+        if plays { outlet.isFresh = false }
+        pipeline.setState(plays ? GST_STATE_PLAYING : GST_STATE_PAUSED)
+        if playhead.crossing != nil { lookAtCrossing() }
         lookAhead()
         buffering.watch(isStalled)
     }
 
-    private func start(_ target: Target) {
-        var target = target
-        // Elsewhere in the item nobody misses a hundredth of a second.
+    private func start(_ target: Playhead.Target) {
+        // Only at the beginning; elsewhere a lost hundredth of a second is not noticed.
         if !outlet.isFresh, target.time == 0 || outlet.isLost {
-            target.isAnew = true
+            handle(.beganAnew)
             pipeline.setState(GST_STATE_PAUSED)
             outlet.renew()
         }
-        seeking = target
-        isSegmented = needsSegments
-        seekRate = rate
-        let flags = GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue | segmentFlag
-        let isSent = send(flags, to: target.time)
+        let isSent = send(GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue, to: target.time)
         outlet.open()
-        if !isSent { seekIsRefused() }
+        if !isSent { handle(.seekRefused) }
     }
-
-    /// A stream that cannot seek stays where it is.
-    private func seekIsRefused() {
-        guard let target = seeking else { return }
-        seeking = nil
-        (isSegmented, seekRate) = (false, 1)
-        if target.told { onEvent?(.seeked(position)) }
-    }
-
-    private var segmentFlag: UInt32 { isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0 }
 
     private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
+        let flags = flags | (playhead.manner.isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0)
         let seek = { [element = pipeline.element, rate] in
             gst_element_seek(
                 element, rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET, Int(clamping: time),
@@ -268,22 +251,24 @@ final class Item {
             }) ?? true
     }
 
-    /// Told on the bus where the loop did not wait for it.
+    /// Posted on the bus if the seek was refused after the loop stopped waiting for it.
     private static let refusedSeek = "seek-refused"
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
         switch message.pointee.type {
-        case GST_MESSAGE_ASYNC_DONE: isAsyncDone()
-        case GST_MESSAGE_EOS: hasEnded()
-        case GST_MESSAGE_SEGMENT_DONE: segmentIsDone()
+        case GST_MESSAGE_ASYNC_DONE:
+            pipeline.settle()
+            handle(.done)
+        case GST_MESSAGE_EOS: handle(.endReached)
+        case GST_MESSAGE_SEGMENT_DONE: handle(.segmentDone)
         case GST_MESSAGE_DURATION_CHANGED:
             knownDuration = pipeline.duration
             if isReady { onEvent?(.durationChanged) }
         case GST_MESSAGE_ERROR: onEvent?(.failed(Failure(message, item: source.name, missing: missing)))
         case GST_MESSAGE_TAG:
-            // Of what is not yet heard, it is told with the rest.
-            if chain.tags.take(message), crossing == nil { onEvent?(.tags(chain.tags)) }
+            // The tags of an item that is not heard yet are reported when it is.
+            if chain.tags.take(message), playhead.crossing == nil { onEvent?(.tags(chain.tags)) }
         case GST_MESSAGE_BUFFERING:
             var percent: gint = 0
             gst_message_parse_buffering(message, &percent)
@@ -292,7 +277,7 @@ final class Item {
             if Succession.isEnd(message) {
                 sourceHasEnded()
             } else if gst_message_has_name(message, Item.refusedSeek) != 0 {
-                seekIsRefused()
+                handle(.seekRefused)
                 applyState()
             } else {
                 splice.take(message)
@@ -307,53 +292,6 @@ final class Item {
                 meter.take(message)
             }
         default: break
-        }
-    }
-
-    private func isAsyncDone() {
-        pipeline.settle()
-        if !isReady {
-            isReady = true
-            knownDuration = pipeline.duration
-            channels = countChannels()
-            onEvent?(.ready)
-            if next == nil, needsSeek { next = Target(time: 0, told: false) }
-        } else if let done = seeking {
-            seeking = nil
-            if done.told, next == nil { onEvent?(.seeked(position)) }
-        }
-        if seeking == nil, let target = next {
-            next = nil
-            start(target)
-        }
-        applyState()
-    }
-
-    private func hasEnded() {
-        // An end from before the seek under way is not the end.
-        guard isReady, seeking == nil, next == nil else { return }
-        finishCrossing()
-        if needsSegments { return again(flags: GST_SEEK_FLAG_FLUSH.rawValue) }
-        onEvent?(.ended)
-    }
-
-    private func segmentIsDone() {
-        guard seeking == nil, next == nil else { return }
-        if needsSegments { return again(flags: 0) }
-        // The loops were taken back meanwhile: an empty rest without the flag ends it, once all is heard.
-        isSegmented = false
-        if !send(0, to: GstClockTime(clamping: knownDuration ?? 0)) { onEvent?(.ended) }
-    }
-
-    /// From the beginning, the last time without the flag, so that its end is the end.
-    private func again(flags: UInt32) {
-        if loopsLeft > 0 { loopsLeft -= 1 }
-        isSegmented = needsSegments
-        seekRate = rate
-        if flags != 0 { seeking = Target(time: 0, told: false) }
-        if !send(flags | segmentFlag, to: 0) {
-            seeking = nil
-            onEvent?(.ended)
         }
     }
 

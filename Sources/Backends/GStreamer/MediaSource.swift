@@ -3,33 +3,34 @@ import FileFormats
 import Glibc
 import PluginAPI
 
-/// Where an item comes from, and which elements make sound of it.
+/// Where an item comes from, and which elements decode it.
 struct MediaSource {
     /// gst-launch text from the source to raw audio; the source is named "source".
     let description: String
-    /// The file's path as the source wants it; nil for what is read by its URI.
+    /// The file's path for the source element; nil if it reads the URI.
     let path: [CChar]?
     let uri: String
-    /// What a message calls it.
+    /// The name of the item in messages.
     let name: String
-    /// The elements were chosen by us from the first bytes; GStreamer's own choice is worth a second try.
+    /// The elements were chosen from the first bytes; if they fail, GStreamer's own choice is tried.
     let isGuess: Bool
-    /// What a local file holds is a list of others.
+    /// The entries, if a local file is a playlist.
     let list: [PlaylistEntry]?
-    /// How many bytes at a file's beginning are left out: a tag that is too large to be looked at, or what `header` is
-    /// read in the place of.
+    /// How many bytes at the file's beginning are skipped: a tag that is too large to be read, or the part that
+    /// `header` replaces.
     let skip: Int
     let header: [UInt8]
-    /// Seconds by an MP3's size and first frames, for files without an index: GStreamer knows only after a while.
+    /// The length in seconds of an MP3 without an index, from its size and first frames: GStreamer knows it only after
+    /// a while.
     let estimatedDuration: Double?
-    /// What of a file is sound and what its encoder's filling, which is left out.
+    /// Which part of the file is sound; the padding of the encoder is skipped.
     let sound: MP3Frames.Sound?
 
     var isLocal: Bool { path != nil }
-    /// What the stream is called: the name without the folders.
+    /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
 
-    /// What can be said without opening a pipeline.
+    /// Everything that is known without opening a pipeline.
     struct Refusal: Error {
         let message: String
     }
@@ -65,13 +66,14 @@ struct MediaSource {
             (estimatedDuration, sound) = (nil, nil)
             description =
                 MediaSource.webSource + " ! " + MediaSource.anyDecoder
-                // Sounds once two of the five seconds are there that it holds, and waits again for less than half of one.
+                // It plays as soon as two of the five seconds in its buffer have arrived, and waits again below half a
+                // second.
                 + " use-buffering=true low-percent=8 high-percent=40"
         default: throw Refusal(message: "'\(uri)': only file, http and https can be played")
         }
     }
 
-    /// Tells the element "source" of a pipeline made by ``description`` what to read, and how.
+    /// Sets what the element "source" of ``description`` reads, and how.
     func apply(to origin: UnsafeMutablePointer<GstElement>) {
         shim_set_string(origin, "location", path ?? Array(uri.utf8CString))
         guard isLocal, let way = gst_element_get_static_pad(origin, "src") else { return }
@@ -79,17 +81,17 @@ struct MediaSource {
         gst_object_unref(way)
     }
 
-    /// Covers are a few megabytes, sound is read by the kilobyte; a header may claim anything.
+    /// Covers have a few megabytes, and sound is read in kilobytes; the header of a file may claim any size.
     private static let pieceLimit: UInt32 = 16 << 20
 
-    /// The same item, decoded by what GStreamer finds for it.
+    /// The same item, with the elements that GStreamer finds.
     init(anyDecoderFor source: MediaSource) {
         (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
         (list, skip, header, estimatedDuration, sound) = (nil, 0, [], nil, nil)
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 
-    /// One try of 15 s: a stalled server is an error a person hears of, not a silence.
+    /// One attempt of 15 s: a server that does not answer must be reported as an error.
     static let webSource = "souphttpsrc name=source timeout=15 retries=0 iradio-mode=true"
     private static let anyDecoder = "decodebin name=decoder caps=audio/x-raw expose-all-streams=false"
 
@@ -104,7 +106,7 @@ struct MediaSource {
         default: throw Refusal(message: "'\(name)' is a device or a pipe, not a sound file")
         }
         guard status.st_size > 0 else { throw Refusal(message: "'\(name)' is empty") }
-        // Another one may have the name by now, and a pipe would keep us waiting for who writes to it.
+        // Another file may have that name by now; opening a pipe would wait for its writer.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")

@@ -6,7 +6,7 @@ struct Meter {
     private var readings: [(time: GstClockTime, levels: [ChannelLevel])] = []
     private var current: [ChannelLevel] = []
 
-    /// Takes a message from the bus; others than a level element's are left alone.
+    /// Handles a message from the bus; only those of a level element matter.
     mutating func take(_ message: UnsafeMutablePointer<GstMessage>) {
         guard let structure = gst_message_get_structure(message),
             gst_structure_has_name(structure, "level") != 0
@@ -16,11 +16,11 @@ struct Meter {
         let peaks = Meter.values(structure, "peak")
         let averages = Meter.values(structure, "rms")
         readings.append((time, zip(peaks, averages).map { ChannelLevel(peak: $0, average: $1) }))
-        // A second of them is more than any sink holds back.
+        // One second of readings is more than any sink buffers.
         if readings.count > 20 { readings.removeFirst() }
     }
 
-    /// What is heard at that time of the item, or just before it; nil takes the newest.
+    /// The levels heard at that time of the item, or just before it; nil: the newest ones.
     mutating func levels(at time: GstClockTime?) -> [ChannelLevel] {
         while let first = readings.first, time.map({ first.time <= $0 }) ?? true {
             current = first.levels
@@ -35,7 +35,7 @@ struct Meter {
         guard let value = gst_structure_get_value(structure, name), let boxed = g_value_get_boxed(value) else {
             return []
         }
-        // GValueArray's functions are deprecated; level still speaks it.
+        // The functions of GValueArray are deprecated, but the level element still uses it.
         let array = boxed.assumingMemoryBound(to: GValueArray.self).pointee
         return UnsafeBufferPointer(start: array.values, count: Int(array.n_values)).map { element in
             withUnsafePointer(to: element) { g_value_get_double($0) }

@@ -6,16 +6,17 @@ final class Outlet {
     private let pipeline: Pipeline
     private let before: UnsafeMutablePointer<GstElement>
     private let device: String?
-    /// Where the sound comes to the sink from.
+    /// The pad through which sound reaches the sink.
     private let way: UnsafeMutablePointer<GstPad>
     private var gate: gulong = 0
-    /// Nothing of its stream was asked to sound yet.
+    /// Its stream has not played yet.
     var isFresh = true
 
-    /// What a loaded two-core machine needs to lose nothing (measured: 80 ms drops out, FLAC's blocks alone are 93 ms).
-    /// A pause does not wait for it, a lowered gain is heard that much later. In microseconds.
+    /// In microseconds: enough that a busy machine with two cores loses nothing (measured: 80 ms drops out; a block of
+    /// FLAC alone has 93 ms). A pause does not wait for it, but a lowered gain is heard that much later.
     static let bufferTime: Int = 200_000
-    /// How much goes to the server at once: with half of it the threads wake two thirds more often.
+    /// How much is sent to the server at once, in microseconds: with half of it, the threads wake two thirds more
+    /// often.
     private static let latencyTime: Int = 20_000
 
     /// Takes the pipeline's element "sink", which `before` is linked to; valid while the pipeline is.
@@ -34,31 +35,32 @@ final class Outlet {
 
     deinit { pipeline.perform { [way] in gst_object_unref(way) } }
 
-    /// Its clock does not know any more what of the stream is heard.
+    /// Whether its clock no longer knows which part of the stream is heard.
     var isLost: Bool { shim_clock_is_lost(element) != 0 }
 
-    /// Gives up the stream for a new one, in a paused pipeline; a flushing seek has to follow, and then ``open()``.
+    /// Replaces the stream by a new one, in a paused pipeline. A flushing seek must follow, and then ``open()``.
     ///
-    /// Where a used stream goes on is known to a few hundredths of a second only: the server has taken more than was
-    /// heard, and does not give all of it back. What is written before that place is never heard.
+    /// The position of a used stream is known only to a few hundredths of a second: the server has taken more than was
+    /// heard, and does not give all of it back. What is written before that position is never heard.
     func renew() {
         isFresh = true
-        // What still comes waits here, and is thrown away by the seek: it must not find the way unlinked.
+        // Data that still arrives waits here until the seek discards it: it must not reach the sink while that is
+        // unlinked.
         gate = gst_pad_add_probe(
             way, GST_PAD_PROBE_TYPE_BLOCK_DOWNSTREAM, { _, _, _ in GST_PAD_PROBE_OK }, nil, nil)
         pipeline.perform { [element, before, device] in
             gst_element_set_state(element, GST_STATE_READY)
-            // Linked again, the format is told again.
+            // Linking again sends the format again.
             gst_element_unlink(before, element)
             shim_renew_clock(element)
-            // The sink has put the name of the one it got in its place.
+            // The sink has replaced it by the name of the device that it uses.
             shim_set_string(element, "device", device)
             gst_element_link(before, element)
             gst_element_sync_state_with_parent(element)
         }
     }
 
-    /// Lets through what comes.
+    /// Lets data through again.
     func open() {
         guard gate != 0 else { return }
         pipeline.perform { [way, gate] in gst_pad_remove_probe(way, gate) }

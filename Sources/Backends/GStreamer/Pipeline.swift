@@ -4,7 +4,7 @@ import PluginAPI
 
 /// Owns one GStreamer pipeline; its bus is read on the loop. Dropping or closing it frees everything it held.
 final class Pipeline {
-    /// The pipeline itself, ours until the end.
+    /// The pipeline, owned by this object.
     let element: UnsafeMutablePointer<GstElement>
     private let bus: UnsafeMutablePointer<GstBus>
     private let reachesServer: Bool
@@ -12,14 +12,14 @@ final class Pipeline {
     /// Called on the loop for each message, which is borrowed.
     var onMessage: ((UnsafeMutablePointer<GstMessage>) -> Void)?
 
-    /// Builds what `description` says, in the words of gst-launch (`gst_parse_launch`), in state NULL.
+    /// Builds the pipeline from a description for gst-launch (`gst_parse_launch`), in state NULL.
     ///
-    /// `reachesServer`: it has a sink or a source at the sound server, which may keep it waiting.
+    /// `reachesServer`: it has a sink or a source at the sound server, for which it may have to wait.
     init(_ description: String, on loop: EventLoop, reachesServer: Bool = false) throws(PipelineError) {
         self.reachesServer = reachesServer
         Runtime.provide(description)
         var error: UnsafeMutablePointer<GError>?
-        // Whole or not at all: without the flag a missing element is left out.
+        // It fails if an element is missing; without the flag, that element would be left out.
         let made = gst_parse_launch_full(description, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
         defer { if let error { g_error_free(error) } }
         guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
@@ -53,31 +53,31 @@ final class Pipeline {
         }
     }
 
-    /// Does what may have to wait for the sound server; in its order, also where the server is stopped and it is done
-    /// later (``ServerThread``).
+    /// Does something that may have to wait for the sound server. The order is kept, also if the server does not
+    /// respond and it is done later (``ServerThread``).
     ///
     /// `body` may touch the pipeline's elements, and nothing that the loop touches.
-    /// - Parameter late: called on another thread where it was done later.
-    /// - Returns: nil where it is not done yet.
+    /// - Parameter late: called on another thread if it was done later.
+    /// - Returns: nil if it is not done yet.
     @discardableResult
     func perform<Answer>(_ body: @escaping () -> Answer, late: ((Answer) -> Void)? = nil) -> Answer? {
         reachesServer ? ServerThread.shared.run(body, late: late) : body()
     }
 
-    /// Was asked to be more than NULL, and is not closed.
+    /// Whether a state above NULL was requested, and it is not closed.
     private(set) var isStarted = false
 
-    /// False where it is refused; what is refused later comes as an error on the bus.
+    /// False if it is refused; a later refusal arrives as an error on the bus.
     @discardableResult
     func setState(_ state: GstState) -> Bool {
         isStarted = true
         return perform { [element] in gst_element_set_state(element, state) != GST_STATE_CHANGE_FAILURE } ?? true
     }
 
-    /// Waits, once ASYNC_DONE is read, until the change of state that it belongs to is over; mostly it is.
+    /// After ASYNC_DONE, waits until the change of state is complete; mostly it is already.
     ///
-    /// It is told before the pipeline goes on to what was asked for. Asked to pause in between, GStreamer 1.22 would do
-    /// neither, and leave the pipeline as it is whatever it is asked for later.
+    /// ASYNC_DONE comes before the pipeline continues to the requested state. A request to pause in between blocks
+    /// GStreamer 1.22: the pipeline then stays as it is, whatever is requested.
     func settle() { perform { [element] in gst_element_get_state(element, nil, nil, Pipeline.settlingTime) } }
 
     /// More than a busy machine needs to start a thread, in nanoseconds.
@@ -98,30 +98,30 @@ final class Pipeline {
         element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, child) }
     }
 
-    /// Drops it, where nobody else holds it.
+    /// Removes the element, and frees it if nobody else has a reference.
     func remove(_ child: UnsafeMutablePointer<GstElement>) {
         element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
     }
 
-    /// How much of what was asked to sound was heard, in nanoseconds, pauses left out; nil before it sounds.
+    /// How long it has played, in nanoseconds without pauses; nil before it plays.
     var runningTime: GstClockTime? {
         let time = gst_element_get_current_running_time(element)
         return time == GstClockTime.max ? nil : time
     }
 
-    /// Nanoseconds of the item heard so far; nil where the pipeline does not know.
+    /// The position in the item in nanoseconds; nil if unknown.
     var position: Int? {
         var value = 0
         return gst_element_query_position(element, GST_FORMAT_TIME, &value) != 0 && value >= 0 ? value : nil
     }
 
-    /// Nanoseconds; nil where unknown.
+    /// In nanoseconds; nil if unknown.
     var duration: Int? {
         var value = 0
         return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > 0 ? value : nil
     }
 
-    /// The error that waits on the bus, where a state change just failed; what came before it is dropped.
+    /// The error on the bus after a failed change of state; earlier messages are dropped.
     func popError(item: String) -> String? {
         guard let message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR) else { return nil }
         defer { gst_message_unref(message) }
@@ -138,7 +138,7 @@ final class Pipeline {
     }
 }
 
-/// A pipeline that cannot be built; mostly an element that is not installed.
+/// A pipeline cannot be built, mostly because an element is not installed.
 struct PipelineError: Error {
     let message: String
 }

@@ -3,10 +3,10 @@ import EventLoop
 import FileFormats
 import PluginAPI
 
-/// Reads what may be a list from the network, no more of it than a list has, and says what it is.
+/// Reads a possible playlist from the network, up to the size limit of playlists, and reports what it is.
 final class PlaylistFetch {
     enum Outcome {
-        /// Its entries; nil where it is no list.
+        /// Its entries; nil if it is not a playlist.
         case entries([PlaylistEntry]?)
         case failed(Failure)
     }
@@ -17,11 +17,11 @@ final class PlaylistFetch {
     private let uri: String
     private var onOutcome: ((Outcome) -> Void)?
 
-    /// `done` is called once, from the loop, unless the object goes before.
+    /// `done` is called once, from the loop, unless the object is freed before.
     init(_ uri: String, loop: EventLoop, _ done: @escaping (Outcome) -> Void) throws(PipelineError) {
         self.uri = uri
         onOutcome = done
-        // Bounded; fdsink writes it without a line of ours on GStreamer's thread.
+        // The size is limited, and fdsink writes the data, so that no Swift code runs on GStreamer's thread.
         guard let file = MemoryFile() else { throw PipelineError(message: "the process may open no more files") }
         pipeline = try Pipeline("\(MediaSource.webSource) ! fdsink name=sink sync=false", on: loop)
         guard let source = pipeline.child("source"), let sink = pipeline.child("sink"),

@@ -1,13 +1,13 @@
 import CGStreamer
 import Glibc
 
-/// GStreamer's plugins by their files, for the elements that we name ourselves.
+/// The files of GStreamer's plugins for the elements that are named in this module.
 ///
-/// To read the list of all plugins takes longer than anything else at a start, and 3 MB for as long as the process is
-/// there; what is found here does not need it.
+/// Reading the list of all plugins takes longer than anything else at the start, and 3 MB for ever. Elements that are
+/// found here do not need it.
 enum PluginFiles {
-    /// The elements of players, recorders and effects, by the file that has them. Not libav: it has 651, whose classes
-    /// are all made where the list does not know them, which takes ten times as long as to read the list.
+    /// The elements of players, recorders and effects, by the file that has them. Not libav: it has 651 elements, and
+    /// without the list all their classes are created, which takes ten times as long as reading the list.
     private static let elements = [
         "coreelements": ["filesrc", "filesink", "fdsink", "fakesink", "identity", "capsfilter"],
         "pulseaudio": ["pulsesink", "pulsesrc"],
@@ -20,13 +20,13 @@ enum PluginFiles {
         "id3demux": ["id3demux"], "mpg123": ["mpg123audiodec"], "lame": ["lamemp3enc"],
         "isomp4": ["qtdemux", "mp4mux"], "faad": ["faad"], "fdkaac": ["fdkaacenc"], "voaacenc": ["voaacenc"],
     ]
-    /// What tells a picture's kind, and what follows a tag; for all that reads tags.
+    /// Elements that detect the format of a picture and of the data after a tag; needed by all that read tags.
     private static let types = "typefindfunctions"
     private static let tagReaders = [
         "wavparse", "aiffparse", "flacparse", "oggdemux", "qtdemux", "id3demux",
     ]
 
-    /// Loads the plugin that has the element; false where it is not installed, or not one of ours.
+    /// Loads the plugin that has the element; false if it is not installed, or not in this table.
     static func load(for element: String) -> Bool {
         guard let (plugin, _) = elements.first(where: { $1.contains(element) }), load(plugin) else { return false }
         return !tagReaders.contains(element) || load(types)
@@ -40,7 +40,8 @@ enum PluginFiles {
         return true
     }
 
-    /// Those that GStreamer is told, or the person's own and the one beside its library; the first one wins.
+    /// The folders from GStreamer's environment variables, or the user's folder and the one beside GStreamer's library;
+    /// the first match is used.
     static let folders: [String] = {
         func list(_ name: String) -> [String]? {
             (getenv(name + "_1_0") ?? getenv(name)).map { String(cString: $0).split(separator: ":").map(String.init) }

@@ -3,10 +3,10 @@ import Glibc
 
 /// GStreamer in this process: initialised once, at the first use.
 enum Runtime {
-    /// Touch before any other call into GStreamer.
+    /// Must be used before any other call of GStreamer.
     static let ready: Void = {
-        // Looking at every plugin's file at each start costs more than all the rest; ``find(_:)`` does it when
-        // something is missing, and a first start without a cache scans anyway, here rather than in a forked child.
+        // Checking the file of every plugin at each start costs more than everything else. ``find(_:)`` does it if an
+        // element is missing. The first start, without a cache, scans them anyway: in this process, not in a child.
         setenv("GST_REGISTRY_UPDATE", "no", 0)
         gst_registry_fork_set_enabled(0)
         if leavesList { listSwitch?.pointee = 1 }
@@ -14,19 +14,19 @@ enum Runtime {
         if !leavesList { _ = list }
     }()
 
-    /// Not where somebody wants every file looked at, each time.
+    /// Not if the environment requests that every file is checked each time.
     private static let leavesList =
         listSwitch != nil && getenv("GST_REGISTRY_UPDATE").map { String(cString: $0) } == "no"
 
-    /// The list of all plugins, read at the first need.
+    /// Reads the list of all plugins when it is first needed.
     private static let list: Void = {
         if leavesList { readList() }
-        // libav's MP3 decoder needs four times the memory of mpg123.
+        // libav's MP3 decoder needs four times as much memory as mpg123.
         rank("mpg123audiodec", UInt32(GST_RANK_PRIMARY.rawValue) + 64)
     }()
 
-    /// What was loaded by its file stays as it is: the elements' classes know that factory, and decodebin, shown another of
-    /// the same name, would put parser behind parser without end.
+    /// Plugins that were loaded by their file keep their factories: the classes of their elements refer to them. With
+    /// another factory of the same name, decodebin would add parsers without end.
     private static func readList() {
         let registry = gst_registry_get()
         let plugins = gst_registry_get_plugin_list(registry)
@@ -52,21 +52,22 @@ enum Runtime {
         }
     }
 
-    /// What lets GStreamer leave the list unread, and read it later; nil where its library has no such thing.
+    /// The function that makes GStreamer skip the list at the start and read it later; nil if the library does not have
+    /// it.
     private static var listSwitch: UnsafeMutablePointer<gboolean>? { shim_registry_switch() }
 
-    /// Whether an element of that name can be made, as far as that is known without the list.
+    /// Whether an element of that name can be created, as far as known without the list.
     private static func has(_ element: String) -> Bool {
         if let factory = gst_element_factory_find(element) {
             gst_object_unref(UnsafeMutableRawPointer(factory))
             return true
         }
-        // Loaded, it is found from then on.
+        // Once loaded, it is found by its name.
         return PluginFiles.load(for: element)
     }
 
-    /// The first of these elements that can be made: found by its file, else in the list, else among what was installed
-    /// since the list was written.
+    /// The first of these elements that can be created: found by its file, else in the list, else among plugins
+    /// installed after the list was written.
     static func find(_ elements: [String]) -> String? {
         _ = ready
         for look in [{}, { _ = list }, lookAtFolders] {
@@ -76,10 +77,10 @@ enum Runtime {
         return nil
     }
 
-    /// Sees that the elements of a description in the words of gst-launch can be made, as far as they are installed.
+    /// Loads the plugins for the elements of a gst-launch description, if they are installed.
     static func provide(_ description: String) {
         for word in description.split(separator: "!").compactMap({ $0.split(separator: " ").first }) {
-            // Others are formats.
+            // The other words are formats.
             if !word.contains("/") { _ = find([String(word)]) }
         }
     }

@@ -1,12 +1,12 @@
 import CGStreamer
 import EventLoop
 
-/// The thread on which GStreamer is asked for what may wait for the sound server.
+/// The thread for calls of GStreamer that may have to wait for the sound server.
 ///
 /// pulsesink and pulsesrc wait for the server's answer inside a change of state and inside a seek, and a server that is
-/// stopped never answers. The loop waits for this thread as long as a server that is well may take, and then goes on
-/// without it: what was asked for counts as done, and what is asked for next waits behind it. All of it is carried out in
-/// its order when the server comes back, or has gone for good.
+/// stopped never answers. The loop waits for this thread only as long as a healthy server may need. Then it continues:
+/// the call counts as done, and further calls are queued behind it. All are carried out in order when the server
+/// responds again or ends.
 final class ServerThread: @unchecked Sendable {
     // SAFETY: the jobs and the counts are touched with the lock held alone. A job runs on the thread, and touches nothing
     // but C objects that can be used from any thread; the loop does not touch what it captures before it is done.
@@ -17,10 +17,10 @@ final class ServerThread: @unchecked Sendable {
     private var jobs: [() -> Void] = []
     private var asked = 0
     private var done = 0
-    /// Somebody has waited in vain, and not everything is carried out since.
+    /// The loop stopped waiting, and some calls since then are not carried out yet.
     private var isLate = false
 
-    /// In microseconds: a busy machine opens a device in less, and who asks for a pause does not wait for longer.
+    /// In microseconds: a busy machine opens a device faster, and the user does not wait longer for a pause.
     private static let patience = 500_000
 
     private final class Outcome<Answer> {
@@ -32,7 +32,7 @@ final class ServerThread: @unchecked Sendable {
         g_mutex_init(lock)
         g_cond_init(changed)
         let context = Unmanaged.passRetained(self).toOpaque()
-        // It runs as long as the process.
+        // The thread runs as long as the process.
         let thread = g_thread_new(
             "sound-server",
             { context in
@@ -42,9 +42,9 @@ final class ServerThread: @unchecked Sendable {
         g_thread_unref(thread)
     }
 
-    /// Carries it out after all that was asked for before.
-    /// - Parameter late: called on the thread, with what came of it, where nobody waited that long.
-    /// - Returns: nil where it is not done yet.
+    /// Carries it out after all earlier calls.
+    /// - Parameter late: called on the thread with the result, if the loop stopped waiting.
+    /// - Returns: nil if it is not done yet.
     func run<Answer>(_ body: @escaping () -> Answer, late: ((Answer) -> Void)? = nil) -> Answer? {
         let outcome = Outcome<Answer>()
         g_mutex_lock(lock)

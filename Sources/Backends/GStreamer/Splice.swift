@@ -1,10 +1,10 @@
 import CGStreamer
 import EventLoop
 
-/// The stretch between two elements, where filters are put in and taken out while the sound goes on.
+/// The connection between two elements, where filters are added and removed while the sound plays.
 ///
-/// The pad before it is held at a buffer; GStreamer tells on the bus when it is, and the loop relinks then.
-/// A filter that is not wanted costs nothing.
+/// The pad before it is blocked at a buffer. GStreamer reports that on the bus, and then the loop links the elements
+/// anew. A filter that is not wanted costs nothing.
 final class Splice {
     enum Filter: Int, CaseIterable {
         case tempo, level, pan
@@ -23,7 +23,7 @@ final class Splice {
     private let tail: UnsafeMutablePointer<GstElement>
     private let pad: UnsafeMutablePointer<GstPad>
     private var present: [Filter: UnsafeMutablePointer<GstElement>] = [:]
-    /// Made before the pad is held, because loading a plugin takes longer than the sink can wait.
+    /// Created before the pad is blocked, because loading a plugin takes longer than the sink can wait.
     private var made: [Filter: UnsafeMutablePointer<GstElement>] = [:]
     private var hold: gulong = 0
     private let loop: EventLoop
@@ -32,7 +32,8 @@ final class Splice {
     /// Called on the loop when the wanted filters are in their places.
     var onChanged: (() -> Void)?
 
-    /// What shall be there. Takes effect at once where nothing flows yet, else between two buffers.
+    /// The filters that must be there. A change takes effect at once before the pipeline is started, later between two
+    /// buffers.
     private(set) var wanted: Set<Filter> = []
 
     init?(in pipeline: Pipeline, from head: String, to tail: String, on loop: EventLoop) {
@@ -53,7 +54,7 @@ final class Splice {
         wanted = filters
         for filter in filters where present[filter] == nil && made[filter] == nil {
             Runtime.provide(filter.description)
-            // Without the plugin the sound goes on unfiltered.
+            // Without the plugin, the sound is not filtered.
             guard let bin = gst_parse_bin_from_description(filter.description, 1, nil) else { continue }
             made[filter] = UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstElement.self)
         }
@@ -61,9 +62,9 @@ final class Splice {
         if flowing { hold = shim_hold_pad(pad, pipeline.element) } else { relink() }
     }
 
-    /// To be called with each application message on the bus.
+    /// Must be called with each application message on the bus.
     func take(_ message: UnsafeMutablePointer<GstMessage>) {
-        // One from an earlier hold must not make us cut into what flows now.
+        // A message from an earlier block does not count: the pad is not blocked now.
         guard hold != 0, shim_held_pad(message) == hold else { return }
         looks = 0
         relinkIfHeld()
@@ -77,7 +78,8 @@ final class Splice {
             hold = 0
             gst_pad_remove_probe(pad, held)
         } else if looks < 50 {
-            // Told a moment before it stands still, or a seek set it free meanwhile: then it will be told again.
+            // The message comes a moment before the pad is blocked; or a seek has released it, and then another message
+            // follows.
             looks += 1
             again.arm(after: 0.001)
         }
@@ -95,7 +97,8 @@ final class Splice {
             guard let element = made.removeValue(forKey: filter) else { continue }
             pipeline.add(element)
             present[filter] = element
-            // Running before anything can reach it: what an idle element refuses stops a live source for good.
+            // It must run before data can reach it: an element that does not run refuses data, and that stops a live
+            // source for ever.
             gst_element_sync_state_with_parent(element)
         }
         let after = chain()

@@ -1,12 +1,12 @@
 import CGStreamer
 
-/// How our streams introduce themselves to the sound server.
+/// The names under which streams appear at the sound server.
 public struct StreamIdentity: Sendable, Hashable {
-    /// The client's name at the server: a person reads it in a mixer.
+    /// The client's name at the server, which mixers show.
     public var clientName: String
-    /// Properties of each stream (`media.role`, `application.id`, …); `media.name` is the item's where not given.
+    /// Properties of each stream (`media.role`, `application.id`, …); `media.name` is the item's name by default.
     public var properties: [String: String]
-    /// The server's address, as for PULSE_SERVER; nil for the usual one.
+    /// The server's address, as for PULSE_SERVER; nil: the default one.
     public var server: String?
 
     public init(clientName: String, properties: [String: String] = [:], server: String? = nil) {
@@ -15,7 +15,7 @@ public struct StreamIdentity: Sendable, Hashable {
         self.server = server
     }
 
-    /// Puts them on a pulsesink or pulsesrc.
+    /// Sets them on a pulsesink or pulsesrc.
     func apply(to element: UnsafeMutablePointer<GstElement>, mediaName: String, role: String) {
         shim_set_string(element, "client-name", clientName)
         if let server { shim_set_string(element, "server", server) }

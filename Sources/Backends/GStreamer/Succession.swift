@@ -1,21 +1,21 @@
 import CGStreamer
 import EventLoop
 
-/// What follows an item in its own pipeline, so that no sample of silence is between the two.
+/// The next item in the same pipeline, so that there is no silence between the two.
 ///
-/// The chain that follows is made ready and held at its first buffer. At the end of the one before it the probe at the
-/// tail's entry drops the end and tells the loop, which has the whole of the sink's buffer to put the other chain in
-/// its place, its running time beginning where the other's ended.
+/// The next chain is prepared and blocked at its first buffer. At the end of the current chain, the probe at the entry
+/// of the sink's part drops the end and reports it to the loop. Until the sink's buffer is empty, the loop replaces the
+/// chain; its running time begins where that of the last one ended.
 final class Succession {
     private let pipeline: Pipeline
-    /// The tail's entry.
+    /// The entry of the elements before the sink.
     private let entry: UnsafeMutablePointer<GstPad>
     /// Shared with GStreamer's thread, freed after the pipeline's end.
     private let flag: UnsafeMutablePointer<shim_succession>
     private var hold: gulong = 0
-    /// Made ready, or about to be.
+    /// The next chain: prepared, or being prepared.
     private(set) var waiting: Chain?
-    /// The waiting one could not be made ready.
+    /// The next chain could not be prepared.
     var onFailed: (() -> Void)?
 
     init?(in pipeline: Pipeline, to head: UnsafeMutablePointer<GstElement>) {
@@ -27,7 +27,7 @@ final class Succession {
     }
 
     deinit {
-        // No thread runs any more then: what holds this closed the pipeline.
+        // No thread runs any more: the owner has closed the pipeline.
         pipeline.perform { [entry, flag] in
             gst_object_unref(entry)
             flag.deallocate()
@@ -51,7 +51,7 @@ final class Succession {
         hold = 0
     }
 
-    /// Takes what concerns the waiting chain; false for all else.
+    /// Handles messages of the next chain; false for all others.
     func take(_ message: UnsafeMutablePointer<GstMessage>, after present: Chain) -> Bool {
         guard let waiting else { return false }
         if message.pointee.type == GST_MESSAGE_APPLICATION, hold != 0, shim_held_pad(message) == hold {
@@ -69,14 +69,14 @@ final class Succession {
         return true
     }
 
-    /// Whether it tells that what flows has ended, and that the end is held back because another one is to follow.
+    /// Whether the message reports the end of the current chain, which was dropped because another one follows.
     static func isEnd(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
         guard let structure = gst_message_get_structure(message) else { return false }
         return gst_structure_has_name(structure, "source-ended") != 0
     }
 
-    /// Puts the waiting chain in the place of `present`, to sound from that running time on.
-    /// - Returns: nil where nothing waits.
+    /// Replaces `present` by the next chain, which plays from that running time on.
+    /// - Returns: nil if there is none.
     func replace(_ present: Chain, at runningTime: GstClockTime) -> Chain? {
         guard let chain = waiting else { return nil }
         shim_succession_arm(flag, 0)

@@ -2,7 +2,7 @@ import CGStreamer
 import PluginAPI
 
 extension MediaTags {
-    /// Adds what a TAG message says; false where it says nothing new.
+    /// Adds the tags of a TAG message; false if none is new.
     mutating func take(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
         var list: UnsafeMutablePointer<GstTagList>?
         gst_message_parse_tag(message, &list)
@@ -12,7 +12,7 @@ extension MediaTags {
         for (name, place) in MediaTags.texts {
             var text: UnsafeMutablePointer<CChar>?
             guard gst_tag_list_get_string(list, name, &text) != 0, let text else { continue }
-            // A page is enough for any of them; some files carry books.
+            // One page of text is enough for any tag; some files contain books.
             self[keyPath: place] = String(String(cString: text).prefix(1_000))
             g_free(text)
         }
@@ -31,7 +31,7 @@ extension MediaTags {
         return self != before
     }
 
-    /// A picture larger than this is nobody's cover.
+    /// A picture larger than this is not a cover.
     private static let artworkLimit = 8 << 20
 
     private static func artwork(in list: UnsafeMutablePointer<GstTagList>) -> Artwork? {

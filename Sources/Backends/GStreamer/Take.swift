@@ -7,8 +7,8 @@ import PluginAPI
 /// One recording in its pipeline, from the source to the file.
 ///
 /// GStreamer's own thread reads the source, encodes and writes, each buffer at once: however late the loop is, nothing
-/// is lost, and what was written survives a kill. The loop only sees that it reaches the disk, and that a WAV's header
-/// is exact while nothing is written.
+/// is lost, and what was written survives a kill. The loop only makes sure that the data reaches the disk, and that the
+/// header of a WAV is exact while nothing is written.
 final class Take {
     enum Event {
         case limitReached
@@ -20,13 +20,13 @@ final class Take {
     var onEvent: ((Event) -> Void)?
 
     private let path: String
-    /// The file itself, by the descriptor that ``disk`` holds.
+    /// The path of the file, through the descriptor that ``disk`` owns.
     private let place: String
     private let encoding: Encoding
     private let loop: EventLoop
     private let pipeline: Pipeline
     private let source: UnsafeMutablePointer<GstElement>
-    /// Where what comes from the source goes in.
+    /// The pad after the source.
     private let entry: UnsafeMutablePointer<GstPad>
     private let splice: Splice
     /// Shared with GStreamer's thread, which counts in it; freed after the pipeline.
@@ -37,25 +37,25 @@ final class Take {
     private var meter = Meter()
     private lazy var headerTimer = Timer(on: loop) { [unowned self] in settleHeader() }
     private lazy var diskTimer = Timer(on: loop) { [unowned self] in sync() }
-    /// What ended it early, while the encoder still writes what it holds back.
+    /// Why it ended early, while the encoder still writes its buffers.
     private var failure: String?
     private var flushTimer: Timer?
     private var inspection: Inspection?
-    /// Seconds of the file that play, once it is known that the end of what was recorded is missing.
+    /// The length of the file in seconds, if it is known that the end of the recording is missing.
     private var playable: Double?
-    /// How long it may take for that, in seconds.
+    /// How long finishing the file may take, in seconds.
     private static let flushTime = 1.0
     private var isPaused = false
-    /// The file's samples when the paused source was last looked after.
+    /// The number of samples in the file when it was last checked during the pause.
     private var bytesSeen = -1
 
-    /// Two seconds wait for a busy disk before samples are lost.
+    /// Two seconds are buffered for a busy disk before samples are lost.
     private static let bufferTime = 2_000_000
     private static let latencyTime = 10_000
-    /// What a machine without power may lose, in seconds; left to itself the kernel would wait for half a minute.
+    /// Seconds that a power failure may lose; without syncing, the kernel would wait for half a minute.
     private static let diskInterval = 1.0
 
-    /// Creates or empties the file, once the sound server can be reached.
+    /// Creates or empties the file when the sound server is reached.
     init(
         path: String, encoding: Encoding, identity: StreamIdentity, device: String?, loop: EventLoop
     ) throws(SessionError) {
@@ -100,14 +100,14 @@ final class Take {
         shim_set_int64(source, "buffer-time", Take.bufferTime)
         shim_set_int64(source, "latency-time", Take.latencyTime)
         shim_set_string(source, "device", device)
-        // What was opened is what is written to, whatever has that name meanwhile.
+        // It writes to the opened file, whichever file has that name by now.
         let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         place = "/proc/self/fd/\(kept)"
         shim_set_string(file, "location", place)
         disk = shim_disk_new(kept)
         let title = path.split(separator: "/").last.map(String.init) ?? path
         identity.apply(to: source, mediaName: title, role: "production")
-        // What is there stays for a take that never begins. The sink empties the file as soon as it is ready.
+        // The old content is kept if the recording never begins. The sink empties the file as soon as it is ready.
         gst_element_set_locked_state(file, 1)
         let isReady = pipeline.perform { [element = pipeline.element] in
             gst_element_set_state(element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE
@@ -138,7 +138,7 @@ final class Take {
         }
     }
 
-    /// Stops everything now; what is in the file is made playable.
+    /// Stops everything now, and makes the content of the file playable.
     func close() {
         onEvent = nil
         inspection = nil
@@ -155,12 +155,12 @@ final class Take {
         if encoding.isMP4 { FragmentedMP4.settle(place) }
     }
 
-    /// Connects to the source, which does not run yet.
+    /// Connects to the source, but does not start it.
     func prepare() throws(SessionError) {
         if !pipeline.setState(GST_STATE_PAUSED) { throw refusal }
     }
 
-    /// Why the source just refused.
+    /// Why the source has just refused.
     private var refusal: SessionError {
         SessionError(.cannotStartRecording, pipeline.popError(item: path) ?? "the source cannot be opened")
     }
@@ -168,7 +168,7 @@ final class Take {
     func record() {
         headerTimer.disarm()
         wave?.grow()
-        // Only the source was paused: what follows it had to finish what was under way.
+        // Only the source was paused: the other elements had to process their data.
         if isPaused {
             pipeline.perform { [source] in gst_element_set_state(source, GST_STATE_PLAYING) }
         } else {
@@ -188,8 +188,8 @@ final class Take {
 
     /// Tells `ended` when the file is whole.
     func end() {
-        // The source itself is not asked to end: it would keep us waiting until it has more to give, and one that is
-        // suspended never has.
+        // The source itself is not asked to end: it would answer only with its next data, and a suspended source has
+        // none.
         pipeline.perform { [source, entry] in
             gst_element_set_locked_state(source, 1)
             gst_element_set_state(source, GST_STATE_NULL)
@@ -197,7 +197,7 @@ final class Take {
         }
     }
 
-    /// No more than that many seconds from now on; nil for no limit.
+    /// Records at most that many seconds from now on; nil: no limit.
     func limit(_ seconds: Double?) {
         guard let seconds else { return shim_tally_limit(tally, .max) }
         let frames = (seconds * Double(encoding.sampleRate)).rounded()
@@ -225,7 +225,7 @@ final class Take {
 
     private func sync() {
         shim_disk_sync(disk, pipeline.element)
-        // Once more after a pause, for what was under way.
+        // Once more after a pause, because some data was still being written.
         if !isPaused { diskTimer.arm(after: Take.diskInterval) }
     }
 
@@ -256,7 +256,7 @@ final class Take {
         }
     }
 
-    /// The source went, or the disk is full. What is in the encoder goes to the file first, where it can.
+    /// The source is gone, or the disk is full. The encoder's buffers are written first, if possible.
     private func failed(_ message: UnsafeMutablePointer<GstMessage>) {
         guard failure == nil else { return }
         let reason = Failure(message, item: path, missing: nil).message
@@ -268,7 +268,7 @@ final class Take {
         end()
     }
 
-    /// Ended early: from now on, what is told to be recorded is what plays.
+    /// It ended early: from now on, the reported length is the length that plays.
     private func over(_ reason: String) {
         settle()
         if let bytes = wave?.bytes { return over(reason, Double(bytes) / Double(encoding.bytesPerSecond)) }

@@ -3,15 +3,30 @@ struct HoldModule {
     let name: String
     let arguments: String
 
-    /// `folder`: where the server may create a file. `wirePlumber` nil: PulseAudio, or an unknown session manager.
-    init(_ wirePlumber: WirePlumberVersion?, folder: String) {
-        let isDriver = wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } ?? false
-        name = isDriver ? "module-pipe-sink" : "module-null-sink"
+    private init(_ name: String, pipe: String? = nil, _ properties: String) {
+        self.name = name
+        let file = pipe.map { "file=\"\($0)\" " } ?? ""
         arguments =
-            "sink_name=\(PulseDevice.holdName) "
-            + (isDriver ? "file=\"\(folder)/\(PulseDevice.holdName)\" " : "")
-            + "sink_properties=\"\(HoldModule.common) \(isDriver ? HoldModule.driver : HoldModule.passive)\""
+            "sink_name=\(PulseDevice.holdName) " + file + "sink_properties=\"\(HoldModule.common) \(properties)\""
     }
+
+    /// For PulseAudio: writes to a pipe at that path, which is full (``FullPipe``), so it never requests data.
+    ///
+    /// A suspended sink does not either, but every program on it is notified, and MPD stops for good when it is about to
+    /// write then. So this one must not be suspended by module-suspend-on-idle.
+    static func full(pipe: String) -> HoldModule {
+        HoldModule("module-pipe-sink", pipe: pipe, "module-suspend-on-idle.timeout=-1")
+    }
+
+    /// For PipeWire; and for PulseAudio where no pipe can be shared with it: then it is suspended before each use.
+    /// `folder`: where the server may create a file. `wirePlumber` nil: PulseAudio, or an unknown session manager.
+    static func plain(_ wirePlumber: WirePlumberVersion?, folder: String) -> HoldModule {
+        let isDriver = wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } ?? false
+        return isDriver
+            ? HoldModule("module-pipe-sink", pipe: path(in: folder), driver) : HoldModule("module-null-sink", passive)
+    }
+
+    static func path(in folder: String) -> String { folder + "/" + PulseDevice.holdName }
 
     /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default.
     private static let common = "device.description='Held by sessiond' device.class=filter sessiond.hold=1"

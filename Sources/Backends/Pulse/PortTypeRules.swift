@@ -1,11 +1,11 @@
 import CPulse
 import PluginAPI
 
-/// What is known of a device and one of its ports when its type is asked for.
+/// What is known of a device and one of its ports, from which the port's type is found.
 struct PortFacts {
     var isInput = false
     var deviceName = ""
-    /// `pa_device_port_type`; 0 where the device has no ports or the server does not say.
+    /// `pa_device_port_type`; 0 if the device has no ports or the server does not report it.
     var portType: UInt32 = 0
     var portName = ""
     var driver = ""
@@ -15,10 +15,11 @@ struct PortFacts {
     var properties: [String: String] = [:]
 }
 
-/// Tells a port's type from what the server says, by a table read from top to bottom: the first row that fits decides.
+/// Finds a port's type from what the server reports, with a table that is read from top to bottom: the first row that
+/// matches decides.
 ///
-/// The order is: how it is connected where that is what people call it by (Bluetooth, AirPlay, HDMI), then what it is
-/// (a port's type, a form factor), then the bus, and what nothing real stands behind is virtual.
+/// First comes the connection, if people name the device after it (Bluetooth, AirPlay, HDMI), then what the device is
+/// (the port's type, the form factor), then the bus. A device without hardware is virtual.
 enum PortTypeRules {
     static func type(of facts: PortFacts) -> PortType {
         for row in table where row.matches(facts) {
@@ -92,14 +93,14 @@ enum PortTypeRules {
         Row(
             .port([PA_DEVICE_PORT_TYPE_BLUETOOTH, PA_DEVICE_PORT_TYPE_HANDSFREE]), input: .bluetoothHFP,
             output: .bluetoothA2DP),
-        // The network. A microphone elsewhere is none of ours.
+        // The network. A microphone of another machine is not an input of this one.
         Row(.output, .driverContains(["raop"]), is: .airPlay),
         Row(.output, .deviceNameContains(["raop"]), is: .airPlay),
         Row(.output, .network, is: .airPlay),
         Row(.output, .property("node.network", ["true"]), is: .airPlay),
         Row(.output, .port([PA_DEVICE_PORT_TYPE_NETWORK]), is: .airPlay),
         Row(.network, is: .virtual),
-        // What the port says it is.
+        // The type that the port reports.
         Row(.portNameContains(["displayport"]), is: .displayPort),
         Row(
             .port([PA_DEVICE_PORT_TYPE_HDMI, PA_DEVICE_PORT_TYPE_TV, PA_DEVICE_PORT_TYPE_VIDEO]), input: .lineIn,
@@ -131,14 +132,14 @@ enum PortTypeRules {
                 PA_DEVICE_PORT_TYPE_RADIO, PA_DEVICE_PORT_TYPE_PHONE,
             ]), input: .lineIn, output: .lineOut),
         Row(.port([PA_DEVICE_PORT_TYPE_USB]), is: .usbAudio),
-        // Servers before 14 give a port a name only.
+        // Servers before version 14 report only the port's name.
         Row(.portNameContains(["headphone", "headset"]), input: .microphoneWired, output: .headphones),
         Row(.portNameContains(["earpiece", "handset"]), input: .microphoneBuiltIn, output: .receiver),
         Row(.output, .portNameContains(["speaker"]), is: .speaker),
         Row(.portNameContains(["hdmi"]), input: .lineIn, output: .hdmi),
         Row(.portNameContains(["line", "iec958"]), input: .lineIn, output: .lineOut),
         Row(.input, .portNameContains(["mic"]), is: .microphoneWired),
-        // What the device says it is.
+        // The form factor that the device reports.
         Row(
             .property("device.form_factor", ["headphone", "headset", "hands-free"]), input: .microphoneWired,
             output: .headphones),
@@ -151,11 +152,11 @@ enum PortTypeRules {
         Row(.deviceNameContains(["hdmi"]), input: .lineIn, output: .hdmi),
         Row(.deviceNameContains(["iec958"]), input: .lineIn, output: .lineOut),
         Row(.property("device.form_factor", ["internal", "computer"]), input: .microphoneBuiltIn, output: .speaker),
-        // How it is attached.
+        // How it is connected to the machine.
         Row(.property("device.form_factor", ["webcam"]), is: .usbAudio),
         Row(.property("device.bus", ["usb"]), is: .usbAudio),
         Row(.property("device.bus", ["pci", "firewire"]), is: .pci),
-        // Nothing real behind it.
+        // It has no hardware.
         Row(.property("device.class", ["abstract", "filter", "monitor"]), is: .virtual),
         Row(.property("node.virtual", ["true"]), is: .virtual),
         Row(
@@ -168,7 +169,7 @@ enum PortTypeRules {
 }
 
 extension String {
-    /// Whether one of those is in it, whatever the case of letters.
+    /// Whether the text contains one of those, in any letter case.
     fileprivate func has(_ parts: [String]) -> Bool {
         let text = Array(lowercased().utf8)
         return parts.contains { part in

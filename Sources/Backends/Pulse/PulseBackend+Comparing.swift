@@ -1,8 +1,8 @@
 import PluginAPI
 
-/// What is another than it was.
+/// Differences between two snapshots.
 extension PulseBackend {
-    /// Whether the server has just put the guard in the place of the route's output, and that is gone.
+    /// Whether the route's output is gone and the server has just replaced it by the guard.
     func hasFallenBack(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
         guard model.isOnGuard, let output = previous.route.outputs.first else { return false }
         return !current.availableOutputs.contains { $0.uid == output.uid }
@@ -13,13 +13,14 @@ extension PulseBackend {
             || one.availableOutputs != other.availableOutputs
     }
 
-    /// The one of the devices that came together that the server took was chosen, some time: it comes before what was there,
-    /// but not before what has come by itself meanwhile. Where the route's device went for good, it took what was left.
+    /// If the server uses one of several devices that appeared together, the user chose that one at some time: it gets
+    /// priority over devices that were there before, but not over devices that have appeared separately since. This
+    /// does not apply if the route's device is gone: then the server used what was left.
     func preferWhatTheServerFound(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
         guard current.isEnumerating else { return false }
         func prefer(_ before: [Port], _ after: [Port], was: [Port], of available: [Port], isInput: Bool) -> Bool {
             guard before.allSatisfy({ old in available.contains { $0.uid == old.uid } }),
-                let port = model.losers(after, isInput: isInput).first, requested[port.uid] == nil
+                let port = model.losers(after, isInput: isInput).first, requests.ports[port.uid] == nil
             else { return false }
             model.prefer(port, isInput: isInput)
             for newcomer in available where !was.contains(where: { $0.uid == newcomer.uid }) {
@@ -37,7 +38,7 @@ extension PulseBackend {
         return output || input
     }
 
-    /// Ports of the told route whose device went because its card has another profile now.
+    /// Ports of the reported route whose device is gone because its card uses another profile now.
     func reprofiled() -> Set<String> {
         let devices = [model.output, model.input].compactMap { $0 }
         let cards = toldDevices.filter { old in
@@ -51,7 +52,7 @@ extension PulseBackend {
         return Set(toldDevices.filter { cards.contains($0.card) }.compactMap { $0.active?.uid })
     }
 
-    /// Ports of the told route whose device is another of the same name than the one that was told.
+    /// Ports of the reported route whose device was replaced by another one of the same name.
     func returned() -> Set<String> {
         let gone = toldDevices.filter { ($0.isInput ? model.sources : model.sinks)[$0.index] == nil }
         return Set(

@@ -13,35 +13,43 @@ extension PulseBackend {
         }
         let move = { [unowned self, weak connection] (end: @escaping (Bool) -> Void) in
             guard let connection else { return end(false) }
-            connection.command(end) {
+            var isAsleep = true
+            if self.holdsSuspended {
+                // Each time: if something has woken the sink, it would consume the stream.
+                connection.command({ isAsleep = $0 }) {
+                    pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2)
+                }
+            }
+            connection.command({ end($0 && isAsleep) }) {
                 pa_context_move_sink_input_by_name($0, id.number, PulseDevice.holdName, $1, $2)
             }
             self.awaitMove(id.number)
         }
-        let isSeen = model.sinks.values.contains(where: \.isHold)
         prepareHold()
-        if model.isPipeWire {
-            // PipeWire's server may answer before the sink exists; PulseAudio works in order, so no wait is needed.
-            let end = batch.add()
-            if isSeen { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
-            return batch.close()
-        }
-        // Each time: if something has woken the sink, it would consume the stream.
-        connection.command(batch.add()) { pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2) }
-        move(batch.add())
+        // PipeWire's server may answer before the sink exists. PulseAudio's sink may turn out to have another pipe.
+        let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : !holds.isUnproven
+        let end = batch.add()
+        if isThere { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
         batch.close()
+    }
+
+    /// Whether the hold sink is a null sink of PulseAudio, which holds only while it is suspended.
+    private var holdsSuspended: Bool {
+        if model.isPipeWire { return false }
+        let sink = model.sinks.values.first(where: \.isHold)
+        return sink.map { $0.driver.contains("null-sink") } ?? holds.isPipeRefused
     }
 
     public func prepareHold() {
         guard isReady, model.canHold, !model.playing.isEmpty, let connection else { return }
         holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
-        if !hasHold, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
+        if !holds.isCreated, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
     }
 
     /// An unused hold sink would only appear in every mixer.
     func dropIdleHold() {
         guard isReady, let connection else { return }
-        guard awaitedMoves.isEmpty, heldStreams.isEmpty else {
+        guard holds.moves.isEmpty, heldStreams.isEmpty else {
             holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
             return
         }
@@ -63,25 +71,52 @@ extension PulseBackend {
     private static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
-        hasHold = true
-        let hold = HoldModule(model.wirePlumber, folder: ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp")
+        holds.isCreated = true
+        let folder = ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp"
+        if !model.isPipeWire, !holds.isPipeRefused {
+            if let pipe = FullPipe(path: HoldModule.path(in: folder)) {
+                return makeHold(on: connection, writingTo: pipe)
+            }
+            holds.isPipeRefused = true
+        }
+        let hold = HoldModule.plain(model.wirePlumber, folder: folder)
         connection.loadModule(hold.name, hold.arguments) { [weak self] isThere in
             guard let self, !isThere else { return }
-            hasHold = false
+            holds.isCreated = false
             settleHold(isThere: false)
         }
     }
 
+    private func makeHold(on connection: PulseConnection, writingTo pipe: FullPipe) {
+        holds.isUnproven = true
+        let hold = HoldModule.full(pipe: pipe.path)
+        var module = noIndex
+        connection.loadModule(hold.name, hold.arguments, made: { module = $0 }) {
+            [weak self, weak connection] isThere in
+            let isShared = pipe.handOver()
+            guard let self, let connection else { return }
+            holds.isUnproven = false
+            if isThere && isShared { return settleHold(isThere: true) }
+            holds.isPipeRefused = true
+            if !isThere { return makeHold(on: connection) }
+            // What waits is muted this time. The null sink is created after this one has gone.
+            settleHold(isThere: false)
+            connection.command({ [weak self] _ in self?.holds.isCreated = false }) {
+                pa_context_unload_module($0, module, $1, $2)
+            }
+        }
+    }
+
     private func awaitHold(_ waiter: @escaping (Bool) -> Void) {
-        if holdWaiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
-        holdWaiters.append(waiter)
+        if holds.waiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
+        holds.waiters.append(waiter)
     }
 
     /// Calls everything that waits for the hold sink: it exists, or will not.
     func settleHold(isThere: Bool) {
         holdTimer?.disarm()
-        let waiters = holdWaiters
-        holdWaiters = []
+        let waiters = holds.waiters
+        holds.waiters = []
         for waiter in waiters { waiter(isThere) }
     }
 
@@ -91,11 +126,11 @@ extension PulseBackend {
     public func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
-        // Found on the guard, it was being moved; its target may exist again, for something else.
+        // A stream that is found on the guard was being moved there. The guard is no target, even if it exists again.
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
         let isAlone = isPausedAlone(id.number)
-        leavingHold.insert(id.number)
+        holds.leaving.insert(id.number)
         let end = batch.add()
         let move = { [weak connection] in
             guard let connection else { return end(false) }
@@ -105,7 +140,7 @@ extension PulseBackend {
             // When it wakes up, the sink takes back the data that it had fetched from a stream that was paused
             // meanwhile: the next sink would play that, paused or not. It does so a moment after the server has
             // answered. A program that plays again before that is moved at once: the hold sink would swallow its sound.
-            takingBack[id.number] = move
+            holds.takingBack[id.number] = move
             connection.command({ [weak self] _ in
                 self?.wait(PulseBackend.takeBackTime) { self?.endTakingBack(id.number) }
             }) {
@@ -118,8 +153,8 @@ extension PulseBackend {
         batch.close()
     }
 
-    /// The stream that waits on the place for held streams, if it does, goes on.
-    func endTakingBack(_ number: UInt32) { takingBack.removeValue(forKey: number)?() }
+    /// If this stream waits on the hold sink, it is moved now.
+    func endTakingBack(_ number: UInt32) { holds.takingBack.removeValue(forKey: number)?() }
 
     func wait(_ seconds: Double, then body: @escaping () -> Void) {
         var timer: Timer?
@@ -133,37 +168,37 @@ extension PulseBackend {
     /// Seconds for the sink to take back that data.
     private static let takeBackTime = 0.03
 
-    /// Whether PulseAudio holds this stream, which its program has paused, and no other playing stream: the woken sink
-    /// would consume that one.
+    /// Whether a suspended sink of PulseAudio holds this stream, which its program has paused, and no other playing stream:
+    /// the woken sink would consume that one.
     private func isPausedAlone(_ number: UInt32) -> Bool {
-        guard !model.isPipeWire, let stream = model.playing[number], stream.isCorked else { return false }
+        guard holdsSuspended, let stream = model.playing[number], stream.isCorked else { return false }
         func isHeld(_ stream: PulseStream) -> Bool { model.sinks[stream.device]?.isHold == true }
-        leavingHold = leavingHold.filter { model.playing[$0].map(isHeld) ?? false }
+        holds.leaving = holds.leaving.filter { model.playing[$0].map(isHeld) ?? false }
         return isHeld(stream)
-            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !leavingHold.contains($0.index) }
+            && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !holds.leaving.contains($0.index) }
     }
 
     /// PipeWire's session manager moves a stream some time after the server said so, and the server need not report it.
     /// For a moment it may show the old sink again.
     func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
-        if awaitedMoves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
-        awaitedMoves[number] = PulseBackend.looks
+        if holds.moves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
+        holds.moves[number] = PulseBackend.looks
     }
 
     /// All streams are being moved while the guard replaces an output, and shortly after: none may be taken for
     /// paused only because the server has not reported that it plays again.
     func awaitMoves() {
-        guard model.isOnGuard || flight != nil else { return }
+        guard model.isOnGuard || guards.flight != nil else { return }
         for number in model.playing.keys { awaitMove(number) }
     }
 
     func lookAtMoves() {
-        for (number, looks) in awaitedMoves {
-            awaitedMoves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
+        for (number, looks) in holds.moves {
+            holds.moves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
             mark(.playing, number, isRemoved: false)
         }
-        if !awaitedMoves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
+        if !holds.moves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
         // The server does not report either if somebody moves a held stream that keeps running, as mpv's does.
         let held = model.isPipeWire ? heldStreams : []
         for number in held { mark(.playing, number, isRemoved: false) }

@@ -1,12 +1,13 @@
 import CPulse
 import EventLoop
 
-/// What the server shows: everything at first, then what its events marked. A round of questions ends with an evaluation.
+/// Reads the server's state: everything at first, then what events have marked. A round of questions ends with an
+/// evaluation.
 extension PulseBackend {
     func readEverything() {
         guard let connection else { return }
         if watchesMemory { connection.watchMemory(true) }
-        // Held until all questions are out: one that is refused at once must not end the round.
+        // The second one ends after all questions are sent: a question that is refused at once must not end the round.
         begin()
         begin()
         connection.subscribe { [weak self] _ in self?.end() }
@@ -19,47 +20,43 @@ extension PulseBackend {
 
     func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
         guard isReady else { return }
-        if dirty.isEmpty { dirtySince = MonotonicClock.now() }
-        dirty[Item(facility: facility, index: index)] = isRemoved
-        // PipeWire's session manager sends who comes to where it remembers the last one to have been, which may be where we
-        // held it.
+        round.mark(ReadRound.Item(facility: facility, index: index), isRemoved: isRemoved, at: MonotonicClock.now())
+        // PipeWire's session manager moves a new stream to the sink of the last one with that name, which may be the
+        // hold sink.
         if facility == .playing, !isRemoved, model.playing[index] == nil, model.sinks.values.contains(where: \.isHold) {
             awaitMove(index)
         }
-        // Who comes or goes may have the device run otherwise, which is not told.
+        // A stream that starts or ends may change the rate or the buffer of the device. The server does not report
+        // that.
         if facility == .playing, isRemoved || model.playing[index] == nil, let output = model.output {
-            let item = Item(facility: .sink, index: output.index)
-            if dirty[item] == nil { dirty[item] = false }
+            round.markAlso(ReadRound.Item(facility: .sink, index: output.index))
         }
-        guard outstanding == 0, !isScheduled else { return }
-        isScheduled = true
-        // What came in one go is asked for in one go.
+        guard round.schedule() else { return }
+        // Events that arrive together are read together.
         loop.later { [weak self] in
-            guard let self else { return }
-            isScheduled = false
-            if isReady, outstanding == 0 { read() }
+            if let self, round.startScheduled(), isReady { read() }
         }
     }
 
     private func read() {
-        guard let connection, !dirty.isEmpty else { return }
-        let items = dirty
-        dirty = [:]
+        guard let connection, !round.marked.isEmpty else { return }
+        let items = round.take()
         begin()
         for (item, isRemoved) in items where item.facility != .server {
-            // No such entity: it went meanwhile, and its removal may be told after the next thing of that number.
+            // If it does not exist, it has been removed; the event for that may come only after something else got its
+            // number.
             isRemoved
                 ? remove(item) : ask(item.facility, item.index, of: connection) { [weak self] in self?.remove(item) }
         }
-        // Always, as the fence behind which everything of the same cause has been told.
+        // Always: when this is answered, the server has sent all events of the same cause.
         ask(.server, of: connection)
         if model.isPipeWire, model.wirePlumber == nil { readClients() }
         end()
     }
 
-    private func remove(_ item: Item) {
+    private func remove(_ item: ReadRound.Item) {
         switch item.facility {
-        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { hasHold = false }
+        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { holds.isCreated = false }
         case .source: model.sources[item.index] = nil
         case .playing:
             model.playing[item.index] = nil
@@ -74,7 +71,7 @@ extension PulseBackend {
         }
     }
 
-    /// Asks for the one of that index; nil: for all there are. `missing`: it was not there.
+    /// Reads the one with that index; nil: all of them. `missing`: it does not exist.
     private func ask(
         _ facility: PulseConnection.Facility, _ index: UInt32? = nil, of connection: PulseConnection,
         missing: @escaping () -> Void = {}
@@ -91,7 +88,7 @@ extension PulseBackend {
                 item: { [weak self] in
                     let sink = PulseDevice($0)
                     self?.model.sinks[sink.index] = sink
-                    if sink.isHold { self?.settleHold(isThere: true) }
+                    if sink.isHold, self?.holds.isUnproven == false { self?.settleHold(isThere: true) }
                 }, end: end)
         case .source:
             connection.readSources(
@@ -116,11 +113,16 @@ extension PulseBackend {
         case .card:
             connection.readCards(index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
         case .module: connection.readModules(index, item: { [weak self] in self?.model.add($0) }, end: end)
-        case .server: connection.readServer(item: { [weak self] in self?.model.read($0) }, end: end)
+        case .server:
+            connection.readServer(
+                item: { [weak self] in
+                    self?.model.read($0)
+                    if let self { requests.defaultWasRead(model.defaultSink) }
+                }, end: end)
         }
     }
 
-    /// All clients there are.
+    /// Reads all clients.
     func readClients() {
         begin()
         var clients = PulseClients()
@@ -136,7 +138,7 @@ extension PulseBackend {
             })
     }
 
-    /// Who is at the other end of a stream that is new: PipeWire says so of the client alone.
+    /// Reads the client of a new stream: PipeWire reports the process only for the client.
     private func readClient(of stream: PulseStream) {
         guard model.isPipeWire, stream.client != noIndex, model.clients[stream.client] == nil else { return }
         begin()
@@ -144,15 +146,16 @@ extension PulseBackend {
             stream.client, item: { [weak self] in self?.model.add($0) }, end: { [weak self] _ in self?.end() })
     }
 
-    private func begin() { outstanding += 1 }
+    private func begin() { round.begin() }
 
     private func end() {
         guard isReady else { return }
-        outstanding -= 1
-        guard outstanding == 0 else { return }
-        // More came while the answers did: one more round, but a storm must not hide everything for ever.
-        if !dirty.isEmpty, MonotonicClock.now() &- dirtySince < 100_000 { return read() }
+        switch round.end(at: MonotonicClock.now()) {
+        case .wait: return
+        case .readAgain: return read()
+        case .evaluate: break
+        }
         evaluate(isSettled: false)
-        if isReady, outstanding == 0 { read() }
+        if isReady, !round.isAsking { read() }
     }
 }

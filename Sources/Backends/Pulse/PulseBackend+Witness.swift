@@ -17,33 +17,30 @@ extension PulseBackend {
     func doubtDefault(_ previous: AudioSnapshot, _ current: AudioSnapshot) {
         guard model.isPipeWire else { return }
         // A default device that does not exist, and that only this connection sees, is checked at once.
-        let isMissing = model.output == nil && model.canHold && witnessed?.sink != model.defaultSink
+        let isMissing = model.output == nil && model.canHold && doubt.witnessed?.sink != model.defaultSink
         if isMissing { doubtDefault(after: 0) } else if differs(previous, current) { doubtDefault() }
     }
 
     /// The same after a request that changes the default.
     func doubtDefault(after seconds: Double = PulseBackend.doubtTime) {
         guard model.isPipeWire, isReady else { return }
-        isDoubtNew = true
+        doubt.raise()
         callWitness(after: seconds)
     }
 
     /// Earlier, if an earlier check is due.
     private func callWitness(after seconds: Double) {
         let due = MonotonicClock.now() &+ MonotonicClock.microseconds(seconds)
-        if let doubtDue, doubtDue <= due { return }
-        doubtDue = due
-        doubt?.arm(at: due)
+        if doubt.plan(at: due) { doubtTimer?.arm(at: due) }
     }
 
     func callWitness() {
-        doubtDue = nil
+        doubt.elapsed()
         // The current check is followed by another one.
         guard isReady, witness == nil, let made = PulseConnection(loop: loop, name: "sessiond", patience: patience)
         else { return }
         witness = made
-        let isFirst = isDoubtNew
-        isDoubtNew = false
+        let isFirst = doubt.start()
         made.onState = { [weak self] state in
             switch state {
             case .ready: self?.hearWitness(isFirst)
@@ -61,12 +58,12 @@ extension PulseBackend {
             end: { [weak self] _ in
                 guard let self else { return }
                 guard let seen, isReady else { return dismissSoon() }
-                witnessed = seen
+                doubt.witnessed = seen
                 if seen == (model.defaultSink, model.defaultSource) {
                     dismissSoon(then: isFirst ? PulseBackend.longDoubtTime : nil)
-                } else if outstanding > 0 || !completions.isEmpty {
+                } else if round.isAsking || !completions.isEmpty {
                     // Pending requests may be the very change; and their answers must not be lost.
-                    isDoubtNew = true
+                    doubt.raise()
                     dismissSoon(then: PulseBackend.settleTime)
                 } else {
                     trustWitness()
@@ -80,18 +77,14 @@ extension PulseBackend {
         witness = nil
         connection?.close()
         use(made)
-        (awaitedGuard, isFirstComing, firstLeft) = (nil, false, nil)
-        dirtySince = MonotonicClock.now()
-        dirty = [:]
-        func mark(_ facility: PulseConnection.Facility, _ indices: some Sequence<UInt32>) {
-            for index in indices { dirty[Item(facility: facility, index: index)] = false }
+        guards.forgetAnswers()
+        func items(_ facility: PulseConnection.Facility, _ indices: some Sequence<UInt32>) -> [ReadRound.Item] {
+            indices.map { ReadRound.Item(facility: facility, index: $0) }
         }
-        mark(.sink, model.sinks.keys)
-        mark(.source, model.sources.keys)
-        mark(.card, model.cards.keys)
-        mark(.playing, model.playing.keys)
-        mark(.recording, model.recording.keys)
-        mark(.module, model.policyModules.keys)
+        round.replace(
+            with: items(.sink, model.sinks.keys) + items(.source, model.sources.keys) + items(.card, model.cards.keys)
+                + items(.playing, model.playing.keys) + items(.recording, model.recording.keys)
+                + items(.module, model.policyModules.keys), at: MonotonicClock.now())
         readEverything()
     }
 
@@ -101,16 +94,14 @@ extension PulseBackend {
             guard let self else { return }
             witness?.close()
             witness = nil
-            guard isReady, doubtDue == nil else { return }
-            if let seconds = isDoubtNew ? min(seconds ?? .infinity, PulseBackend.doubtTime) : seconds {
-                callWitness(after: seconds)
-            }
+            guard isReady, let seconds = doubt.next(after: seconds, orNew: PulseBackend.doubtTime) else { return }
+            callWitness(after: seconds)
         }
     }
 
     func dismissWitness() {
-        doubt?.disarm()
-        doubtDue = nil
+        doubtTimer?.disarm()
+        doubt.elapsed()
         witness?.close()
         witness = nil
     }

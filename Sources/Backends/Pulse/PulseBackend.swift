@@ -31,88 +31,42 @@ public final class PulseBackend: AudioBackend {
     let patience: Double
 
     // The connection's life.
+    private var link = ServerLink()
     var connection: PulseConnection?
-    var isReady = false
-    private var isLost = false
-    private var failures = 0
     private var retry: Timer?
     private var watch: SocketWatch?
-    private(set) var isWaitingForSocketOnly = false
     var completions: [UInt64: Completion] = [:]
-    /// Whether the server was asked to create the hold sink, and it has not gone since.
-    var hasHold = false
+    var nextCompletion: UInt64 = 0
     public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
+
+    // What belongs to one connection: ``reset()``.
+    /// The server's state, and which part of it is outdated.
+    var model = PulseModel()
+    var round = ReadRound()
+    var requests = RouteRequests()
+    var guards = GuardState()
+    var holds = HoldState()
+    var doubt = DefaultDoubt()
+    /// Since when a change is not reported because the server has not settled; nil: there is none.
+    private var unsettledSince: UInt64?
+    /// The devices of the route that was reported.
+    var toldDevices: [PulseDevice] = []
     /// By the name under which the server remembers them.
     var standIns: [String: PulseStandIn] = [:]
-    /// Streams that were moved back and are still shown on the hold sink.
-    var leavingHold: Set<UInt32> = []
-    /// What moves streams that are being moved back and were paused, while they wait until the hold sink has taken back the
-    /// data that it had fetched.
-    var takingBack: [UInt32: () -> Void] = [:]
-    /// Calls that wait for the hold sink, at most until ``holdTimer``.
-    var holdWaiters: [(Bool) -> Void] = []
-    var holdTimer: Timer?
-    /// Until the hold sink is removed, unless it is needed again.
-    var holdIdleTimer: Timer?
-    var nextCompletion: UInt64 = 0
-    /// Streams being moved to or from the hold sink, and how often they are still to be checked.
-    var awaitedMoves: [UInt32: Int] = [:]
-    var moveTimer: Timer?
+    /// Requests ``outputWish`` from the output.
+    var tuning: PulseTuning? { didSet { oldValue?.close() } }
+    /// Asks the server for its defaults again.
+    var witness: PulseConnection?
 
-    // The state, and which part of it is outdated.
-    var model = PulseModel()
-    var dirty: [Item: Bool] = [:]
-    var outstanding = 0
-    var isScheduled = false
-    var dirtySince: UInt64 = 0
     private var settle: Timer?
     /// When postponed work is done, after devices were enumerated.
     private var enumerated: Timer?
-    private var unsettledSince: UInt64?
-    var toldDevices: [PulseDevice] = []
-    /// The requested ports by uid, until they are the route or too old to be the reason of a change.
-    var requested: [String: (reason: RouteChangeReason, until: UInt64)] = [:]
-    /// The output requested last: the route is changing to it while it is in ``requested``.
-    var requestedOutput: String?
-    /// A port that becomes the route as soon as it exists, because its card is changing its profile.
-    var awaited: (input: String?, output: String?) = (nil, nil)
-    /// The profiles of cards before they were switched to hands-free, by card.
-    var profilesBefore: [String: String] = [:]
-
-    // The guard.
-    /// Whether the guard is being created (true) or removed (false); nil: neither.
-    var awaitedGuard: Bool?
-    var isGuardRefused = false
-    /// Whether the second guard is wanted, and whether it is being created.
-    var isFirstWanted = false
-    var isFirstComing = false
-    /// Called when a second guard that does not exist yet has been removed.
-    var firstLeft: ((Bool) -> Void)?
-    /// The configured default, if known: the one set here, until it changes.
-    var pinnedOutput: String?
-    /// Until when the guard may become the default, because a port of a remaining device went; nil: not
-    /// requested.
-    var flight: UInt64?
-
-    /// Requests ``outputWish`` from the output.
-    var tuning: PulseTuning? { didSet { oldValue?.close() } }
-
-    // The check of the default.
-    /// Asks the server again.
-    var witness: PulseConnection?
-    var doubt: Timer?
-    /// When ``doubt`` fires; nil: it does not.
-    var doubtDue: UInt64?
-    /// Something happened since the last check started.
-    var isDoubtNew = false
-    /// The defaults that the last check confirmed.
-    var witnessed: (sink: String, source: String)?
-
-    struct Item: Hashable {
-        let facility: PulseConnection.Facility
-        let index: UInt32
-    }
-
+    /// Until calls do not wait for the hold sink any longer.
+    var holdTimer: Timer?
+    /// Until the hold sink is removed, unless it is needed again.
+    var holdIdleTimer: Timer?
+    var moveTimer: Timer?
+    var doubtTimer: Timer?
     /// How long intermediate states may last on PipeWire, whose session manager chooses a default in steps, in seconds.
     static let settleTime = 0.05
     private static let longestSettleTime = 0.25
@@ -125,13 +79,13 @@ public final class PulseBackend: AudioBackend {
         self.loop = loop
         self.server = server
         self.patience = patience
-        retry = Timer(on: loop) { [weak self] in self?.connect() }
+        retry = Timer(on: loop) { [weak self] in self?.handle(.connect) }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         enumerated = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
         holdTimer = Timer(on: loop) { [weak self] in self?.settleHold(isThere: false) }
         holdIdleTimer = Timer(on: loop) { [weak self] in self?.dropIdleHold() }
-        doubt = Timer(on: loop) { [weak self] in self?.callWitness() }
+        doubtTimer = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
 
     deinit {
@@ -139,12 +93,32 @@ public final class PulseBackend: AudioBackend {
         witness?.close()
     }
 
-    public func start() { connect() }
+    public func start() { handle(.connect) }
 
     // MARK: Connecting
 
+    var isReady: Bool { link.isReady }
+    var isWaitingForSocketOnly: Bool { link.isWaitingForSocketOnly }
+
+    private func handle(_ input: ServerLink.Input) {
+        for effect in link.handle(input) {
+            switch effect {
+            case .connect: connect()
+            case .retry(let seconds): retry?.arm(after: seconds)
+            case .readEverything:
+                watch = nil
+                readEverything()
+            case .tellLost: onServicesLost?()
+            case .tellReset: onServicesReset?()
+            case .tellStart:
+                onPortsChanged?()
+                onStreamsChanged?()
+                if !snapshot.policies.isEmpty { onPoliciesChanged?() }
+            }
+        }
+    }
+
     private func connect() {
-        guard connection == nil else { return }
         retry?.disarm()
         guard let made = PulseConnection(loop: loop, name: "sessiond", patience: patience) else { return failed(false) }
         use(made)
@@ -157,7 +131,7 @@ public final class PulseBackend: AudioBackend {
         connection = made
         made.onState = { [weak self] state in
             switch state {
-            case .ready: self?.ready()
+            case .ready: self?.handle(.connected)
             case .failed(let refused): self?.failed(refused)
             }
         }
@@ -166,64 +140,37 @@ public final class PulseBackend: AudioBackend {
         made.onMemoryChanged = { [weak self] in self?.onMemoryChanged?() }
     }
 
-    private func ready() {
-        isReady = true
-        failures = 0
-        watch = nil
+    /// Forgets everything that belongs to one connection. This is the only place where that is done.
+    private func reset() {
+        for timer in [settle, enumerated, holdTimer, holdIdleTimer, moveTimer] { timer?.disarm() }
+        dismissWitness()
         model = PulseModel()
-        (awaitedGuard, isGuardRefused, flight, pinnedOutput) = (nil, false, nil, nil)
-        // A guard left by an earlier daemon is released together with the streams on it.
-        (isFirstWanted, isFirstComing, firstLeft) = (true, false, nil)
-        hasHold = false
-        awaitedMoves = [:]
-        takingBack = [:]
-        dirty = [:]
-        outstanding = 0
-        witnessed = nil
-        readEverything()
+        round = ReadRound()
+        requests = RouteRequests()
+        guards = GuardState()
+        holds = HoldState()
+        doubt = DefaultDoubt()
+        unsettledSince = nil
+        toldDevices = []
+        standIns = [:]
+        snapshot = .disconnected
     }
 
     /// The connection has ended, or failed. `refused`: no server is listening.
     private func failed(_ refused: Bool) {
-        // Kept until here, because this is called from its own callbacks.
+        // It must not be freed in here, because this is called from its own callbacks.
         let old = connection
         tuning = nil
         connection = nil
-        isReady = false
         old?.close()
-        dismissWitness()
-        outstanding = 0
-        dirty = [:]
-        settle?.disarm()
-        standIns = [:]
-        holdTimer?.disarm()
-        holdIdleTimer?.disarm()
-        holdWaiters = []
-        enumerated?.disarm()
-        unsettledSince = nil
-        requested = [:]
-        awaited = (nil, nil)
-        profilesBefore = [:]
-        toldDevices = []
+        reset()
         let sockets = ServerAddress.sockets(server, environment: ServerAddress.environment)
         if watch == nil, !sockets.isEmpty {
-            watch = SocketWatch(on: loop, paths: sockets) { [weak self] in
-                self?.failures = 0
-                self?.connect()
-            }
+            watch = SocketWatch(on: loop, paths: sockets) { [weak self] in self?.handle(.socketAppeared) }
         }
-        failures += 1
-        // A socket that nobody answers will be made anew when somebody does: the watch tells, no clock needs to.
-        isWaitingForSocketOnly = refused && watch != nil && failures > 8
-        if !isWaitingForSocketOnly { retry?.arm(after: min(2, 0.05 * Double(1 << min(failures - 1, 6)))) }
-
         let waiting = completions.sorted { $0.key < $1.key }.map(\.value)
         completions = [:]
-        snapshot = .disconnected
-        if !isLost {
-            isLost = true
-            onServicesLost?()
-        }
+        handle(.failed(isRefused: refused, isWatched: watch != nil))
         for completion in waiting { completion(.failure(PulseBackend.away)) }
     }
 
@@ -237,23 +184,23 @@ public final class PulseBackend: AudioBackend {
         let now = MonotonicClock.now()
         if isSettled {
             unsettledSince = nil
-            // Answers are on their way: what they say is told when they are in.
-            if outstanding > 0 { return }
+            // Answers are pending: the state is evaluated when all of them have arrived.
+            if round.isAsking { return }
         }
         if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
         model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
         var current = model.snapshot(now: now)
         let previous = snapshot
         if !previous.isConnected {
-            // Who comes to a running system finds the route as somebody wants it.
+            // When the daemon starts on a running system, the present route is what the user wants.
             current.route.outputs.forEach { model.prefer($0, isInput: false) }
             current.route.inputs.forEach { model.prefer($0, isInput: true) }
             return tellFirst(model.snapshot(now: now))
         }
 
-        if !model.isOnGuard, model.defaultSink != pinnedOutput { pinnedOutput = nil }
+        if !model.isOnGuard, model.defaultSink != guards.pinnedOutput { guards.pinnedOutput = nil }
         dropFirst()
-        // That the guard has taken over is no flicker: it does so only where an output went.
+        // The guard replaces an output only if that is gone: this is no intermediate state.
         flee(previous, current, now)
         awaitMoves()
         doubtDefault(previous, current)
@@ -264,14 +211,14 @@ public final class PulseBackend: AudioBackend {
             unsettledSince = since
             if now &- since < MonotonicClock.microseconds(PulseBackend.longestSettleTime) {
                 settle?.arm(after: PulseBackend.settleTime)
-                // Streams need no settling; the rest stays as it was told.
+                // Streams are reported at once; everything else stays as it was reported.
                 current.route = previous.route
                 current.availableInputs = previous.availableInputs
                 current.availableOutputs = previous.availableOutputs
                 current.isInputMuted = previous.isInputMuted
                 current.outputVolume = previous.outputVolume
                 (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
-                // Whoever lets go what is held must know first who is to fall silent.
+                // Before held sound is released, the change of the route must be reported: it decides who falls silent.
                 current.isOutputHeld = previous.isOutputHeld
                 snapshot = current
                 if current.streams != previous.streams { onStreamsChanged?() }
@@ -281,11 +228,11 @@ public final class PulseBackend: AudioBackend {
         }
         settle?.disarm()
 
-        requested = requested.filter { now < $0.value.until }
+        requests.forgetOld(at: now)
         var judge = RouteJudge(
             previous: previous, current: current,
             recent: model.recent(current, now, within: PulseBackend.recently))
-        judge.requested = requested.mapValues(\.reason)
+        judge.requested = requests.ports.mapValues(\.reason)
         judge.reprofiled = reprofiled()
         judge.returned = returned().subtracting(judge.reprofiled)
         let verdict = judge.verdict
@@ -294,10 +241,10 @@ public final class PulseBackend: AudioBackend {
         chosen.0.map { model.prefer($0, isInput: false) }
         chosen.1.map { model.prefer($0, isInput: true) }
         if isFound || chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
-        current.isOutputHeld = model.isOnGuard || flight != nil
+        current.isOutputHeld = model.isOnGuard || guards.flight != nil
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
-        for port in current.route.inputs + current.route.outputs { requested[port.uid] = nil }
+        requests.arrived((current.route.inputs + current.route.outputs).map(\.uid))
         if let verdict { onRouteChanged?(verdict.reason, verdict.previous, verdict.current) }
         if previous.availableInputs != current.availableInputs || previous.availableOutputs != current.availableOutputs
         {
@@ -326,13 +273,6 @@ public final class PulseBackend: AudioBackend {
             keepStandIns()
         }
         toldDevices = [model.output, model.input].compactMap { $0 }
-        if isLost {
-            isLost = false
-            onServicesReset?()
-        } else {
-            onPortsChanged?()
-            onStreamsChanged?()
-            if !current.policies.isEmpty { onPoliciesChanged?() }
-        }
+        handle(.wasRead)
     }
 }

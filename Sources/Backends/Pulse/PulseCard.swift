@@ -1,7 +1,7 @@
 import CPulse
 import PluginAPI
 
-/// A card as the server told of it, free of C pointers: of interest where its profile is ours to choose.
+/// A card as the server reports it, without C pointers. Needed for cards whose profile the daemon chooses.
 struct PulseCard: Hashable {
     struct Profile: Hashable {
         let name: String
@@ -29,12 +29,12 @@ struct PulseCard: Hashable {
         activeProfile = String(orEmpty: info.active_profile2?.pointee.name)
     }
 
-    /// The headset's address; nil for a card that is none.
+    /// The headset's address; nil if the card is not a headset.
     var address: String? { Bluetooth.address(properties) }
 
     var isHandsFree: Bool { Bluetooth.isHandsFree(activeProfile) }
 
-    /// The profile to talk through: the best that the headset has connected.
+    /// The profile for calls: the best one that is available.
     var handsFreeProfile: String? { best(Bluetooth.isHandsFree) }
     /// The profile for music.
     var musicProfile: String? { best(Bluetooth.isMusic) }
@@ -43,7 +43,7 @@ struct PulseCard: Hashable {
         profiles.filter { $0.isAvailable && fits($0.name) }.max { $0.priority < $1.priority }?.name
     }
 
-    /// What stands for the headset's microphone while the card shows its music profile, which has none.
+    /// The input that represents the headset's microphone while the card uses its music profile, which has no input.
     var handsFreeInput: Port? {
         guard let address, !isHandsFree, handsFreeProfile != nil else { return nil }
         return Port(
@@ -51,8 +51,8 @@ struct PulseCard: Hashable {
     }
 }
 
-/// How PulseAudio and PipeWire tell of Bluetooth headsets, and how we name their ports: by the headset, as its sinks
-/// and sources come and go with its profiles.
+/// How PulseAudio and PipeWire report Bluetooth headsets, and how their ports are named: by the headset, because its
+/// sinks and sources change with its profiles.
 enum Bluetooth {
     static func address(_ properties: [String: String]) -> String? {
         guard let api = properties["device.api"], api == "bluez" || api == "bluez5" else { return nil }

@@ -23,9 +23,9 @@ final class PulseConnection {
 
     var onState: ((State) -> Void)?
     var onEvent: ((_ facility: Facility, _ index: UInt32, _ isRemoved: Bool) -> Void)?
-    /// What the server remembers of streams changed (``watchMemory(_:)``).
+    /// The server's remembered values of streams have changed (``watchMemory(_:)``).
     var onMemoryChanged: (() -> Void)?
-    /// The server is connected and answers nothing.
+    /// The server is connected, but does not answer.
     var onSilence: (() -> Void)?
 
     private let context: OpaquePointer
@@ -35,7 +35,7 @@ final class PulseConnection {
     private var lastAnswer: UInt64 = 0
     private var watchdog: Timer?
 
-    /// Nil where libpulse has no memory left. `patience` is how many seconds the server may owe an answer.
+    /// Nil if libpulse has no memory left. `patience`: seconds without an answer after which ``onSilence`` is called.
     init?(loop: EventLoop, name: String, patience: Double) {
         let list = pa_proplist_new()
         defer { pa_proplist_free(list) }
@@ -66,25 +66,26 @@ final class PulseConnection {
         pa_context_unref(context)
     }
 
-    /// A stream that has the output run as that asks; it is to go before the connection does. Nil where libpulse refuses.
+    /// A stream that requests the rate and the buffer of an output. It must be freed before the connection. Nil if
+    /// libpulse refuses.
     func tune(_ output: PulseDevice, _ wish: OutputWish) -> PulseTuning? {
         isOpen ? PulseTuning(wish, for: output, on: context) : nil
     }
 
-    /// Starts to connect; ``onState`` tells how it went, also where it failed at once. nil is libpulse's own choice.
+    /// Starts to connect; ``onState`` reports the result, also if it fails at once. `server` nil: libpulse decides.
     func connect(to server: String?) {
         let status = pa_context_connect(context, server, PA_CONTEXT_NOAUTOSPAWN, nil)
         if status < 0, isOpen { onState?(.failed(refused: isRefusal)) }
     }
 
-    /// Nothing is called back any more, neither events nor answers.
+    /// No event and no answer is reported any more.
     func close() {
         guard isOpen else { return }
         isOpen = false
         pa_context_set_state_callback(context, nil, nil)
         pa_context_set_subscribe_callback(context, nil, nil)
         pa_ext_stream_restore_set_subscribe_cb(context, nil, nil)
-        // Cancels the operations, so that nothing points to the replies that go now.
+        // This cancels the operations, so that nothing refers to the replies that are freed now.
         pa_context_disconnect(context)
         replies.removeAll()
         watchdog = nil
@@ -117,7 +118,7 @@ final class PulseConnection {
         }
     }
 
-    // MARK: Requests. `end` is called once with whether the server did it, unless the connection closes first.
+    // MARK: Requests. `end` is called once with whether the server succeeded, unless the connection is closed first.
 
     func subscribe(end: @escaping (Bool) -> Void) {
         let mask =
@@ -135,7 +136,7 @@ final class PulseConnection {
         }
     }
 
-    /// One program that is connected, or all where `index` is nil.
+    /// One client, or all if `index` is nil.
     func readClients(_ index: UInt32?, item: @escaping (pa_client_info) -> Void, end: @escaping (Bool) -> Void) {
         let step: pa_client_info_cb_t = { _, info, eol, reply in
             Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
@@ -156,7 +157,7 @@ final class PulseConnection {
         }
     }
 
-    /// One sink, or all where `index` is nil; the other readers alike.
+    /// One sink, or all if `index` is nil. The other readers are alike.
     func readSinks(_ index: UInt32?, item: @escaping (pa_sink_info) -> Void, end: @escaping (Bool) -> Void) {
         let step: pa_sink_info_cb_t = { _, info, eol, reply in
             Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
@@ -209,7 +210,7 @@ final class PulseConnection {
         }
     }
 
-    /// What the server remembers of streams, all of it; refused where it has no such memory.
+    /// All remembered values of streams; refused by a server that has none.
     func readMemory(item: @escaping (pa_ext_stream_restore_info) -> Void, end: @escaping (Bool) -> Void) {
         let step: pa_ext_stream_restore_read_cb_t = { _, info, eol, reply in
             Reply.step(reply, info.map { UnsafeRawPointer($0) }, eol)
@@ -219,7 +220,7 @@ final class PulseConnection {
         }
     }
 
-    /// Whether ``onMemoryChanged`` is called. A server without such a memory refuses, and that is all.
+    /// Whether ``onMemoryChanged`` is called. A server without remembered values refuses; that is ignored.
     func watchMemory(_ isWatched: Bool) {
         let me = Unmanaged.passUnretained(self).toOpaque()
         pa_ext_stream_restore_set_subscribe_cb(
@@ -246,7 +247,7 @@ final class PulseConnection {
         }
     }
 
-    /// Any request that the server answers with done or refused.
+    /// Any request that the server answers with success or failure.
     func command(
         _ end: @escaping (Bool) -> Void,
         _ send: (OpaquePointer, @escaping pa_context_success_cb_t, UnsafeMutableRawPointer) -> OpaquePointer?
@@ -281,11 +282,11 @@ final class PulseConnection {
     private func lookForSilence() {
         guard isOpen, !replies.isEmpty else { return }
         let deadline = lastAnswer &+ MonotonicClock.microseconds(patience)
-        // The server works through a long queue: every answer earns it another stretch.
+        // The server may have a long queue: each answer starts the time anew.
         if MonotonicClock.now() < deadline { watchdog?.arm(at: deadline) } else { onSilence?() }
     }
 
-    /// What waits for one answer; owned by the connection until then.
+    /// A request that waits for its answer; owned by the connection until then.
     private final class Reply {
         private weak var connection: PulseConnection?
         private let item: ((UnsafeRawPointer) -> Void)?

@@ -1,7 +1,7 @@
 import CPulse
 import PluginAPI
 
-/// A sink or source as the server told of it, free of C pointers.
+/// A sink or source as the server reports it, without C pointers.
 struct PulseDevice: Hashable {
     struct DevicePort: Hashable {
         let name: String
@@ -17,21 +17,21 @@ struct PulseDevice: Hashable {
     let driver: String
     let channels: UInt32
     let rate: UInt32
-    /// `noIndex` where it has none.
+    /// `noIndex` if it has none.
     let card: UInt32
     let isNetwork: Bool
-    /// A sink's monitor, the dummy a server makes where it has no sink, where we hold streams, or a role's place in front
-    /// of the devices: nothing a route can go through.
+    /// Nothing that a route can use: a sink's monitor, the dummy sink of a server without sinks, the hold sink, the
+    /// guard, or a sink of WirePlumber's roles.
     let isNoPort: Bool
-    /// Where goes what must not be heard elsewhere.
+    /// Whether it is the guard.
     let isGuard: Bool
-    /// Where we hold streams.
+    /// Whether it is the hold sink.
     let isHold: Bool
-    /// What WirePlumber's role policy puts in front of the devices.
+    /// Whether it is a sink of WirePlumber's role policy, which is linked to the devices.
     let isRole: Bool
-    /// The module that made it; `noIndex` where none did.
+    /// The module that created it; `noIndex`: none.
     let module: UInt32
-    /// The program that made it, by its number among PipeWire's clients; nil where a module did, or where it is not known.
+    /// The client of PipeWire that created it; nil if a module did, or if unknown.
     var client: String? { module == noIndex ? properties["client.id"] : nil }
     let isMuted: Bool
     let volume: Double
@@ -96,28 +96,28 @@ struct PulseDevice: Hashable {
         activePort = (info.active_port?.pointee.name).map { String(cString: $0) }
     }
 
-    /// The port sound goes through now.
+    /// The port in use.
     var active: Port? {
         if isNoPort { return nil }
         guard let activePort else { return port(nil) }
         return ports.first { $0.name == activePort }.map { port($0) } ?? port(nil)
     }
 
-    /// What could be chosen: every port that is plugged in, as far as anyone can tell.
+    /// The ports that can be selected: all that are plugged in, or may be.
     var available: [Port] {
         if isNoPort { return [] }
         if ports.isEmpty { return [port(nil)] }
         return ports.filter(\.isAvailable).map { port($0) }
     }
 
-    /// The server's name of the port with that uid; nil where it is not this device's; "" for a device without ports.
+    /// The server's name of the port with that uid; nil if the device does not have it; "" for a device without ports.
     func portName(of uid: String) -> String? {
         if ports.isEmpty { return uid == self.uid(nil) ? "" : nil }
         return ports.first { self.uid($0) == uid }?.name
     }
 
-    /// Virtual, and only a filter over another device: it plays where that one does. PipeWire's own say so by a group of two
-    /// nodes, of which this is one.
+    /// A virtual device that is only a filter in front of another one, on which it plays. PipeWire's own filters are a
+    /// group of two nodes, of which this is one.
     var isFilter: Bool {
         (properties["device.class"] == "filter" || properties["node.link-group"] != nil) && active?.type == .virtual
     }
@@ -139,7 +139,7 @@ struct PulseDevice: Hashable {
 
     private func port(_ port: DevicePort?) -> Port {
         let type = type(port)
-        // A headset's own name says more than "Headset".
+        // The headset's own name is better than "Headset".
         let isRadio = type == .bluetoothA2DP || type == .bluetoothHFP
         let label = (isRadio ? nil : port?.label) ?? self.label
         return Port(
@@ -147,14 +147,14 @@ struct PulseDevice: Hashable {
             isAvailable: port?.isAvailable ?? true)
     }
 
-    /// The one name by which the place for held streams is found again, also by a later daemon.
+    /// The name of the hold sink, by which a later daemon finds it.
     static let holdName = "sessiond.hold"
 
-    /// Of its version 0.4, and of 0.5; where 0.5's loopbacks have no name of their own, PipeWire's module makes one of the
-    /// common one.
+    /// The names of WirePlumber 0.4 and 0.5. If a loopback of 0.5 has no name, PipeWire's module makes one from the
+    /// common name.
     private static let rolePrefixes = ["control.endpoint.", "loopback.sink.role.", "input.loopback.sink.role."]
 
-    /// By its name, or because WirePlumber 0.5 is told to send roles there.
+    /// By its name, or because WirePlumber 0.5 is configured to link roles to it.
     private static func isRole(_ name: String, _ properties: [String: String]) -> Bool {
         rolePrefixes.contains(where: name.hasPrefix) || properties["policy.role-based.target"] == "true"
     }
@@ -181,7 +181,7 @@ struct PulseDevice: Hashable {
     private static func linear(_ volume: pa_cvolume) -> Double {
         var volume = volume
         guard pa_cvolume_valid(&volume) != 0 else { return 1 }
-        // As people and desktops count: the position of the slider, not the amplitude.
+        // As desktops show it: the position of the slider, not the amplitude.
         return Double(pa_cvolume_max(&volume)) / Double(normalVolume)
     }
 }

@@ -12,21 +12,21 @@ public import PluginAPI
 extension PulseBackend {
     public func releaseOutput() {
         guard isReady, let connection else { return }
-        guard model.isOnGuard || flight != nil else { return }
+        guard model.isOnGuard || guards.flight != nil else { return }
         // A device whose port is unplugged would not become the default.
         if let (to, port, _) = model.fallback, let port, to.activePort != port {
             connection.command({ _ in }) { pa_context_set_sink_port_by_name($0, to.name, port, $1, $2) }
         }
         guard model.isOnGuard, let to = model.fallback?.device else {
-            if flight != nil {
-                flight = nil
+            if guards.flight != nil {
+                guards.flight = nil
                 loop.later { [weak self] in self?.evaluate(isSettled: true) }
             }
             return
         }
         // If the server moves there by itself, the user's choice of the removed device stays remembered.
         let isAlone = model.isPipeWire && model.sinks.values.filter { !$0.isNoPort }.count == 1
-        if to.name != pinnedOutput, !isAlone {
+        if to.name != guards.pinnedOutput, !isAlone {
             connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
         }
         doubtDefault()
@@ -37,24 +37,19 @@ extension PulseBackend {
 
     private func unloadGuard(_ end: @escaping () -> (Bool) -> Void = { { _ in } }) {
         for device in model.sinks.values where device.isGuard {
-            awaitedGuard = false
+            guards.remove()
             connection?.command(end()) { pa_context_unload_module($0, device.module, $1, $2) }
         }
-        isFirstWanted = false
-        if isFirstComing { firstLeft = end() }
+        guards.removeSecond(end())
     }
 
     /// Creates a second guard that ranks before all devices.
     private func loadFirst(_ connection: PulseConnection) {
-        (isFirstWanted, isFirstComing) = (true, true)
+        guard guards.createSecond() else { return }
         var module = noIndex
         connection.loadModule("module-null-sink", PulseGuard.firstArguments, made: { module = $0 }) {
             [weak self, weak connection] isThere in
-            guard let self else { return }
-            isFirstComing = false
-            if !isThere { flight = nil }
-            guard let left = firstLeft else { return }
-            firstLeft = nil
+            guard let left = self?.guards.secondCame(isThere) else { return }
             // It was to be removed before it existed.
             guard isThere, let connection else { return left(!isThere) }
             connection.command(left) { pa_context_unload_module($0, module, $1, $2) }
@@ -63,7 +58,7 @@ extension PulseBackend {
 
     /// Removes a second guard that appeared only after it was to be removed.
     func dropFirst() {
-        guard !isFirstWanted, let connection else { return }
+        guard guards.dropsSecond, let connection else { return }
         for device in model.sinks.values where PulseGuard.isFirst(device.name) {
             connection.command({ _ in }) { pa_context_unload_module($0, device.module, $1, $2) }
         }
@@ -84,32 +79,28 @@ extension PulseBackend {
         guard isReady, let connection else { return }
         let guardSink = model.sinks.values.first(where: \.isGuard)
         // A finished request is not yet visible: the state must show it before the next request.
-        if let awaitedGuard, awaitedGuard != (guardSink != nil) { return }
-        awaitedGuard = nil
-        if model.isOnGuard || flight != nil { return }
-        if guardsOutput, guardSink == nil, !isGuardRefused, !snapshot.isEnumerating, let output = outputToBe,
+        guard guards.isSettled(isThere: guardSink != nil) else { return }
+        if model.isOnGuard || guards.flight != nil { return }
+        if guardsOutput, guardSink == nil, !guards.isRefused, !snapshot.isEnumerating, let output = outputToBe,
             !output.isNoPort
         {
-            awaitedGuard = true
             // The default must be a configured one, because the guard ranks before all others.
             connection.command({ _ in }) { pa_context_set_default_sink($0, output.name, $1, $2) }
-            pinnedOutput = output.name
+            guards.create(beside: output.name)
             connection.loadModule("module-null-sink", PulseGuard.arguments(for: model.wirePlumber)) { [weak self] in
-                guard let self, !$0 else { return }
-                isGuardRefused = true
-                awaitedGuard = nil
+                if !$0 { self?.guards.creatingFailed() }
             }
             // Not suspended: PulseAudio discards what it has rendered ahead of a paused stream only on a
             // sink that is awake; otherwise the next sink plays it.
         } else if !guardsOutput, guardSink != nil {
-            unloadGuard { [weak self] in { if !$0 { self?.awaitedGuard = nil } } }
+            unloadGuard { [weak self] in { if !$0 { self?.guards.removingFailed() } } }
         }
     }
 
     /// The output that was requested, because the shown default may be outdated; otherwise the current
     /// one.
     private var outputToBe: PulseDevice? {
-        guard let uid = requestedOutput, let request = requested[uid], MonotonicClock.now() < request.until,
+        guard let uid = requests.outputOnItsWay(at: MonotonicClock.now()),
             let (device, _) = model.find(uid, isInput: false)
         else { return model.output }
         return device
@@ -120,18 +111,18 @@ extension PulseBackend {
     /// PulseAudio prefers any device to one whose port is unplugged, even to the configured default: therefore the
     /// unplugged port is made active again. On PipeWire a second guard ranks before the configured default.
     func flee(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
-        if let until = flight, model.isOnGuard || until < now { flight = nil }
-        guard guardsOutput, flight == nil, let connection, let port = previous.route.outputs.first,
+        if let until = guards.flight, model.isOnGuard || until < now { guards.flight = nil }
+        guard guardsOutput, guards.flight == nil, let connection, let port = previous.route.outputs.first,
             !current.availableOutputs.contains(where: { $0.uid == port.uid }),
             let device = model.sinks.values.first(where: { $0.portName(of: port.uid) != nil }),
             let name = device.portName(of: port.uid), model.sinks.values.contains(where: \.isGuard)
         else { return }
         // Also if the server has moved there by itself: it may move back when it sees another port.
-        flight = model.isOnGuard ? nil : now &+ PulseGuard.flightTime
+        guards.flight = model.isOnGuard ? nil : now &+ PulseGuard.flightTime
         if model.isPipeWire {
-            if !isFirstComing { loadFirst(connection) }
+            loadFirst(connection)
         } else {
-            connection.command({ [weak self] in if !$0 { self?.flight = nil } }) {
+            connection.command({ [weak self] in if !$0 { self?.guards.flight = nil } }) {
                 pa_context_set_sink_port_by_name($0, device.name, name, $1, $2)
             }
         }

@@ -157,6 +157,7 @@ struct PulseModel {
         result.policies = policies
         result.instance = cookie
         result.canHold = canHold
+        result.hasHold = sinks.values.contains(where: \.isHold)
         result.hidesMemory = isPipeWire
         result.ignoresMemory = ignoresMemory
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0

@@ -2,24 +2,25 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// What the server is asked to do.
+/// Requests to the server.
 extension PulseBackend {
     public func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
         guard let coming = handsFreeOutput(insteadOf: uid) else {
             return select(uid, isInput: false, reason, completion)
         }
-        (awaited.output, requestedOutput) = (coming, coming)
+        requests.selectComingOutput(coming)
         Batch(self, completion).close()
     }
 
-    /// The output that takes the place of that one, as its headset has just been asked to become hands-free.
+    /// The hands-free output that replaces this output, because its headset was just asked to switch to hands-free;
+    /// nil: none does.
     private func handsFreeOutput(insteadOf uid: String) -> String? {
         let card = model.cards.values.first { card in
-            profilesBefore[card.name] != nil && !card.isHandsFree
+            requests.profilesBefore[card.name] != nil && !card.isHandsFree
                 && card.address.map { Bluetooth.uid($0, .bluetoothA2DP, isInput: false) == uid } == true
         }
         let coming = card?.address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: false) }
-        return coming.flatMap { requested[$0] == nil ? nil : $0 }
+        return coming.flatMap { requests.ports[$0] == nil ? nil : $0 }
     }
 
     public func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
@@ -30,9 +31,9 @@ extension PulseBackend {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         expect(uid, reason)
-        if isInput { awaited.input = nil } else { (awaited.output, requestedOutput) = (nil, uid) }
+        if isInput { requests.selectInput() } else { requests.selectOutput(uid) }
         if isInput, model.find(uid, isInput: true) == nil, card(of: uid) != nil {
-            awaited.input = uid
+            requests.awaitInput(uid)
             return batch.close()
         }
         guard let (device, port) = find(uid, isInput, batch) else { return }
@@ -43,23 +44,27 @@ extension PulseBackend {
                 : pa_context_set_default_sink($0, device.name, $1, $2)
         }
         doubtDefault()
-        if !isInput, model.isPipeWire { insist(on: uid, device.name, insteadOf: model.defaultSink) }
+        if !isInput {
+            requests.awaitedDefault = DefaultRequest(
+                output: uid, sink: device.name, before: model.defaultSink, number: nextCompletion)
+            if model.isPipeWire { lookForDefaultLater() }
+        }
         batch.close()
     }
 
-    /// WirePlumber 0.4 can overlook a default that is set just after its device appeared (seen on a busy machine in 1 of 8
-    /// replugs). The same value again changes nothing, so the current default is set first.
-    private func insist(on uid: String, _ device: String, insteadOf current: String, attempts: Int = 3) {
+    /// Requests the default again some time later, if it is still awaited then.
+    private func lookForDefaultLater() {
+        guard let request = requests.awaitedDefault else { return }
         wait(PulseBackend.overlooked) { [weak self] in
-            // If anything else has become the default meanwhile, somebody chose it.
-            guard let self, requestedOutput == uid, device != current, model.defaultSink == current,
-                model.find(uid, isInput: false) != nil, let connection
+            guard let self, requests.awaitedDefault == request, let connection,
+                model.find(request.output, isInput: false) != nil
             else { return }
-            for name in [current, device] {
+            for name in request.repetition {
                 connection.command({ _ in }) { pa_context_set_default_sink($0, name, $1, $2) }
             }
             doubtDefault()
-            if attempts > 1 { insist(on: uid, device, insteadOf: current, attempts: attempts - 1) }
+            requests.awaitedDefault = request.next
+            lookForDefaultLater()
         }
     }
 
@@ -78,21 +83,23 @@ extension PulseBackend {
         func set(_ card: PulseCard, _ profile: String, _ type: PortType) {
             guard let address = card.address else { return }
             for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
-            // The sound goes on through the same headset, whatever the server thinks best meanwhile.
+            // The sound stays on the same headset, even if the server selects another output while the profile changes.
             if snapshot.route.outputs.first?.device == address[...] {
-                awaited.output = Bluetooth.uid(address, type, isInput: false)
+                requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
             connection.command(batch.add()) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
         }
         for card in model.cards.values where card.name != talking?.name {
-            guard let before = profilesBefore.removeValue(forKey: card.name), card.isHandsFree else { continue }
+            guard let before = requests.profilesBefore.removeValue(forKey: card.name), card.isHandsFree else {
+                continue
+            }
             set(card, before, .bluetoothA2DP)
         }
         if let talking, !talking.isHandsFree, let profile = talking.handsFreeProfile {
-            profilesBefore[talking.name] = talking.activeProfile
+            requests.profilesBefore[talking.name] = talking.activeProfile
             set(talking, profile, .bluetoothHFP)
         } else if let talking, takesOver, let profile = talking.musicProfile {
-            profilesBefore[talking.name] = profile
+            requests.profilesBefore[talking.name] = profile
         }
         batch.close()
     }
@@ -104,27 +111,22 @@ extension PulseBackend {
         }
     }
 
-    /// What becomes the route within a while becomes it by our doing.
+    /// If that port becomes the route soon, this request is the reason.
     private func expect(_ uid: String, _ reason: RouteChangeReason) {
-        requested[uid] = (reason, MonotonicClock.now() &+ PulseBackend.recently)
+        requests.expect(uid, reason, until: MonotonicClock.now() &+ PulseBackend.recently)
     }
 
-    /// Makes the route what had to appear first, now that it has.
+    /// Selects the port that had to appear first, if it has appeared.
     func selectAwaited() {
-        let (input, output) = awaited
-        if let input, model.find(input, isInput: true) != nil {
-            awaited.input = nil
-            if snapshot.route.inputs.first?.uid != input { select(input, isInput: true, reason(of: input)) { _ in } }
+        let input = requests.takeComingInput { model.find($0, isInput: true) != nil }
+        if let input, snapshot.route.inputs.first?.uid != input {
+            select(input, isInput: true, requests.reason(of: input)) { _ in }
         }
-        if let output, model.find(output, isInput: false) != nil {
-            awaited.output = nil
-            if snapshot.route.outputs.first?.uid != output {
-                select(output, isInput: false, reason(of: output)) { _ in }
-            }
+        let output = requests.takeComingOutput { model.find($0, isInput: false) != nil }
+        if let output, snapshot.route.outputs.first?.uid != output {
+            select(output, isInput: false, requests.reason(of: output)) { _ in }
         }
     }
-
-    private func reason(of uid: String) -> RouteChangeReason { requested[uid]?.reason ?? .categoryChange }
 
     public func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion) {
         let batch = Batch(self, completion)
@@ -166,8 +168,8 @@ extension PulseBackend {
     }
 
     private func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
-        // Also where it seems to be chosen: another choice may be under way. But a headset, whose one port leaves nothing
-        // to choose, refuses.
+        // Also if the port seems to be active: another change may be pending. A device with only one port may refuse,
+        // as headsets do.
         guard device.ports.count > 1 else { return }
         connection.command(batch.add()) {
             device.isInput
@@ -204,7 +206,7 @@ extension PulseBackend {
             open -= 1
             guard open == 0 else { return }
             let (number, error) = (number, error)
-            // Later, so that no completion comes before its request returned.
+            // Not at once: no completion may be called before its request has returned.
             backend?.loop.later { [weak backend] in
                 backend?.completions.removeValue(forKey: number)?(error.map { .failure($0) } ?? .success(()))
             }

@@ -2,7 +2,7 @@ import CPulse
 public import EventLoop
 public import PluginAPI
 
-/// A ``SampleCache`` in PulseAudio's, or that of PipeWire's PulseAudio server.
+/// A ``SampleCache`` on the sample cache of PulseAudio, or of PipeWire's PulseAudio server.
 public final class PulseSampleCache: SampleCache {
     public var onEnded: ((_ stream: UInt32, _ wasWhole: Bool) -> Void)?
     public var onLost: (() -> Void)?
@@ -12,14 +12,14 @@ public final class PulseSampleCache: SampleCache {
     private let server: String?
     private var context: OpaquePointer?
     private var isReady = false
-    /// What was asked for before the server was there.
+    /// Requests made before the server was connected.
     private var waiting: [(SessionError?) -> Void] = []
     private var playing: Set<UInt32> = []
     private var stopped: Set<UInt32> = []
 
     /// - Parameters:
-    ///   - name: the client's at the server; a person reads it in a mixer.
-    ///   - server: as for PULSE_SERVER; nil for the usual one.
+    ///   - name: the client's name at the server, which mixers show.
+    ///   - server: as for PULSE_SERVER; nil: the default one.
     public init(loop: EventLoop, name: String, server: String? = nil) {
         self.loop = loop
         self.name = name
@@ -50,7 +50,7 @@ public final class PulseSampleCache: SampleCache {
             let list = pa_proplist_new()
             defer { pa_proplist_free(list) }
             pa_proplist_sets(list, PA_PROP_MEDIA_ROLE, "event")
-            // Of a sample nobody set a volume for.
+            // The volume of a sample for which none was set.
             let volume = gain < 0 ? pa_sw_volume_from_dB(gain) : pa_volume_t.max
             let answer = Answer(self, reply)
             answers[ObjectIdentifier(answer)] = answer
@@ -104,7 +104,7 @@ public final class PulseSampleCache: SampleCache {
                 let cache = Unmanaged<PulseSampleCache>.fromOpaque(me).takeUnretainedValue()
                 if isRemoved { withExtendedLifetime(cache) { cache.ended(index) } }
             }, me)
-        // Fails at once where nobody listens: told from the loop, as everything.
+        // If no server listens, this fails at once; that is reported from the loop, like every failure.
         if pa_context_connect(made, server, PA_CONTEXT_NOAUTOSPAWN, nil) < 0 {
             loop.later { [weak self] in if self?.context == made { self?.failed() } }
         }
@@ -122,7 +122,7 @@ public final class PulseSampleCache: SampleCache {
             waiting = []
             for body in bodies { body(nil) }
         case PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED:
-            // Not from inside the context's own callback.
+            // Not in the context's own callback.
             loop.later { [weak self] in if self?.context == context { self?.failed() } }
         default: break
         }
@@ -134,7 +134,7 @@ public final class PulseSampleCache: SampleCache {
         let bodies = waiting
         waiting = []
         for body in bodies { body(Self.gone) }
-        // The context is gone, and calls nobody back.
+        // The context is gone and calls no callbacks.
         let unanswered = answers.values
         answers = [:]
         for answer in unanswered { answer.reply(.failure(Self.gone)) }
@@ -144,7 +144,7 @@ public final class PulseSampleCache: SampleCache {
         for stream in lost { onEnded?(stream, false) }
     }
 
-    /// What the server was asked and has not answered.
+    /// A request that the server has not answered.
     private var answers: [ObjectIdentifier: Answer] = [:]
 
     private func disconnect() {
@@ -169,7 +169,7 @@ public final class PulseSampleCache: SampleCache {
         return SessionError(.mediaServicesFailed, "the sound server \(what): \(reason)")
     }
 
-    /// What waits for the number of the stream that plays a sample.
+    /// A request that waits for the number of the stream that plays a sample.
     private final class Answer {
         private weak var cache: PulseSampleCache?
         let reply: (Result<UInt32, SessionError>) -> Void
@@ -180,7 +180,7 @@ public final class PulseSampleCache: SampleCache {
         }
 
         func take(_ stream: UInt32, _ context: OpaquePointer?) {
-            // The last that holds it may be that.
+            // This may release the last reference.
             let answer = cache?.answers.removeValue(forKey: ObjectIdentifier(self))
             defer { withExtendedLifetime(answer) {} }
             // PA_INVALID_INDEX.
@@ -192,7 +192,7 @@ public final class PulseSampleCache: SampleCache {
         }
     }
 
-    /// One sample on its way (`pa_stream_connect_upload`). Lives until the server has it.
+    /// An upload of one sample (`pa_stream_connect_upload`). It lives until the server has the sample.
     private final class Upload {
         private let stream: OpaquePointer
         private let context: OpaquePointer

@@ -8,7 +8,7 @@ extension PulseBackend {
     /// Called after every relevant change.
     func keepTuning() {
         // While streams move to the guard, or are on it, the next output is not known yet.
-        guard isReady, let connection, !model.isOnGuard, flight == nil else { return }
+        guard isReady, let connection, !model.isOnGuard, guards.flight == nil else { return }
         guard !outputWish.isEmpty, let output = model.output, !output.isNoPort else {
             tuning = nil
             return
@@ -19,35 +19,36 @@ extension PulseBackend {
             // The rate or buffer of the device may change, and the server need not report it.
             tuning?.onReady = { [weak self] in self?.mark(.sink, output.index, isRemoved: false) }
         }
-        // PipeWire asks only streams that play what they would like; with nobody else it need not run at all.
+        // PipeWire considers only streams that play. If no other stream plays, this one need not run either.
         let isHeard = model.playing.values.contains { !$0.isCorked && $0.index != tuning?.index }
         tuning?.run(model.isPipeWire && isHeard)
     }
 }
 
-/// A stream that never makes a sound, and is there for what it asks of its device; that ends with it.
+/// A stream that never makes a sound. It exists only for the rate and the buffer that it requests from its device; the
+/// request ends with it.
 ///
 /// Used from the loop only.
 final class PulseTuning {
     let wish: OutputWish
     /// The sink that it is meant for, which was the default when it was made.
     let device: UInt32
-    /// The server has made it, and says how it runs its device.
+    /// The server has created the stream, and reports the rate and the buffer of the device.
     var onReady: (() -> Void)?
 
     private let stream: OpaquePointer
-    /// Asks how the device is run.
+    /// The pending question for the buffer of the device.
     private var question: OpaquePointer?
     private var isRunning = false
-    /// Itself, where it is to end as soon as the server has made it.
+    /// A reference to itself, if it must end as soon as the server has created it.
     private var leaving: PulseTuning?
 
-    /// No sink's buffer is longer, in seconds.
+    /// The longest buffer that a sink has, in seconds.
     private static let longest = 2.0
     /// PA_RATE_MAX; the macro is a product, which Swift does not import.
     private static let highestRate = 384_000.0
 
-    /// Nil where libpulse refuses. The sample rate counts on PulseAudio where the device is idle just then.
+    /// Nil if libpulse refuses. PulseAudio uses the sample rate only if the device is idle at that moment.
     init?(_ wish: OutputWish, for output: PulseDevice, on context: OpaquePointer) {
         let rate = min(wish.sampleRate ?? Double(output.rate), PulseTuning.highestRate)
         var format = pa_sample_spec(format: PA_SAMPLE_S16LE, rate: UInt32(rate.rounded()), channels: 1)
@@ -60,7 +61,7 @@ final class PulseTuning {
                 let tuning = Unmanaged<PulseTuning>.fromOpaque(me).takeUnretainedValue()
                 withExtendedLifetime(tuning) { tuning.stateChanged() }
             }, Unmanaged.passUnretained(self).toOpaque())
-        // With early requests the device's buffer is to be as long as what it asks for at a time.
+        // With early requests, the device's buffer becomes as long as one request for data.
         let period = min(wish.bufferDuration ?? PulseTuning.longest, PulseTuning.longest)
         let bytes = max(1, UInt32(period * rate)) * 2
         var buffer = pa_buffer_attr(maxlength: .max, tlength: bytes * 2, prebuf: 0, minreq: bytes, fragsize: .max)
@@ -77,8 +78,8 @@ final class PulseTuning {
         pa_stream_unref(stream)
     }
 
-    /// Tells nothing more, and ends. One that is still being made is waited for: libpulse would forget it, and the
-    /// server keep it.
+    /// Calls ``onReady`` no more, and ends. If the server is still creating the stream, it ends after that; otherwise
+    /// libpulse would forget it and the server would keep it.
     func close() {
         onReady = nil
         if pa_stream_get_state(stream) == PA_STREAM_CREATING { leaving = self }
@@ -103,16 +104,16 @@ final class PulseTuning {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// The server's number of it; nil until it is there, and where it was refused.
+    /// The server's number of the stream; nil until it exists, and if it was refused.
     var index: UInt32? { pa_stream_get_state(stream) == PA_STREAM_READY ? pa_stream_get_index(stream) : nil }
 
-    /// Seconds of sound that the server says it gives the device at a time; 0 where it does not say.
+    /// The device's buffer in seconds, as the server reports it; 0 if it does not.
     var latency: Double {
         guard index != nil, let timing = pa_stream_get_timing_info(stream) else { return 0 }
         return Double(timing.pointee.configured_sink_usec) / 1e6
     }
 
-    /// Has it play, which is silence, or not.
+    /// Starts or stops playing silence.
     func run(_ runs: Bool) {
         guard runs != isRunning, index != nil else { return }
         isRunning = runs

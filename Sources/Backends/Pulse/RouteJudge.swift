@@ -50,7 +50,7 @@ struct RouteJudge {
         return tell(.unknown)
     }
 
-    /// The output that somebody else made the route although the previous one still exists; nil: nobody did.
+    /// The output that the user or another program selected although the previous one still exists; nil: none was.
     var chosenOutput: Port? {
         chosen(previous.route.outputs, current.route.outputs, of: current.availableOutputs)
     }

@@ -1,10 +1,11 @@
 import Glibc
 
-/// Where a sound server listens, as far as a file system can tell.
+/// The sockets in the file system at which a sound server may listen.
 enum ServerAddress {
-    /// The sockets libpulse will try for that server string; empty where none is in the file system.
+    /// The sockets that libpulse tries for that server string; empty if none is in the file system.
     ///
-    /// `server` as for `pa_context_connect`: `{machine}unix:/path`, `/path`, a list of such; nil is the environment's.
+    /// `server` as for `pa_context_connect`: `{machine}unix:/path`, `/path`, a list of such; nil: the environment
+    /// decides.
     static func sockets(_ server: String?, environment: (String) -> String?) -> [String] {
         if let server = server ?? environment("PULSE_SERVER"), !server.isEmpty {
             return server.split(separator: " ").compactMap { entry in

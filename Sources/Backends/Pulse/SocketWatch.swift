@@ -1,16 +1,17 @@
 import EventLoop
 import Glibc
 
-/// Tells when a socket appears in the file system, without looking: inotify on the nearest folder there is.
+/// Reports when a socket appears in the file system, without polling: it uses inotify on the deepest folder that
+/// exists.
 final class SocketWatch {
     private let descriptor: Int32
     private let paths: [[String]]
     private let handler: () -> Void
     private var watch: IOWatch?
-    /// What is looked for in each watched folder.
+    /// The names that are awaited in each watched folder.
     private var awaited: [Int32: Set<String>] = [:]
 
-    /// Nil where the system has no inotify instance left. Paths are absolute.
+    /// Nil if the system has no inotify instance left. Paths are absolute.
     init?(on loop: EventLoop, paths: [String], _ handler: @escaping () -> Void) {
         descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
         self.paths = paths.map { $0.split(separator: "/").map(String.init) }
@@ -25,7 +26,7 @@ final class SocketWatch {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Watches the deepest folder there is on the way to each socket.
+    /// Watches the deepest folder that exists on the path of each socket.
     private func place() {
         var placed: [Int32: Set<String>] = [:]
         for path in paths where !path.isEmpty {
@@ -56,7 +57,7 @@ final class SocketWatch {
                     let length = Int(bytes.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
                     let name = String(
                         decoding: bytes[(offset + 16)...].prefix(length).prefix { $0 != 0 }, as: UTF8.self)
-                    // A folder that goes itself has no name in its event: the watch must move up.
+                    // The event for the removal of a watched folder has no name: then its parent must be watched.
                     let went = mask & UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_Q_OVERFLOW) != 0
                     if went || awaited[id]?.contains(name) == true { isOurs = true }
                     offset += 16 + length
@@ -64,7 +65,7 @@ final class SocketWatch {
             }
         }
         guard isOurs else { return }
-        // Again until nothing moves: what was made between looking and watching tells nobody.
+        // Repeated until nothing changes: a folder that was created before its watch causes no event.
         var before: [Int32: Set<String>] = [:]
         repeat {
             before = awaited

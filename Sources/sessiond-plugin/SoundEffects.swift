@@ -5,9 +5,8 @@ import PluginAPI
 import PluginKit
 import PulseBackend
 
-// Wiring: sound effects in the sound server's cache, and the one it is given to play.
-
-PluginProgram(.soundEffects).main { (host, arguments) throws(Failure) in
+/// Sound effects in the sound server's cache, and the one it is given to play.
+func serveSoundEffects(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let effects = SoundEffectsPlugin(
         decoder: GStreamerDecoder(loop: host.loop),
         cache: PulseSampleCache(loop: host.loop, name: arguments.session.name), arguments.session,

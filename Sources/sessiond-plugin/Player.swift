@@ -4,9 +4,8 @@ import MediaValues
 import PluginAPI
 import PluginKit
 
-// Wiring: a player on GStreamer, and what it is given to play.
-
-PluginProgram(.player).main { (host, arguments) throws(Failure) in
+/// A player on GStreamer, and what it is given to play.
+func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let engine = GStreamerPlayer(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let player = PlayerPlugin(engine, arguments.session, on: host.connection, host.loop)
     player.onQuit = { host.quit(0, ending: player) }

@@ -4,9 +4,8 @@ import MediaValues
 import PluginAPI
 import PluginKit
 
-// Wiring: a recorder on GStreamer, and the file it is given to record.
-
-PluginProgram(.recorder).main { (host, arguments) throws(Failure) in
+/// A recorder on GStreamer, and the file it is given to record.
+func serveRecorder(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let engine = GStreamerRecorder(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let recorder = RecorderPlugin(engine, arguments.session, on: host.connection, input: arguments.input)
     guard let item = arguments.item else { return recorder }

@@ -1,0 +1,313 @@
+/// Where an item is and goes: what is requested of its pipeline (playing, seeks, loops, the rate), what is under way, and
+/// what follows from the pipeline's messages.
+///
+/// A value without a pipeline. Each input gives effects, to be carried out in order. Times are nanoseconds of the item.
+///
+/// ```
+///                 prepared          seek              done
+///    loading ───────────────▶ steady ────▶ seeking ─────────┐
+///                              ▲  ▲ │                       │
+///                              │  └─┼───────────────────────┘
+///                      crossed │    │ the source ended
+///                              │    ▼
+///                             crossing
+/// ```
+struct Playhead: Sendable, Hashable {
+    /// The goal of a seek.
+    struct Target: Sendable, Hashable {
+        let time: UInt
+        /// Whether its end is reported.
+        let isTold: Bool
+        /// On a new stream of the server, which plays only when the beginning waits in it.
+        var isAnew = false
+    }
+
+    /// The item's source has ended, but not all of it is heard yet. What follows flows already, or nothing does.
+    struct Crossing: Sendable, Hashable {
+        /// When the last sample of the item will be heard, in running time.
+        let end: UInt
+        /// Where that is in the item, in seconds.
+        let place: Double
+        /// Nothing follows.
+        let isEnd: Bool
+    }
+
+    /// `next` is the newest seek that waits for its turn.
+    enum Phase: Sendable, Hashable {
+        /// The first sample is not there yet.
+        case loading(next: Target?)
+        /// It plays, or is ready to. `next` is started by the next message of the pipeline.
+        case steady(next: Target?)
+        /// The pipeline seeks, and answers with ``Input/done``.
+        case seeking(Target, next: Target?)
+        case crossing(Crossing)
+    }
+
+    enum Input: Sendable, Hashable {
+        // Requests.
+        /// `position`: where the item is.
+        case play(position: UInt)
+        case pause
+        case seek(Target)
+        case rate(Double)
+        case loops(Int)
+        case rewind
+        /// What flows already counts as heard, because something is to be requested of the item.
+        case crossed
+        // Messages of the pipeline.
+        /// A change of its state or a seek is done.
+        case done
+        /// It cannot seek: it stays where it is.
+        case seekRefused
+        case endReached
+        case segmentDone
+        /// The source has ended; what follows, if anything, has been put in its place.
+        case sourceEnded(Crossing)
+        // Effects that were carried out.
+        /// `position` as above.
+        case seekHere(position: UInt)
+        /// The seek began on a new stream of the server.
+        case beganAnew
+        /// The event before was reported, and whoever heard it may have made requests.
+        case goOn(isFirst: Bool)
+        case finish
+        case beginningRefused
+    }
+
+    enum Effect: Sendable, Hashable {
+        /// Seek there, exactly and at once. If the pipeline refuses, pass ``Input/seekRefused``.
+        case seek(Target)
+        /// Begin again: at once, or without a gap after the end of the segment. If the pipeline refuses, pass
+        /// ``Input/beginningRefused``.
+        case beginAgain(isAtOnce: Bool)
+        /// Play the rest of the segment as the last one.
+        case playOut
+        /// Set the pipeline's state again.
+        case update
+        /// Find out whether the next item must be prepared.
+        case lookAhead
+        /// Report that it is ready, that the seek is done, that the next item is heard, or that it has ended.
+        case tellReady
+        case tellSeeked
+        case tellAdvanced
+        case tellEnded
+        /// Pass these inputs.
+        case seekHere
+        case goOn(isFirst: Bool)
+        case finish
+    }
+
+    /// What a seek requests beside its goal.
+    struct Manner: Sendable, Hashable {
+        var rate = 1.0
+        /// A message at the end of the segment instead of an end, so that the beginning follows without a gap.
+        var isSegmented = false
+    }
+
+    private(set) var phase = Phase.loading(next: nil)
+    private(set) var wantsPlaying = false
+    private(set) var rate = 1.0
+    /// How often it begins again, and how often it still does; below 0: for ever.
+    private(set) var loops = 0
+    var loopsLeft = 0
+    /// That of the last seek.
+    private(set) var manner = Manner()
+    /// Only local files are looped by seeking: many servers cannot seek.
+    let isLocal: Bool
+
+    init(isLocal: Bool) { self.isLocal = isLocal }
+
+    var isReady: Bool {
+        if case .loading = phase { false } else { true }
+    }
+
+    /// Nothing is under way and nothing waits.
+    var isSteady: Bool { phase == .steady(next: nil) }
+
+    var crossing: Crossing? {
+        if case .crossing(let crossing) = phase { crossing } else { nil }
+    }
+
+    /// Where it is going; nil: it stays where it is.
+    var target: Target? {
+        switch phase {
+        case .loading(let next), .steady(let next): next
+        case .seeking(let target, let next): next ?? target
+        case .crossing: nil
+        }
+    }
+
+    /// Whether it may be heard. Before its first seek nothing of a faster or looping item may be heard, and of a stream
+    /// nothing before it is known whether enough of it is there.
+    var mayPlay: Bool {
+        switch phase {
+        case .loading(let next): isLocal && !needsSeek && next == nil
+        case .seeking(let target, _): !target.isAnew
+        case .steady, .crossing: true
+        }
+    }
+
+    private var needsSegments: Bool { loopsLeft != 0 && isLocal }
+    private var needsSeek: Bool { manner != Manner(rate: rate, isSegmented: needsSegments) }
+
+    mutating func handle(_ input: Input) -> [Effect] {
+        switch input {
+        case .play(let position): play(position)
+        case .pause: pause()
+        case .seek(let target): seek(target)
+        case .rate(let rate): change(rate)
+        case .seekHere(let position): seekHere(position)
+        case .loops(let loops): change(loops)
+        case .rewind: rewind()
+        case .crossed: crossed()
+        case .done: done()
+        case .seekRefused: seekRefused()
+        case .endReached: endReached()
+        case .segmentDone: segmentDone()
+        case .sourceEnded(let crossing): sourceEnded(crossing)
+        case .beganAnew: beganAnew()
+        case .goOn(let isFirst): goOn(isFirst)
+        case .finish: finish()
+        case .beginningRefused: beginningRefused()
+        }
+    }
+
+    // MARK: Requests
+
+    private mutating func play(_ position: UInt) -> [Effect] {
+        wantsPlaying = true
+        guard case .steady = phase, needsSeek else { return [.update] }
+        return start(Target(time: position, isTold: false)) + [.update]
+    }
+
+    private mutating func pause() -> [Effect] {
+        wantsPlaying = false
+        return [.update]
+    }
+
+    private mutating func seek(_ target: Target) -> [Effect] {
+        switch phase {
+        case .loading: phase = .loading(next: target)
+        case .seeking(let present, _): phase = .seeking(present, next: target)
+        case .steady: return start(target)
+        case .crossing: return crossed() + start(target)
+        }
+        return []
+    }
+
+    private mutating func start(_ target: Target) -> [Effect] {
+        var next: Target?
+        if case .steady(let waiting) = phase { next = waiting }
+        phase = .seeking(target, next: next)
+        manner = Manner(rate: rate, isSegmented: needsSegments)
+        return [.seek(target)]
+    }
+
+    private mutating func change(_ rate: Double) -> [Effect] {
+        guard rate != self.rate else { return [] }
+        self.rate = rate
+        return isReady ? crossed() + [.seekHere] : []
+    }
+
+    private mutating func seekHere(_ position: UInt) -> [Effect] {
+        // Where it is going, if it is: the way there may be long.
+        seek(Target(time: target?.time ?? position, isTold: target?.isTold == true))
+    }
+
+    private mutating func change(_ loops: Int) -> [Effect] {
+        (self.loops, loopsLeft) = (loops, loops)
+        return [.lookAhead]
+    }
+
+    /// Silent and at the beginning; all loops are ahead again.
+    private mutating func rewind() -> [Effect] {
+        loopsLeft = loops
+        return pause() + seek(Target(time: 0, isTold: false))
+    }
+
+    private mutating func crossed() -> [Effect] {
+        guard let crossing else { return [] }
+        phase = .steady(next: nil)
+        return crossing.isEnd ? [.tellEnded] : [.tellAdvanced, .lookAhead]
+    }
+
+    // MARK: Messages of the pipeline
+
+    private mutating func done() -> [Effect] {
+        switch phase {
+        case .loading(let next):
+            phase = .steady(next: next)
+            return [.tellReady, .goOn(isFirst: true)]
+        case .seeking(let target, let next):
+            phase = .steady(next: next)
+            return (target.isTold && next == nil ? [.tellSeeked] : []) + [.goOn(isFirst: false)]
+        case .steady, .crossing: return [.goOn(isFirst: false)]
+        }
+    }
+
+    /// The seek that waits is next; or the first one, if the item is not to play once and at its own rate.
+    private mutating func goOn(_ isFirst: Bool) -> [Effect] {
+        guard case .steady(let waiting) = phase else { return [.update] }
+        guard let target = waiting ?? (isFirst && needsSeek ? Target(time: 0, isTold: false) : nil) else {
+            return [.update]
+        }
+        phase = .steady(next: nil)
+        return start(target) + [.update]
+    }
+
+    private mutating func seekRefused() -> [Effect] {
+        guard case .seeking(let target, let next) = phase else { return [] }
+        phase = .steady(next: next)
+        manner = Manner()
+        return target.isTold ? [.tellSeeked] : []
+    }
+
+    private mutating func endReached() -> [Effect] {
+        switch phase {
+        case .steady(nil), .crossing: crossed() + [.finish]
+        // An end from before the seek is not the end.
+        case .loading, .steady, .seeking: []
+        }
+    }
+
+    private mutating func finish() -> [Effect] { needsSegments ? beginAgain(isAtOnce: true) : [.tellEnded] }
+
+    private mutating func segmentDone() -> [Effect] {
+        switch phase {
+        case .loading(next: nil), .steady(next: nil), .crossing: break
+        case .loading, .steady, .seeking: return []
+        }
+        if needsSegments { return beginAgain(isAtOnce: false) }
+        // The loops were taken back meanwhile: an empty rest without the message ends it, once all is heard.
+        manner.isSegmented = false
+        return [.playOut]
+    }
+
+    /// From the beginning; the last time without the message, so that its end is the end.
+    private mutating func beginAgain(isAtOnce: Bool) -> [Effect] {
+        if loopsLeft > 0 { loopsLeft -= 1 }
+        manner = Manner(rate: rate, isSegmented: needsSegments)
+        if isAtOnce { phase = .seeking(Target(time: 0, isTold: false), next: nil) }
+        return [.beginAgain(isAtOnce: isAtOnce)]
+    }
+
+    private mutating func beginningRefused() -> [Effect] {
+        if case .seeking(_, let next) = phase { phase = .steady(next: next) }
+        return [.tellEnded]
+    }
+
+    private mutating func sourceEnded(_ crossing: Crossing) -> [Effect] {
+        guard isSteady else { return [] }
+        if !crossing.isEnd { loopsLeft = loops }
+        phase = .crossing(crossing)
+        return []
+    }
+
+    private mutating func beganAnew() -> [Effect] {
+        if case .seeking(var target, let next) = phase {
+            target.isAnew = true
+            phase = .seeking(target, next: next)
+        }
+        return []
+    }
+}

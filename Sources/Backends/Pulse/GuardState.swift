@@ -1,0 +1,103 @@
+/// What was requested for the guard and its second one, until the server shows it.
+struct GuardState {
+    enum Request: Sendable, Hashable {
+        case creating
+        case removing
+    }
+
+    /// The second guard, which ranks before all devices. One that an earlier daemon left is released together with the
+    /// streams on it.
+    enum Second {
+        /// It may be there.
+        case allowed
+        case coming
+        /// To be removed when it exists; then that is called.
+        case leaving((Bool) -> Void)
+        /// It is removed if it is there.
+        case unwanted
+    }
+
+    /// What the server must show before the next request; nil: nothing.
+    private(set) var request: Request?
+    /// The server has refused to create it.
+    private(set) var isRefused = false
+    private(set) var second = Second.allowed
+    /// The configured default, if known: the one set here, until it changes.
+    var pinnedOutput: String?
+    /// Until when the guard may become the default, because a port of a remaining device went; nil: not requested.
+    var flight: UInt64?
+
+    /// Whether the last request is visible.
+    mutating func isSettled(isThere: Bool) -> Bool {
+        switch request {
+        case .creating where !isThere, .removing where isThere: return false
+        case .creating, .removing, nil:
+            request = nil
+            return true
+        }
+    }
+
+    mutating func create(beside output: String) {
+        request = .creating
+        pinnedOutput = output
+    }
+
+    mutating func creatingFailed() {
+        isRefused = true
+        request = nil
+    }
+
+    mutating func remove() { request = .removing }
+
+    mutating func removingFailed() { request = nil }
+
+    /// - Returns: whether the second guard must be created.
+    mutating func createSecond() -> Bool {
+        switch second {
+        case .coming, .leaving: return false
+        case .allowed, .unwanted:
+            second = .coming
+            return true
+        }
+    }
+
+    /// `end` is called if a second guard that does not exist yet has been removed.
+    mutating func removeSecond(_ end: @autoclosure () -> (Bool) -> Void) {
+        switch second {
+        case .coming, .leaving: second = .leaving(end())
+        case .allowed, .unwanted: second = .unwanted
+        }
+    }
+
+    /// The request to create the second guard is answered.
+    /// - Returns: what waits for its removal; nil: it stays.
+    mutating func secondCame(_ isThere: Bool) -> ((Bool) -> Void)? {
+        if !isThere { flight = nil }
+        switch second {
+        case .coming: second = .allowed
+        case .leaving(let end):
+            second = .unwanted
+            return end
+        case .allowed, .unwanted: break
+        }
+        return nil
+    }
+
+    /// Whether a second guard that appears must be removed.
+    var dropsSecond: Bool {
+        switch second {
+        case .leaving, .unwanted: true
+        case .allowed, .coming: false
+        }
+    }
+
+    /// Another connection is used from now on: answers of the old one do not come.
+    mutating func forgetAnswers() {
+        request = nil
+        switch second {
+        case .coming: second = .allowed
+        case .leaving: second = .unwanted
+        case .allowed, .unwanted: break
+        }
+    }
+}

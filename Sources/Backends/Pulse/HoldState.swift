@@ -1,0 +1,17 @@
+/// What is under way at the hold sink.
+struct HoldState {
+    /// Whether the server was asked to create it, and it has not gone since.
+    var isCreated = false
+    /// Whether PulseAudio was asked for it and it is not known yet whether the sink writes to our pipe.
+    var isUnproven = false
+    /// Whether PulseAudio cannot open our pipe: its hold sink is a null sink.
+    var isPipeRefused = false
+    /// Calls that wait for it.
+    var waiters: [(Bool) -> Void] = []
+    /// Streams being moved to or from it, and how often they are still to be checked.
+    var moves: [UInt32: Int] = [:]
+    /// Streams that were moved back and are still shown on it.
+    var leaving: Set<UInt32> = []
+    /// The moves of paused streams, which wait until it has taken back the data that it had fetched.
+    var takingBack: [UInt32: () -> Void] = [:]
+}

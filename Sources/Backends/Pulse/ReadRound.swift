@@ -1,0 +1,88 @@
+/// What of the server's state must be read again, and whether answers are on their way.
+///
+/// Events only mark what to read. What is marked in one go is read in one round; a round ends when all answers are in.
+struct ReadRound: Sendable, Hashable {
+    struct Item: Sendable, Hashable {
+        let facility: PulseConnection.Facility
+        let index: UInt32
+    }
+
+    private enum Phase: Sendable, Hashable {
+        case idle
+        /// The next round starts when the loop comes to it.
+        case scheduled
+        /// Questions that the server has not answered.
+        case asking(Int)
+    }
+
+    /// What follows from an answer.
+    enum Outcome: Sendable, Hashable {
+        case wait
+        /// More was marked meanwhile.
+        case readAgain
+        case evaluate
+    }
+
+    private var phase = Phase.idle
+    /// What is marked, and whether it was removed.
+    private(set) var marked: [Item: Bool] = [:]
+    /// When the first of it was marked.
+    private var since: UInt64 = 0
+
+    /// Microseconds after which a round is evaluated although more is marked: a storm must not hide everything for ever.
+    private static let longest: UInt64 = 100_000
+
+    var isAsking: Bool {
+        if case .asking = phase { true } else { false }
+    }
+
+    mutating func mark(_ item: Item, isRemoved: Bool, at now: UInt64) {
+        if marked.isEmpty { since = now }
+        marked[item] = isRemoved
+    }
+
+    /// Reads it too, unless something else is marked.
+    mutating func markAlso(_ item: Item) {
+        if marked[item] == nil { marked[item] = false }
+    }
+
+    /// Everything that was marked is outdated; these are read instead.
+    mutating func replace(with items: some Sequence<Item>, at now: UInt64) {
+        since = now
+        marked = Dictionary(uniqueKeysWithValues: items.map { ($0, false) })
+    }
+
+    /// - Returns: whether the next round must be scheduled now.
+    mutating func schedule() -> Bool {
+        guard phase == .idle else { return false }
+        phase = .scheduled
+        return true
+    }
+
+    /// The scheduled time has come.
+    /// - Returns: whether the round starts; false if it has started for another reason.
+    mutating func startScheduled() -> Bool {
+        guard phase == .scheduled else { return false }
+        phase = .idle
+        return true
+    }
+
+    /// What to read now.
+    mutating func take() -> [Item: Bool] {
+        defer { marked = [:] }
+        return marked
+    }
+
+    /// A question is asked.
+    mutating func begin() {
+        if case .asking(let count) = phase { phase = .asking(count + 1) } else { phase = .asking(1) }
+    }
+
+    /// A question is answered.
+    mutating func end(at now: UInt64) -> Outcome {
+        guard case .asking(let count) = phase else { return .wait }
+        phase = count > 1 ? .asking(count - 1) : .idle
+        if count > 1 { return .wait }
+        return !marked.isEmpty && now &- since < ReadRound.longest ? .readAgain : .evaluate
+    }
+}

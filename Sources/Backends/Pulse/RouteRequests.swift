@@ -1,0 +1,69 @@
+import PluginAPI
+
+/// The route that was requested, until the server shows it.
+struct RouteRequests {
+    /// Why a port was requested, and until when that can be the reason of a change.
+    struct Request: Equatable {
+        let reason: RouteChangeReason
+        let until: UInt64
+    }
+
+    /// The requested ports by uid, until they are the route or too old to be the reason of a change.
+    private(set) var ports: [String: Request] = [:]
+    /// The output requested last: the route is changing to it while it is in ``ports``.
+    private(set) var output: String?
+    /// A port that becomes the route as soon as it exists, because its card is changing its profile.
+    private(set) var comingInput: String?
+    private(set) var comingOutput: String?
+    /// The profiles of cards before they were switched to hands-free, by card.
+    var profilesBefore: [String: String] = [:]
+    /// The default of the last request, until it is shown.
+    var awaitedDefault: DefaultRequest?
+
+    mutating func expect(_ uid: String, _ reason: RouteChangeReason, until time: UInt64) {
+        ports[uid] = Request(reason: reason, until: time)
+    }
+
+    mutating func forgetOld(at now: UInt64) { ports = ports.filter { now < $0.value.until } }
+
+    /// They are the route.
+    mutating func arrived(_ uids: some Sequence<String>) {
+        for uid in uids { ports[uid] = nil }
+    }
+
+    func reason(of uid: String) -> RouteChangeReason { ports[uid]?.reason ?? .categoryChange }
+
+    /// The requested output, while the route may be changing to it.
+    func outputOnItsWay(at now: UInt64) -> String? {
+        output.flatMap { uid in ports[uid].flatMap { now < $0.until ? uid : nil } }
+    }
+
+    mutating func selectInput() { comingInput = nil }
+
+    mutating func selectOutput(_ uid: String) { (output, comingOutput, awaitedDefault) = (uid, nil, nil) }
+
+    mutating func awaitInput(_ uid: String) { comingInput = uid }
+
+    mutating func selectComingOutput(_ uid: String) { (output, comingOutput, awaitedDefault) = (uid, uid, nil) }
+
+    /// The same headset goes on playing with another profile.
+    mutating func keepOutput(_ uid: String) { comingOutput = uid }
+
+    /// The awaited port, if it exists now; it is awaited no longer.
+    mutating func takeComingInput(_ exists: (String) -> Bool) -> String? {
+        guard let uid = comingInput, exists(uid) else { return nil }
+        comingInput = nil
+        return uid
+    }
+
+    mutating func takeComingOutput(_ exists: (String) -> Bool) -> String? {
+        guard let uid = comingOutput, exists(uid) else { return nil }
+        comingOutput = nil
+        return uid
+    }
+
+    /// The server has shown its default.
+    mutating func defaultWasRead(_ name: String) {
+        if awaitedDefault?.isAwaited(with: name) == false { awaitedDefault = nil }
+    }
+}

@@ -1,0 +1,69 @@
+import CPulse
+public import EventLoop
+public import PluginAPI
+
+/// What a person who looks for a mistake must know about the sound server. Changes nothing there.
+public struct ServerProbe: Sendable {
+    public enum Outcome: Sendable {
+        case found(ServerProbe)
+        /// Nobody listens, or the server does not accept this user.
+        case unreachable
+        /// It accepted the connection and does not answer.
+        case silent
+    }
+
+    /// As the server names itself: PipeWire says so, and behind which protocol.
+    public internal(set) var name = ""
+    public internal(set) var version = ""
+    /// The version of WirePlumber; "0.4" for all that do not tell theirs; nil: no WirePlumber.
+    public internal(set) var wirePlumber: String?
+    public internal(set) var policies: Set<ServerPolicy> = []
+    /// What sound can be heard at, without devices that only stand in for missing ones.
+    public internal(set) var outputs: [String] = []
+    /// What can be recorded, without what outputs play.
+    public internal(set) var inputs: [String] = []
+
+    /// Runs the loop until the server has answered, at most `patience` seconds for each answer.
+    ///
+    /// `server` as for `pa_context_connect`; nil is the environment's choice.
+    public static func look(on loop: EventLoop, server: String? = nil, patience: Double = 2) -> Outcome {
+        guard let connection = PulseConnection(loop: loop, name: "sessionctl", patience: patience) else {
+            return .unreachable
+        }
+        defer { connection.close() }
+        var outcome: Outcome?
+        var probe = ServerProbe()
+        var model = PulseModel()
+        connection.onSilence = { outcome = .silent }
+        connection.onState = { [unowned connection] state in
+            guard case .ready = state else {
+                outcome = outcome ?? .unreachable
+                return
+            }
+            // The server answers in order.
+            connection.readServer(
+                item: {
+                    model.read($0)
+                    probe.name = String(orEmpty: $0.server_name)
+                    probe.version = String(orEmpty: $0.server_version)
+                }, end: { _ in })
+            connection.readModules(nil, item: { model.add($0) }, end: { _ in })
+            connection.readClients(nil, item: { model.add($0) }, end: { _ in })
+            connection.readSinks(nil, item: { model.sinks[$0.index] = PulseDevice($0) }, end: { _ in })
+            connection.readSources(
+                nil, item: { model.sources[$0.index] = PulseDevice($0) },
+                end: { _ in
+                    let snapshot = model.snapshot(now: MonotonicClock.now())
+                    probe.wirePlumber = model.wirePlumber.map { $0.numbers.map(String.init).joined(separator: ".") }
+                    probe.policies = snapshot.policies
+                    probe.outputs = snapshot.availableOutputs.map(\.name)
+                    probe.inputs = snapshot.availableInputs.map(\.name)
+                    outcome = .found(probe)
+                })
+        }
+        connection.connect(to: server)
+        // A server that accepts and never greets is silent, too.
+        let hasEnded = loop.iterate(timeout: 3 * patience) { outcome != nil }
+        return hasEnded ? outcome ?? .silent : .silent
+    }
+}

@@ -1,0 +1,127 @@
+import PluginAPI
+
+/// How far a stream is lowered below the user's volume, and the way to another level.
+struct StreamLevel: Sendable, Hashable {
+    enum Course: Sendable, Hashable {
+        /// The level stays.
+        case steady
+        /// Ducking or restoring, one decibel per step.
+        case ramp(Ramp)
+        /// Lowering quickly before a cut; the next step is due at that time.
+        case fade(next: UInt64)
+    }
+
+    struct Ramp: Sendable, Hashable {
+        /// What the next step waits for.
+        enum Wait: Sendable, Hashable {
+            case nothing
+            case time(UInt64)
+            /// The server's answer to the last step, and then that many microseconds. Steps that queue up in a busy server
+            /// are done at once there, and heard as one.
+            case answer(then: UInt64)
+        }
+
+        var wait = Wait.nothing
+        /// Before this time the level is not raised: another sound that ducks may follow.
+        var raise: UInt64?
+    }
+
+    /// Decibels below the user's volume that were last set.
+    private(set) var decibels: Int
+    /// Whether the server has shown that level. Only then can another volume come from somebody else.
+    private(set) var isShown: Bool
+    private(set) var course = Course.steady
+
+    /// The level at which a cut causes no click, and the time for each step, in microseconds.
+    private static let fade = [8, 18, 30]
+    private static let fadeStep: UInt64 = 4_000
+
+    init(decibels: Int = 0, isShown: Bool = true) {
+        self.decibels = decibels
+        self.isShown = isShown
+    }
+
+    // MARK: What the server reports
+
+    mutating func answered(succeeded: Bool, at now: UInt64) {
+        if case .ramp(var ramp) = course, case .answer(let pace) = ramp.wait {
+            ramp.wait = .time(now + pace)
+            course = .ramp(ramp)
+        }
+        if !succeeded { isShown = true }
+    }
+
+    /// - Returns: whether somebody else has set that volume: then nothing is lowered any more.
+    mutating func shown(_ volume: [UInt32], of base: [UInt32]) -> Bool {
+        if Level.isSame(volume, Level.volume(base, lowered: decibels)) {
+            isShown = true
+        } else if isShown, Level.of(volume, below: base) == nil {
+            decibels = 0
+            return true
+        }
+        return false
+    }
+
+    /// The server has placed the stream again, with that volume.
+    mutating func placedAgain(_ volume: [UInt32], of base: [UInt32]) {
+        isShown = true
+        if let shown = Level.of(volume, below: base) { decibels = shown }
+    }
+
+    // MARK: What is to be done
+
+    /// To that level at once. A ramp ends.
+    mutating func set(_ new: Int, of base: [UInt32], _ check: inout StreamCheck) {
+        if case .ramp = course { course = .steady }
+        guard new != decibels, !base.isEmpty else { return }
+        decibels = new
+        isShown = false
+        check.add(.setVolume(check.stream.id, Level.volume(base, lowered: new)))
+    }
+
+    mutating func endFade() {
+        if case .fade = course { course = .steady }
+    }
+
+    /// The next step down before a cut.
+    /// - Returns: whether it is low enough for the cut.
+    mutating func fadeOut(of base: StreamBase, _ check: inout StreamCheck) -> Bool {
+        var due = check.now
+        if case .fade(let next) = course { due = next }
+        endFade()
+        guard check.isHeard, !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
+        if due <= check.now {
+            guard let lower = StreamLevel.fade.first(where: { $0 > decibels }) else { return true }
+            set(lower, of: base.volume, &check)
+            // Counted from when it was due, so that delays do not add up.
+            due += StreamLevel.fadeStep
+        }
+        course = .fade(next: due)
+        check.checkAgain(at: due)
+        return false
+    }
+
+    /// The next step of a ramp to that level.
+    mutating func ramp(to goal: Int, of base: [UInt32], _ pace: StreamControl.Pace, _ check: inout StreamCheck) {
+        endFade()
+        var ramp = Ramp()
+        if case .ramp(let current) = course { ramp = current }
+        ramp.raise = goal < decibels ? ramp.raise ?? check.now + pace.hold : nil
+        var due = ramp.raise ?? check.now
+        switch ramp.wait {
+        case .nothing: break
+        case .time(let time) where goal != decibels: due = max(due, time)
+        case .time: ramp.wait = .nothing
+        case .answer:
+            course = .ramp(ramp)
+            return
+        }
+        course = ramp == Ramp() ? .steady : .ramp(ramp)
+        guard goal != decibels else { return }
+        guard due <= check.now else { return check.checkAgain(at: due) }
+        let isLowering = goal > decibels
+        set(isLowering ? decibels + 1 : decibels - 1, of: base, &check)
+        ramp.wait = .answer(then: isLowering ? pace.attack : pace.release)
+        course = .ramp(ramp)
+    }
+}

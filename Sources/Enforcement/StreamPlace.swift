@@ -1,0 +1,224 @@
+import PluginAPI
+
+/// Where a stream plays: where the user left it, on the hold sink, or on the way.
+///
+/// ```
+///              hold                shown held
+///    free ─────────────▶ moving ───────────────▶ held
+///     ▲ ◀─── refused ──────┘ │                    │ ▲
+///     │                      └───── let go ──┐    │ │ refused, or lost
+///     │  shown elsewhere                     ▼    ▼ │
+///     └─────────────────────────────────── leaving ─┘
+/// ```
+/// If a held stream is shown elsewhere, somebody moved it, and it is free; if a free one is shown held, it is held.
+struct StreamPlace: Sendable, Hashable {
+    enum State: Sendable, Hashable {
+        /// Not held.
+        case free(Astray?)
+        /// A move to the hold sink is requested, and not shown.
+        case moving(promise: UInt64?)
+        case held(promise: UInt64?)
+        /// A move back is requested, and not shown.
+        case leaving(Astray?)
+    }
+
+    /// It has started on a wrong device and is still there.
+    struct Astray: Sendable, Hashable {
+        let device: String
+        /// How often it was moved from there.
+        var moves = 0
+    }
+
+    /// Whether it can be held.
+    enum Holding: Sendable, Hashable {
+        /// `escapes`: how often somebody has moved it since it was last left alone.
+        case possible(escapes: Int)
+        /// The server refused, or somebody moved it away again: it is muted instead.
+        case impossible
+    }
+
+    /// `promise` is when the server confirmed the move to the hold sink; it may still show the old sink, or both in turn.
+    /// Nil: not yet, or long ago.
+    private(set) var state: State
+    private(set) var holding = Holding.possible(escapes: 0)
+    /// When a move back may be requested again, after it was refused or not shown; nil: at once.
+    private(set) var nextLetGo: UInt64?
+    /// Until when the fade waits for the hold sink to be created; nil: it has not waited.
+    private var sinkDue: UInt64?
+
+    /// How long a move to the hold sink may take, in microseconds: 40 ms were seen on PipeWire.
+    private static let patience: UInt64 = 250_000
+    /// How long a fade waits for the hold sink, in microseconds: what plays between its end and the move is lost.
+    private static let sinkPatience: UInt64 = 12_000
+    /// After the first time: somebody wants it to stay there.
+    private static let mostMoves = 2
+
+    init(isHeld: Bool) { state = isHeld ? .held(promise: nil) : .free(nil) }
+
+    init(astrayOn device: String) { state = .free(Astray(device: device)) }
+
+    /// Whether it was last requested to be held, or found so.
+    var isHeld: Bool {
+        switch state {
+        case .moving, .held: true
+        case .free, .leaving: false
+        }
+    }
+
+    var isSettled: Bool { state == .free(nil) }
+
+    var canBeHeld: Bool {
+        switch holding {
+        case .possible: true
+        case .impossible: false
+        }
+    }
+
+    /// Whether it is on the hold sink and does not play any more.
+    func hasStopped(_ stream: AudioStream) -> Bool {
+        switch state {
+        case .held(promise: nil): true
+        case .held: stream.isHeld && !stream.isStopping
+        case .free, .moving, .leaving: false
+        }
+    }
+
+    // MARK: What the server reports
+
+    mutating func answeredHold(succeeded: Bool, at now: UInt64) {
+        switch (state, succeeded) {
+        case (.moving, true): state = .moving(promise: now)
+        case (.held, true): state = .held(promise: now)
+        case (.free, true), (.leaving, true): break
+        case (.moving, false), (.held, false):
+            // It may not be moved: then it is muted.
+            state = .free(nil)
+            holding = .impossible
+        case (.free(let astray), false), (.leaving(let astray), false):
+            state = .free(astray)
+            holding = .impossible
+        }
+    }
+
+    mutating func answeredLetGo(succeeded: Bool, at now: UInt64) {
+        if succeeded { return }
+        // Not again at once: what is missing, usually another sink, will appear later.
+        switch state {
+        case .free, .leaving: state = .held(promise: nil)
+        case .moving(let promise), .held(let promise): state = .held(promise: promise)
+        }
+        nextLetGo = now + StreamPlace.patience
+    }
+
+    /// - Returns: whether somebody else has moved it to its current device.
+    mutating func shown(isHeld: Bool) -> Bool {
+        switch (state, isHeld) {
+        case (.free, false), (.moving, false), (.held(.some), false), (.held, true), (.leaving, true): return false
+        case (.moving(let promise), true):
+            state = .held(promise: promise)
+            return false
+        case (.leaving(let astray), false):
+            state = .free(astray)
+            return false
+        case (.free, true): state = .held(promise: nil)
+        case (.held(nil), false): state = .free(nil)
+        }
+        // Somebody moved it away again and wants it elsewhere: it must be silent there, too.
+        if case .possible(let escapes) = holding { holding = escapes > 0 ? .impossible : .possible(escapes: 1) }
+        return !isHeld
+    }
+
+    /// The server has placed the stream again.
+    mutating func placedAgain(isHeld: Bool) {
+        switch (state, isHeld) {
+        case (_, true): state = .held(promise: nil)
+        case (.free(let astray), false), (.leaving(let astray), false): state = .free(astray)
+        case (.moving, false), (.held, false): state = .free(nil)
+        }
+    }
+
+    // MARK: What is to be done
+
+    /// Whether the server keeps its promise: a move fails if it is not shown in time, or if somebody moves the stream away
+    /// at once. Then the stream is muted.
+    mutating func awaitMove(_ check: inout StreamCheck) {
+        let promised: UInt64
+        switch state {
+        case .moving(let promise?), .held(let promise?): promised = promise
+        case .free, .moving(nil), .held(nil), .leaving: return
+        }
+        let due = promised + StreamPlace.patience
+        if due > check.now { return check.checkAgain(at: due) }
+        if case .moving = state { state = .moving(promise: nil) } else { state = .held(promise: nil) }
+        if !check.stream.isHeld { holding = .impossible }
+    }
+
+    /// Whether the fade should begin later, because PipeWire is still creating the hold sink.
+    mutating func awaitsSink(isThere: Bool, _ check: inout StreamCheck) -> Bool {
+        guard check.stream.rendering.isInCycles, !isThere else { return false }
+        let due = sinkDue ?? check.now + StreamPlace.sinkPatience
+        sinkDue = due
+        guard check.now < due else { return false }
+        check.checkAgain(at: due)
+        return true
+    }
+
+    /// The next hold may wait for the sink again.
+    mutating func forgetSink() { sinkDue = nil }
+
+    /// It is as the user left it: somebody who moves it later moves it for the first time.
+    mutating func forgetEscapes() {
+        if canBeHeld { holding = .possible(escapes: 0) }
+    }
+
+    mutating func hold(_ check: inout StreamCheck) {
+        state = .moving(promise: nil)
+        nextLetGo = nil
+        check.add(.hold(check.stream.id))
+    }
+
+    /// Moves it back, unless that was requested a moment ago.
+    mutating func letGo(to device: String?, _ check: inout StreamCheck) {
+        var astray: Astray?
+        switch state {
+        case .moving, .held: break
+        case .free(let now):
+            astray = now.flatMap { $0.device == check.stream.deviceName ? $0 : nil }
+            state = .free(astray)
+        case .leaving(let now):
+            astray = now.flatMap { $0.device == check.stream.deviceName ? $0 : nil }
+            state = .leaving(astray)
+        }
+        let isInCycles = check.stream.rendering.isInCycles
+        // PipeWire's server may confirm a move that is lost: the stream stays where it is.
+        var isLost = false
+        if case .leaving = state { isLost = isInCycles && check.stream.isHeld }
+        guard isHeld || isLost || astray != nil else {
+            nextLetGo = nil
+            return
+        }
+        if let nextLetGo, check.now < nextLetGo { return check.checkAgain(at: nextLetGo) }
+        if isLost { state = .held(promise: nil) }
+        letGoAtOnce(to: device, &check)
+        guard isInCycles else { return }
+        if var astray {
+            guard astray.moves < StreamPlace.mostMoves else { return }
+            astray.moves += 1
+            state = .leaving(astray)
+        }
+        let due = check.now + StreamPlace.patience
+        nextLetGo = due
+        check.checkAgain(at: due)
+    }
+
+    /// Moves it back.
+    mutating func letGoAtOnce(to device: String?, _ check: inout StreamCheck) {
+        nextLetGo = nil
+        switch state {
+        case .free(nil), .leaving(nil): return
+        case .free(.some), .leaving(.some), .moving, .held:
+            state = .leaving(nil)
+            check.add(.letGo(check.stream.id, to: device))
+        }
+    }
+}

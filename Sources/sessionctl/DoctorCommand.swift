@@ -1,0 +1,451 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import Glibc
+import Installation
+import PluginAPI
+import PulseBackend
+import SessionBus
+
+/// `sessionctl doctor`.
+///
+/// Starts nothing and changes nothing: a service that is not running stays so. What cannot be found out is said to be
+/// unknown.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Look for what is wrong, and name the command that mends it.",
+        discussion: "Exits 1 if there is an error. Works without the service, the sound server and the bus, too.")
+
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let examination = Examination(isSystem: bus.system)
+        examination.run()
+        let diagnosis = examination.diagnosis
+        if output.json {
+            Output.line(diagnosis.json)
+        } else {
+            Output.write(diagnosis.table)
+            Output.line(diagnosis.summary)
+        }
+        if !diagnosis.isHealthy { throw ExitCode(1) }
+    }
+}
+
+/// What `sessionctl doctor` looks at, one topic after the other.
+private final class Examination {
+    /// Seconds that everybody who is asked has to answer.
+    private static let patience = 2.0
+
+    private(set) var diagnosis = Diagnosis()
+    private let isSystem: Bool
+    private let address: BusAddress
+    private let loop = EventLoop()
+    private var connection: Connection?
+    /// The process of the service; nil: none runs, or nobody knows which.
+    private var process: UInt32?
+    /// The Manager's properties; empty where the service does not run or does not answer.
+    private var service: [String: Value] = [:]
+    private var settings = Settings()
+
+    init(isSystem: Bool) {
+        self.isSystem = isSystem
+        address = isSystem ? .system : .session
+    }
+
+    func run() {
+        lookAtBus()
+        lookAtService()
+        lookAtUnit()
+        lookAtSettings()
+        lookAtServer()
+        lookAtPlugins()
+        lookAtCalls()
+        lookAtState()
+    }
+
+    // MARK: The bus and the service
+
+    private func lookAtBus() {
+        let open = isSystem ? "systemctl start dbus.socket" : "dbus-run-session -- $SHELL"
+        guard answers() else {
+            return diagnosis.add(
+                "bus", .error, "the \(address.name) bus accepts connections and does not answer", remedy: open)
+        }
+        do throws(Failure) {
+            connection = try Connection(address, loop: loop)
+            diagnosis.add("bus", .ok, "the \(address.name) bus answers")
+        } catch {
+            diagnosis.add("bus", .error, "no \(address.name) bus: \(error.message)", remedy: open)
+        }
+    }
+
+    /// False where it would block: libdbus waits for half a minute.
+    private func answers() -> Bool {
+        let session =
+            environment("DBUS_SESSION_BUS_ADDRESS")
+            ?? environment("XDG_RUNTIME_DIR").map { "unix:path=\($0)/bus" }
+        var answer: Bool?
+        let path = isSystem ? BusAddress.system : session.map { BusAddress.custom($0) } ?? .session
+        // Where nobody listens, the connection says why.
+        let probe = BusProbe(path, loop: loop, patience: Self.patience) { answer = $0 }
+        let begun = MonotonicClock.now()
+        _ = withExtendedLifetime(probe) { loop.iterate(timeout: 2 * Self.patience) { answer != nil } }
+        let took = MonotonicClock.now() - begun
+        return answer != false || took < MonotonicClock.microseconds(Self.patience)
+    }
+
+    private func ask(_ name: String, _ path: String, _ interface: String, _ member: String, _ arguments: [Value])
+        -> Result<[Value], Failure>
+    {
+        guard let connection else { return .failure(.disconnected) }
+        do throws(Failure) {
+            let message = try Message.methodCall(
+                destination: name, path: path, interface: interface, member: member)
+            // Only those who are there already.
+            message.autoStart = false
+            message.append(arguments)
+            return .success(try connection.callAndWait(message, timeout: Self.patience))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func askBus(_ member: String, _ arguments: [Value] = []) -> Value? {
+        try? connection?.askBusAndWait(member, arguments, timeout: Self.patience).first
+    }
+
+    private var startCommand: String {
+        guard access("/run/systemd/system", F_OK) == 0 else { return isSystem ? "sessiond --system &" : "sessiond &" }
+        return isSystem ? "systemctl start sessiond" : "systemctl --user start sessiond"
+    }
+
+    private var restartCommand: String {
+        guard access("/run/systemd/system", F_OK) == 0 else {
+            return isSystem ? "sessiond --system --replace &" : "sessiond --replace &"
+        }
+        return isSystem ? "systemctl restart sessiond" : "systemctl --user restart sessiond"
+    }
+
+    private func lookAtService() {
+        guard connection != nil else {
+            return diagnosis.add("service", .unknown, "without a bus, nobody can tell whether sessiond runs")
+        }
+        guard let owner = askBus("GetNameOwner", [.string(BusName.service)])?.stringValue else {
+            return tellAbsence()
+        }
+        let credentials = try? connection?.credentialsAndWait(of: owner, timeout: Self.patience)
+        process = credentials?.processID
+        let number = process.map { " (process \($0))" } ?? ""
+        let program = process.flatMap(executable)
+        let answer = ask(
+            BusName.service, ObjectPath.root, StandardName.properties, "GetAll", [.string(BusName.manager)])
+        switch answer {
+        case .success(let values):
+            service = values.first?.asProperties ?? [:]
+            let theirs = service["Version"]?.stringValue ?? "unknown"
+            if theirs != version {
+                diagnosis.add(
+                    "service", .warning, "sessiond \(theirs)\(number) runs, but sessionctl is of version \(version)",
+                    remedy: restartCommand)
+            } else {
+                diagnosis.add("service", .ok, "sessiond \(theirs)\(number) runs")
+            }
+        case .failure(let failure)
+        where [Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout"].contains(failure.name):
+            diagnosis.add(
+                "service", .error, "sessiond\(number) does not answer", remedy: process.map { "kill -KILL \($0)" })
+        case .failure(let failure):
+            let who = program.map { "the program \($0)" } ?? "another program"
+            diagnosis.add(
+                "service", .error,
+                "\(who)\(number) owns \(BusName.service) and is not sessiond: \(failure.message)",
+                remedy: process.map { "kill \($0)" })
+        }
+        if let program, program.split(separator: "/").last.map({ !$0.hasPrefix("sessiond") }) ?? false,
+            !service.isEmpty
+        {
+            diagnosis.add("service", .warning, "its program is \(program)")
+        }
+    }
+
+    private func tellAbsence() {
+        let names = askBus("ListActivatableNames")?.stringsValue
+        switch names?.contains(BusName.service) {
+        case true:
+            diagnosis.add("service", .ok, "sessiond does not run; the bus starts it when it is first asked")
+        case false:
+            diagnosis.add(
+                "service", .error, "sessiond does not run, and the bus cannot start it", remedy: startCommand)
+        case nil: diagnosis.add("service", .unknown, "the bus does not say whether sessiond runs")
+        }
+    }
+
+    private func executable(of process: UInt32) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/\(process)/exe", &buffer, buffer.count - 1)
+        return count > 0 ? String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+
+    // MARK: The unit
+
+    private func lookAtUnit() {
+        let systemd = "org.freedesktop.systemd1"
+        let manager = "/org/freedesktop/systemd1"
+        let answer = ask(systemd, manager, systemd + ".Manager", "LoadUnit", [.string("sessiond.service")])
+        guard let unit = (try? answer.get())?.first?.objectPathValue else {
+            return diagnosis.add("unit", .unknown, "no systemd answers on this bus; nothing restarts sessiond")
+        }
+        func property(_ name: String) -> String {
+            let answer = ask(
+                systemd, unit, StandardName.properties, "Get", [.string(systemd + ".Unit"), .string(name)])
+            return (try? answer.get())?.first?.unwrapped.stringValue ?? ""
+        }
+        let systemctl = isSystem ? "systemctl" : "systemctl --user"
+        switch (property("LoadState"), property("ActiveState")) {
+        case ("not-found", _):
+            diagnosis.add(
+                "unit", service.isEmpty ? .warning : .ok, "systemd has no sessiond.service; nothing restarts sessiond")
+        case ("loaded", "failed"):
+            diagnosis.add("unit", .error, "sessiond.service has failed", remedy: "\(systemctl) restart sessiond")
+        case ("loaded", let state):
+            let isEnabled = property("UnitFileState")
+            diagnosis.add("unit", .ok, "sessiond.service is \(state)" + (isEnabled.isEmpty ? "" : " and \(isEnabled)"))
+        case (let state, _):
+            diagnosis.add("unit", .error, "sessiond.service is \(state)", remedy: "\(systemctl) cat sessiond")
+        }
+    }
+
+    // MARK: The settings
+
+    private func lookAtSettings() {
+        let files = SettingsFiles(isSystem: isSystem)
+        let errors = files.errors
+        for error in errors {
+            let file = files.paths.first { error.message.hasPrefix($0 + ":") }
+            diagnosis.add(
+                "settings", .error, error.message + "; sessiond does not start with it, and keeps what it has",
+                remedy: file.map { "${EDITOR:-nano} \($0)" })
+        }
+        if errors.isEmpty, let read = try? files.read() {
+            settings = read
+            let paths = files.paths
+            diagnosis.add("settings", .ok, paths.isEmpty ? "no file; the defaults" : Wording.list(paths))
+        }
+        for file in files.hidden {
+            diagnosis.add("settings", .warning, "\(file) is not read, because \(files.paths.first ?? "another") is")
+        }
+    }
+
+    // MARK: The sound server and who else decides
+
+    private func lookAtServer() {
+        let isConnected = service["ServerConnected"]?.boolValue
+        if isSystem { return lookAtServerOfTheSystem(isConnected) }
+        switch ServerProbe.look(on: loop, patience: Self.patience) {
+        case .unreachable:
+            diagnosis.add(
+                "sound server", .error, "none is running, or it does not accept this user",
+                remedy: serverCommand("start"))
+            tellNeighbours(nil)
+        case .silent:
+            diagnosis.add(
+                "sound server", .error, "it is there and does not answer", remedy: serverCommand("restart"))
+            tellNeighbours(nil)
+        case .found(let server): tell(server, isConnected)
+        }
+    }
+
+    private func lookAtServerOfTheSystem(_ isConnected: Bool?) {
+        switch isConnected {
+        case true: diagnosis.add("sound server", .ok, service["ServerName"]?.stringValue ?? "")
+        case false:
+            diagnosis.add(
+                "sound server", .error, "the service is not connected to any", remedy: "systemctl start pulseaudio")
+        case nil:
+            diagnosis.add(
+                "sound server", .unknown, "only the service knows which one it uses, and it does not run")
+        }
+        tellNeighbours(nil)
+    }
+
+    /// For whichever of them is installed.
+    private func serverCommand(_ verb: String) -> String? {
+        let hasSystemd = access("/run/systemd/system", F_OK) == 0
+        func has(_ program: String) -> Bool { ManifestFiles.executable(program, beside: nil) != nil }
+        if has("pipewire-pulse") {
+            return hasSystemd ? "systemctl --user \(verb) pipewire-pulse" : "pipewire-pulse &"
+        }
+        if has("pulseaudio") {
+            return hasSystemd && verb == "restart" ? "systemctl --user restart pulseaudio" : "pulseaudio --start"
+        }
+        return "apt install pipewire-audio"
+    }
+
+    private func tell(_ server: ServerProbe, _ isConnected: Bool?) {
+        var words = [server.name + (server.version.isEmpty ? "" : " \(server.version)")]
+        if let manager = server.wirePlumber { words.append("WirePlumber \(manager)") }
+        let name = words.joined(separator: ", ")
+        if isConnected == false {
+            diagnosis.add(
+                "sound server", .error, "\(name) answers, but sessiond is not connected to it", remedy: restartCommand)
+        } else {
+            diagnosis.add("sound server", .ok, name)
+        }
+        if server.outputs.isEmpty {
+            diagnosis.add("output", .warning, "none is available; nothing can be heard", remedy: "pactl list cards")
+        } else {
+            diagnosis.add("output", .ok, Wording.list(server.outputs))
+        }
+        if server.inputs.isEmpty {
+            diagnosis.add(
+                "recordings", .warning, "no input is available; PulseAudio records what its output plays",
+                remedy: "pactl list cards")
+        } else {
+            diagnosis.add("recordings", .ok, "from \(Wording.list(server.inputs))")
+        }
+        tellNeighbours(server.policies)
+    }
+
+    /// `policies`: those that were seen here; nil: only the service sees them.
+    private func tellNeighbours(_ policies: Set<ServerPolicy>?) {
+        var seen: [String: String] = [:]
+        for policy in policies ?? [] { seen[policy.rawValue] = "" }
+        for neighbour in service["Neighbours"]?.arrayValue?.compactMap(\.asProperties) ?? [] {
+            seen[neighbour["name"]?.stringValue ?? ""] = neighbour["does"]?.stringValue ?? ""
+        }
+        if !isSystem, askBus("NameHasOwner", [.string("org.kde.kdeconnect")])?.boolValue == true {
+            seen["kdeconnect"] = seen["kdeconnect"] ?? ""
+        }
+        for (name, does) in seen.sorted(by: { $0.key < $1.key }) {
+            let text = name + (does.isEmpty ? " decides, too" : " " + does)
+            diagnosis.add("neighbours", .warning, text, remedy: Self.remedy(against: name))
+        }
+        guard seen.isEmpty else { return }
+        if policies == nil, service["ServerConnected"]?.boolValue != true {
+            diagnosis.add("neighbours", .unknown, "most of them are part of the sound server, which cannot be asked")
+        } else {
+            diagnosis.add("neighbours", .ok, "no other program that is known to mute, duck or pause")
+        }
+    }
+
+    /// sessiond(8), NEIGHBOURS.
+    private static func remedy(against name: String) -> String {
+        switch ServerPolicy(rawValue: name) {
+        case .roleCork, .roleDucking: "pactl unload-module \(name)"
+        case .wirePlumberRoles: "set streams = off in [adoption], or remove the role-based loopbacks of WirePlumber"
+        case .wirePlumberPause: "wpctl settings --save linking.pause-playback false"
+        case nil: "turn off 'Pause media during calls' in KDE Connect, or set pause = off in [mpris]"
+        }
+    }
+
+    // MARK: Plugins, calls, files
+
+    private func lookAtPlugins() {
+        let (manifests, errors) = ManifestFiles(isSystem: isSystem).read()
+        for error in errors {
+            let file = String(error.prefix { $0 != ":" })
+            diagnosis.add("plugins", .error, error, remedy: "${EDITOR:-nano} \(file)")
+        }
+        // The daemon looks beside itself first; what is beside this program is there, too.
+        let own = executable(of: process ?? UInt32(getpid())) ?? executable(of: UInt32(getpid())) ?? ""
+        let folder = own.lastIndex(of: "/").map { String(own[..<$0]) }
+        var working: [String] = []
+        for manifest in manifests {
+            let program = manifest.exec.first ?? ""
+            if manifest.interface != PluginManifest.supportedInterface {
+                diagnosis.add(
+                    "plugins", .error,
+                    "\(manifest.id) is for interface \(manifest.interface), sessiond has "
+                        + "\(PluginManifest.supportedInterface); install a version for it")
+            } else if ManifestFiles.executable(program, beside: folder) == nil {
+                diagnosis.add(
+                    "plugins", .error, "\(manifest.id): its program \(program) is not installed",
+                    remedy: "install \(program)")
+            } else {
+                working.append(manifest.id)
+            }
+        }
+        let running =
+            service.isEmpty
+            ? .failure(.disconnected) : ask(BusName.service, ObjectPath.root, BusName.plugins, "List", [])
+        let kinds = Set(manifests.map(\.kind))
+        for kind in PluginKind.all where !kinds.contains(kind.word) {
+            diagnosis.add(
+                "plugins", .warning, "none of the kind \(kind.word) is installed",
+                remedy: "install \(kind.program) and its manifest")
+        }
+        for plugin in (try? running.get())?.first?.arrayValue?.compactMap(\.asProperties) ?? []
+        where plugin["state"]?.stringValue == "crashed" {
+            let name = plugin["id"]?.stringValue ?? ""
+            working.removeAll { $0 == name }
+            diagnosis.add("plugins", .warning, "\(name) has crashed: \(plugin["message"]?.stringValue ?? "")")
+        }
+        if !working.isEmpty { diagnosis.add("plugins", .ok, Wording.list(working)) }
+    }
+
+    private func lookAtCalls() {
+        let adoption = settings.adoption
+        guard adoption.streams != .off else {
+            return diagnosis.add(
+                "calls", .warning, "programs that do not use sessiond are not adopted; only clients make calls",
+                remedy: "set streams = calls in [adoption]")
+        }
+        let known = Settings.Adoption.knownCallPrograms.count
+        let programs = adoption.callPrograms.isEmpty ? "" : ", and " + Wording.list(adoption.callPrograms)
+        let labelled = "streams with a label of calls"
+        let text =
+            switch adoption.calls {
+            case .off: "nothing counts as a call unless a client declares it"
+            case .labelled: labelled + programs
+            case .known:
+                "\(labelled); browsers and \(known) patterns of names of programs, while they record and play\(programs)"
+            case .any: "\(labelled); any program that records and plays\(programs)"
+            }
+        diagnosis.add("calls", adoption.calls == .off ? .warning : .ok, text)
+    }
+
+    private func lookAtState() {
+        if isSystem, getuid() != 0 {
+            return diagnosis.add("state", .unknown, "only root sees the folders of the service")
+        }
+        let runtime = isSystem ? "/run" : environment("XDG_RUNTIME_DIR")
+        if let runtime {
+            tellFolder(runtime + "/sessiond", "sessions survive a restart of sessiond")
+        } else {
+            diagnosis.add(
+                "state", .warning, "XDG_RUNTIME_DIR is not set: sessions do not survive a restart of sessiond",
+                remedy: "log in by a session of systemd, or set XDG_RUNTIME_DIR")
+        }
+        let home = environment("HOME").map { $0 + "/.local/state" }
+        if let state = isSystem ? "/var/lib" : environment("XDG_STATE_HOME") ?? home {
+            tellFolder(state + "/sessiond", "volumes are given back after a crash")
+        }
+    }
+
+    /// The folder, or the one in which it will be made.
+    private func tellFolder(_ path: String, _ purpose: String) {
+        var folder = path
+        while access(folder, F_OK) != 0, folder.contains("/"), folder != "/" {
+            folder = String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+            if folder.isEmpty { folder = "/" }
+        }
+        var status = stat()
+        guard stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            return diagnosis.add("state", .error, "\(folder) is not a folder", remedy: "rm \(folder)")
+        }
+        let isOwn = folder == path
+        if access(folder, W_OK) != 0 {
+            diagnosis.add(
+                "state", .error, "\(folder) cannot be written: \(String(cString: strerror(errno)))",
+                remedy: isOwn ? "chmod u+rwx \(folder)" : "mkdir -p \(path)")
+        } else if isOwn, !isSystem, status.st_uid != getuid() || status.st_mode & 0o022 != 0 {
+            diagnosis.add(
+                "state", .error, "others may write to \(folder), so sessiond does not use it",
+                remedy: status.st_uid == getuid() ? "chmod 700 \(folder)" : "rm -r \(folder)")
+        } else {
+            diagnosis.add("state", .ok, "\(path): \(purpose)")
+        }
+    }
+}

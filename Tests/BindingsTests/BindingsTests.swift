@@ -1,0 +1,186 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What somebody builds against this project in another language: examples that are compiled, generated code, pkg-config.
+/// Needs compilers and headers, so it runs where the project is built.
+@Suite(.serialized) struct BindingsTests {
+    /// A private bus with the daemon on it, as a person's shell has it.
+    private final class Desk {
+        let bus: PrivateBus
+        let environment: [String: String]
+        private let daemon: Child
+
+        init(pulse: (any PrivateServer)? = nil) throws {
+            let bus = try PrivateBus()
+            let program = try builtProduct(named: "sessiond")
+            let programs = URL(fileURLWithPath: program).deletingLastPathComponent().path
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+            var environment = ["PULSE_SERVER": "unix:\(bus.folder.path)/absent", "LC_ALL": "C.UTF-8"]
+            environment.merge(pulse?.environment ?? [:]) { $1 }
+            environment.merge(bus.environment) { $1 }
+            environment.merge(["PATH": programs + ":" + path, "HOME": bus.folder.path]) { $1 }
+            self.bus = bus
+            self.environment = environment
+            daemon = try Child(program, environment: environment)
+            guard eventually({ (try? sessionctl("status")) != nil }) else {
+                throw SupportError("sessiond did not come up: \(daemon.errors)")
+            }
+        }
+
+        @discardableResult
+        func sessionctl(_ words: String...) throws -> String {
+            try Child.run(try builtProduct(named: "sessionctl"), words, environment: environment)
+        }
+
+        func start(_ command: String) throws -> Child { try Child("sh", ["-c", command], environment: environment) }
+
+        /// Somebody calls, and hangs up when this child is ended.
+        func call() throws -> Child {
+            let call = try start(
+                "exec sessionctl run --name Phone --category play-and-record --class call -- sh -c 'echo calling; cat'")
+            guard call.line(where: { $0 == "calling" }) != nil else { throw SupportError("no call: \(call.errors)") }
+            return call
+        }
+
+        func path(_ name: String) -> String { bus.folder.path + "/" + name }
+    }
+
+    private let examples = repository.path + "/Examples"
+
+    /// Compiles with all warnings as errors, and returns the program.
+    private func compile(_ sources: [String], _ package: String, into folder: PrivateFolder) throws -> String {
+        let program = folder.path + "/program"
+        let flags = try Child.run("pkg-config", ["--cflags", "--libs", package]).split(separator: " ").map(String.init)
+        try Child.run(
+            CompilerOfC.name, ["-Wall", "-Wextra", "-Werror", "-I", folder.path, "-o", program] + sources + flags,
+            timeout: 120)
+        return program
+    }
+
+    @Test func radioInC_isSilentDuringACallAndPlaysOn() throws {
+        let desk = try Desk()
+        let folder = try PrivateFolder()
+        let radio = try Child(
+            try compile([examples + "/C/radio.c"], "dbus-1", into: folder), environment: desk.environment)
+        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
+        let call = try desk.call()
+        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
+        call.closeInput()
+        #expect(call.wait() == .code(0))
+        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
+        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
+    }
+
+    /// Two apps in two languages: one interrupts, the other plays on when it is done.
+    @Test func radioInCAndAlarmInPython_takeTurns() throws {
+        let desk = try Desk()
+        let folder = try PrivateFolder()
+        let radio = try Child(
+            try compile([examples + "/C/radio.c"], "dbus-1", into: folder), environment: desk.environment)
+        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
+        try Child.run(examples + "/Python/alarm.py", ["true"], environment: desk.environment)
+        #expect(radio.line { $0 == "playing on" } != nil)
+        #expect(radio.output == ["playing", "silent: interrupted by Alarm", "playing on"])
+    }
+
+    @Test func interfaces_codeThatGLibGeneratesCompilesAndSpeaksWithTheDaemon() throws {
+        let desk = try Desk()
+        let folder = try PrivateFolder()
+        let interfaces = repository.path + "/data/dbus"
+        let files = try FileManager.default.contentsOfDirectory(atPath: interfaces).filter { $0.hasSuffix(".xml") }
+        try Child.run(
+            "gdbus-codegen",
+            [
+                "--interface-prefix", "org.sessiond1.", "--c-namespace", "Sessiond", "--c-generate-object-manager",
+                "--c-generate-autocleanup", "all", "--output-directory", folder.path, "--generate-c-code", "sessiond",
+            ] + files.map { interfaces + "/" + $0 })
+        let program = try compile(
+            [examples + "/GDBus/sessions.c", folder.path + "/sessiond.c"], "gio-unix-2.0", into: folder)
+        let call = try desk.call()
+        let lines = try Child.run(program, environment: desk.environment).split(separator: "\n").map(String.init)
+        #expect(lines.count == 2 && lines[0].hasPrefix("sessiond ") && lines[1] == "Phone: active", "\(lines)")
+        call.closeInput()
+    }
+
+    @Test func pkgConfig_saysWhereTheInterfacesAre() throws {
+        let folder = try PrivateFolder()
+        let text = try String(contentsOfFile: repository.path + "/data/pkgconfig/sessiond.pc.in", encoding: .utf8)
+        _ = try folder.file(
+            "sessiond.pc",
+            text.replacingOccurrences(of: "@prefix@", with: "/opt/x").replacingOccurrences(of: "@version@", with: "1.2")
+        )
+        let environment = ["PKG_CONFIG_PATH": folder.path, "PATH": "/usr/bin:/bin"]
+        func ask(_ words: String...) throws -> String {
+            try Child.run("pkg-config", words + ["sessiond"], environment: environment)
+        }
+        #expect(try ask("--validate") == "")
+        #expect(try ask("--modversion") == "1.2")
+        #expect(try ask("--variable=interfacesdir") == "/opt/x/share/dbus-1/interfaces")
+        #expect(try ask("--variable=pluginsdir") == "/opt/x/share/sessiond/plugins")
+    }
+
+    /// The drop-in is for MPD: systemd accepts it, and its command is run as it stands.
+    @Test func mpdWithTheDropIn_isSilentDuringACallAndPlaysOn() throws {
+        let dropIn = try String(contentsOfFile: examples + "/systemd/session.conf", encoding: .utf8)
+        let command = try #require(
+            dropIn.split(separator: "\n").last { $0.hasPrefix("ExecStart=sessionctl ") }?.dropFirst("ExecStart=".count))
+        let pulse = try ServerKind.standard.server()
+        let desk = try Desk(pulse: pulse)
+        let music = try PrivateFolder()
+        try WaveFile.write(WaveFile.sines([(440, 30)], rate: 48_000), rate: 48_000, to: music.path + "/music.wav")
+        _ = try desk.bus.folder.file(
+            ".mpdconf",
+            """
+            music_directory "\(music.path)"
+            bind_to_address "\(desk.path("mpd"))"
+            audio_output {
+                type "pulse"
+                name "sound"
+            }
+            """)
+        let ear = try Ear(pulse, sink: "speaker")
+        let service = try desk.start("exec " + command)
+        #expect(
+            eventually(timeout: 20) { FileManager.default.fileExists(atPath: desk.path("mpd")) }, "\(service.errors)")
+        try Child.run(
+            "python3",
+            [
+                "-c",
+                """
+                import socket, sys
+                mpd = socket.socket(socket.AF_UNIX)
+                mpd.connect(sys.argv[1])
+                mpd.sendall(b'add "file://%s"\\nplay\\nclose\\n' % sys.argv[2].encode())
+                while mpd.recv(1000): pass
+                """, desk.path("mpd"), music.path + "/music.wav",
+            ], environment: desk.environment)
+        #expect(ear.waitUntil(440, above: -40), "\(service.errors)")
+        let call = try desk.call()
+        #expect(ear.waitUntil(440, below: -80))
+        call.closeInput()
+        #expect(ear.waitUntil(440, above: -40))
+        service.signal(SIGTERM)
+        #expect(service.wait() != nil)
+    }
+
+    @Test func dropIn_isAcceptedBySystemd() throws {
+        let desk = try Desk()
+        let folder = try PrivateFolder()
+        let unit = try folder.file("mpd.service", "[Service]\nType=notify\nExecStart=/bin/true\n")
+        let place = try folder.folder("mpd.service.d")
+        // systemd looks for a program without a path where programs are installed; ours is not.
+        try String(contentsOfFile: examples + "/systemd/session.conf", encoding: .utf8)
+            .replacingOccurrences(of: "=sessionctl", with: "=" + (try builtProduct(named: "sessionctl")))
+            .write(toFile: place + "/session.conf", atomically: true, encoding: .utf8)
+        // Beside the unit, so that what the drop-in wants is found.
+        _ = try folder.file("sessiond.service", "[Service]\nExecStart=/bin/true\n")
+        let said = try Child(
+            "systemd-analyze", ["--user", "verify", unit],
+            environment: desk.environment.merging([
+                "SYSTEMD_UNIT_PATH": folder.path + ":", "XDG_RUNTIME_DIR": folder.path,
+            ]) { $1 })
+        #expect(said.wait() == .code(0), "\(said.errors)")
+        #expect(!said.errors.contains { $0.contains("session.conf") }, "\(said.errors)")
+    }
+}

@@ -1,0 +1,79 @@
+import Testing
+
+@testable import DBus
+
+/// Whose call is next where more is sent than can be handled.
+@Suite struct CallQueueTests {
+    /// A call is the name of its sender; `users` of those whose user the bus has told.
+    private static func handled(
+        _ senders: [String], users: [String: UInt32] = [:], isShared: Bool, learning: [String: UInt32] = [:]
+    ) -> (order: [String], refused: [String]) {
+        var queue = CallQueue<String>()
+        queue.isShared = isShared
+        var order: [String] = []
+        var refused: [String] = []
+        for sender in senders {
+            switch queue.judge(sender, from: sender, of: users[sender]) {
+            case .handle: order.append(sender)
+            case .wait: break
+            case .refuse: refused.append(sender)
+            }
+        }
+        for (sender, user) in learning { queue.learn(user, of: sender) }
+        while let next = queue.next() { order.append(next) }
+        return (order, refused)
+    }
+
+    /// 32 connections with that many calls each, then one call of another user's.
+    private static func crowd(_ count: Int) -> [String] {
+        (0..<32).flatMap { Array(repeating: "crowd \($0)", count: count) } + ["other"]
+    }
+
+    private static let users = Dictionary(uniqueKeysWithValues: (0..<32).map { ("crowd \($0)", UInt32(1)) })
+
+    @Test func manyConnectionsOfOneUser_haveTheTurnsOfOne() {
+        let users = Self.users.merging(["other": 2]) { $1 }
+        let shared = Self.handled(Self.crowd(30), users: users, isShared: true)
+        #expect(shared.order.firstIndex(of: "other") == 20, "16 free ones, 4 of the user")
+        #expect(shared.order.count == 961)
+        // Every connection has its share of those.
+        #expect(Set(shared.order[21..<53]).count == 32)
+        let alone = Self.handled(Self.crowd(30), isShared: false)
+        #expect(alone.order.firstIndex(of: "other") == 144, "16 free ones, 4 of each connection")
+    }
+
+    @Test func connectionsOfUnknownUsers_areOneUserUntilTheyAreKnown() {
+        let unknown = Self.handled(Self.crowd(30), users: ["other": 2], isShared: true)
+        #expect(unknown.order.firstIndex(of: "other") == 20)
+        // Nobody is known: it is behind one call of each of the others.
+        let none = Self.handled(Self.crowd(30), isShared: true)
+        #expect(none.order.firstIndex(of: "other") == 20 + 32)
+        // As soon as the bus has told of the others, they have the turns of one user again.
+        let learned = Self.handled(Self.crowd(30), isShared: true, learning: Self.users)
+        #expect(learned.order.firstIndex(of: "other").map { $0 <= 21 } == true)
+    }
+
+    @Test func callsOfOneConnection_stayInTheirOrderWhenItsUserIsTold() {
+        var queue = CallQueue<Int>()
+        queue.isShared = true
+        var order: [Int] = []
+        for number in 0..<100 {
+            if number == 50 { queue.learn(1, of: "a") }
+            if queue.judge(number, from: "a", of: number < 50 ? nil : 1) == .handle { order.append(number) }
+            if number % 3 == 0, let next = queue.next() { order.append(next) }
+        }
+        while let next = queue.next() { order.append(next) }
+        #expect(order == Array(0..<100))
+    }
+
+    @Test func oneUsersWaitingCalls_areLimitedAndEveryConnectionHasSome() {
+        let users = Self.users.merging(["other": 2]) { $1 }
+        let shared = Self.handled(Self.crowd(200), users: users, isShared: true)
+        let limit = CallQueue<String>.limitOfUser + 32 * CallQueue<String>.assured
+        #expect(shared.order.count <= limit + 20 + 1)
+        #expect(Set(shared.order).count == 33, "nobody is refused altogether")
+        #expect(!shared.refused.contains("other"))
+        let alone = Self.handled(Array(repeating: "a", count: 2_000), isShared: false)
+        #expect(alone.order.count == CallQueue<String>.limit + 20)
+    }
+}

@@ -1,0 +1,293 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `sessionctl doctor` on real buses and sound servers: what is wrong is found, and what it names mends it.
+@Suite(.serialized) struct DoctorTests {
+    private struct Finding {
+        let topic: String
+        let status: String
+        let text: String
+        let remedy: String?
+    }
+
+    private struct Diagnosis {
+        let code: Int32
+        let isHealthy: Bool
+        let findings: [Finding]
+
+        func of(_ topic: String) -> [Finding] { findings.filter { $0.topic == topic } }
+
+        /// The only one about that.
+        func one(_ topic: String) throws -> Finding {
+            let found = of(topic)
+            return try #require(found.count == 1 ? found[0] : nil, "\(topic): \(findings)")
+        }
+
+        var errors: [Finding] { findings.filter { $0.status == "error" } }
+    }
+
+    private static func examine(_ environment: [String: String], _ more: [String] = []) throws -> Diagnosis {
+        let arguments = ["doctor", "--json"] + more
+        let child = try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment)
+        let outcome = try SessionctlStage.outcome(of: child, arguments, 60)
+        let object = try SessionctlStage.object(outcome.text)
+        let findings = try #require(object["Findings"] as? [[String: String]])
+        return Diagnosis(
+            code: outcome.code, isHealthy: try #require(object["Healthy"] as? Bool),
+            findings: findings.map {
+                Finding(
+                    topic: $0["topic"] ?? "", status: $0["status"] ?? "", text: $0["text"] ?? "", remedy: $0["remedy"])
+            })
+    }
+
+    /// As on a desktop: folders of its own, and the manifests of this package beside the programs.
+    private static func environment(
+        of bus: PrivateBus, _ pulse: (any PrivateServer)? = nil
+    ) throws -> [String: String] {
+        let folder = bus.folder.path
+        let plugins = try bus.folder.folder("data/sessiond/plugins")
+        for kind in ["player", "recorder", "effects"] {
+            let manifest = repository.appendingPathComponent("data/plugins/\(kind).plugin").path
+            let copy = "\(plugins)/\(kind).plugin"
+            if !FileManager.default.fileExists(atPath: copy) {
+                try FileManager.default.copyItem(atPath: manifest, toPath: copy)
+            }
+        }
+        return try SessionctlStage.environment(on: bus, pulse).merging([
+            "XDG_DATA_DIRS": "\(folder)/data", "XDG_CONFIG_HOME": try bus.folder.folder("config"),
+            "XDG_RUNTIME_DIR": folder, "XDG_STATE_HOME": "\(folder)/state",
+        ]) { $1 }
+    }
+
+    private static let nowhere = [
+        "PATH": "/usr/bin:/bin", "HOME": "/nowhere", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere/bus",
+        "PULSE_SERVER": "unix:/nowhere/pulse",
+    ]
+
+    /// A program that owns a name and does nothing else.
+    private static func owner(of name: String, _ environment: [String: String]) throws -> Child {
+        let program = """
+            import dbus, sys, time
+            dbus.SessionBus().request_name(sys.argv[1])
+            print('ready')
+            while True: time.sleep(1)
+            """
+        let owner = try Child("/usr/bin/python3", ["-u", "-c", program, name], environment: environment)
+        guard owner.line(where: { $0 == "ready" }) != nil else { throw SupportError("no owner: \(owner.errors)") }
+        return owner
+    }
+
+    // MARK: The bus and the service
+
+    @Test(arguments: ServerKind.allCases) func everythingIsThere_nothingIsWrong(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let environment = try Self.environment(of: stage.daemon.bus, pulse)
+        let diagnosis = try Self.examine(environment)
+        #expect(diagnosis.errors.isEmpty && diagnosis.isHealthy && diagnosis.code == 0, "\(diagnosis)")
+        #expect(try diagnosis.one("bus").status == "ok")
+        #expect(try diagnosis.one("service").text.contains("(process \(stage.daemon.daemon.processID)) runs"))
+        let server = try diagnosis.one("sound server")
+        #expect(server.status == "ok" && server.text.lowercased().contains(kind == .pipeWire ? "pipewire" : "pulse"))
+        #expect(try diagnosis.one("output").status == "ok")
+        #expect(try diagnosis.one("settings").text == "no file; the defaults")
+        #expect(try diagnosis.one("calls").status == "ok")
+        let plugins = try diagnosis.one("plugins")
+        #expect(plugins.status == "ok" && plugins.text.contains("org.sessiond1.recorder"))
+        #expect(diagnosis.of("state").map(\.status) == ["ok", "ok"])
+    }
+
+    @Test func nothingIsThere_isSaidWithoutWaiting() throws {
+        let diagnosis = try Self.examine(Self.nowhere)
+        #expect(diagnosis.code == 1 && !diagnosis.isHealthy)
+        #expect(try diagnosis.one("bus").status == "error")
+        #expect(try diagnosis.one("bus").remedy?.contains("dbus-run-session") == true)
+        #expect(try diagnosis.one("sound server").status == "error")
+        // Nobody knows, and nobody says so.
+        for topic in ["service", "unit", "neighbours"] { #expect(try diagnosis.one(topic).status == "unknown") }
+    }
+
+    @Test func serviceThatDoesNotRun_isStartedByTheBusOrByACommand() throws {
+        let bus = try PrivateBus()
+        let diagnosis = try Self.examine(try Self.environment(of: bus))
+        let service = try diagnosis.one("service")
+        #expect(service.status == "error" && service.remedy?.contains("sessiond") == true, "\(service)")
+        #expect(diagnosis.code == 1)
+
+        let services = try PrivateFolder()
+        let mark = services.path + "/started"
+        _ = try services.file("org.sessiond1.service", "[D-BUS Service]\nName=org.sessiond1\nExec=/bin/touch \(mark)\n")
+        let activatable = try PrivateBus(services: [services.path])
+        let activated = try Self.examine(try Self.environment(of: activatable)).one("service")
+        #expect(activated.status == "ok" && activated.text.contains("the bus starts it"), "\(activated)")
+        #expect(!FileManager.default.fileExists(atPath: mark), "it was only asked about")
+    }
+
+    @Test func nameOfAnotherProgram_isNamedWithItsProcess() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        // It answers nothing.
+        let stranger = try Self.owner(of: "org.sessiond1", environment)
+        let service = try Self.examine(environment).one("service")
+        #expect(service.status == "error", "\(service)")
+        let remedy = try #require(service.remedy)
+        #expect(remedy.hasSuffix(" \(stranger.processID)"), "\(remedy)")
+        _ = try Child.run("sh", ["-c", remedy])
+        #expect(stranger.wait() != nil, "what is named ends it")
+    }
+
+    @Test func serviceThatIsStopped_isSaidNotToAnswer() throws {
+        let stage = try SessionctlStage()
+        stage.daemon.daemon.suspend()
+        defer { stage.daemon.daemon.resume() }
+        let service = try Self.examine(try Self.environment(of: stage.daemon.bus)).one("service")
+        #expect(service.status == "error" && service.text.contains("does not answer"), "\(service)")
+    }
+
+    @Test func busThatAcceptsAndNeverAnswers_isSaidSo() throws {
+        let folder = try PrivateFolder()
+        let deaf = try Child(
+            "/usr/bin/python3",
+            [
+                "-u", "-c",
+                """
+                import socket, sys, time
+                deaf = socket.socket(socket.AF_UNIX)
+                deaf.bind(sys.argv[1])
+                deaf.listen(8)
+                print('ready')
+                while True: time.sleep(1)
+                """, folder.path + "/bus",
+            ])
+        defer { deaf.kill() }
+        #expect(deaf.line { $0 == "ready" } != nil)
+        let environment = Self.nowhere.merging([
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(folder.path)/bus",
+            "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder.path)/bus",
+        ]) { $1 }
+        for more in [[], ["--system"]] {
+            let bus = try Self.examine(environment, more).one("bus")
+            #expect(bus.status == "error" && bus.text.contains("does not answer"), "\(more) \(bus)")
+        }
+    }
+
+    // MARK: The sound server and who else decides
+
+    @Test(arguments: ServerKind.allCases) func soundServerThatIsStopped_isSaidNotToAnswer(_ kind: ServerKind) throws {
+        let pulse = try kind.server()
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus, pulse)
+        #expect(try Self.examine(environment).one("sound server").status == "ok")
+        pulse.suspend()
+        defer { pulse.resume() }
+        let server = try Self.examine(environment).one("sound server")
+        #expect(server.status == "error" && server.text.contains("does not answer"), "\(server)")
+    }
+
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the module is its own"))
+    func whoElseMutesByRole_isNamedWithWhatUnloadsIt() throws {
+        let pulse = try ServerKind.pulseAudio.server(modules: ["module-role-cork"])
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus, pulse)
+        let neighbour = try Self.examine(environment).one("neighbours")
+        #expect(neighbour.status == "warning" && neighbour.text.contains("module-role-cork"), "\(neighbour)")
+        _ = try Child.run("sh", ["-c", try #require(neighbour.remedy)], environment: environment)
+        #expect(try Self.examine(environment).one("neighbours").status == "ok")
+    }
+
+    @Test func kdeConnect_isNamedThoughNoServiceRuns() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        let phone = try Self.owner(of: "org.kde.kdeconnect", environment)
+        defer { phone.kill() }
+        #expect(try Self.examine(environment).one("neighbours").text.contains("kdeconnect"))
+    }
+
+    @Test func microphoneThatIsMissing_isAWarning() throws {
+        let pulse = try ServerKind.standard.server()
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus, pulse)
+        #expect(try Self.examine(environment).one("recordings").status == "warning")
+        _ = try pulse.loadModule(
+            ServerKind.standard == .pulseAudio
+                ? "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
+                    + "master=speaker.monitor"
+                : "module-null-sink media.class=Audio/Source/Virtual sink_name=desk channel_map=mono")
+        #expect(try eventually { try Self.examine(environment).one("recordings").status == "ok" })
+    }
+
+    // MARK: Files
+
+    @Test func everyFileOfTheSettings_isNamedWithItsMistake() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        _ = try bus.folder.folder("config/sessiond/sessiond.conf.d")
+        let main = try bus.folder.file("config/sessiond/sessiond.conf", "[ducking]\ngain = loud\n")
+        let more = try bus.folder.file("config/sessiond/sessiond.conf.d/more.conf", "\n[ducking]\nvolume = 1\n")
+        var settings = try Self.examine(environment).of("settings")
+        #expect(settings.map(\.status) == ["error", "error"], "\(settings)")
+        #expect(settings[0].text.hasPrefix("\(main):2:") && settings[1].text.hasPrefix("\(more):3:"), "\(settings)")
+        #expect(settings[0].remedy?.hasSuffix(main) == true && settings[1].remedy?.hasSuffix(more) == true)
+        // A daemon says the same, of the first.
+        let daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
+        #expect(daemon.wait() == .code(1))
+        #expect(daemon.errors.joined().contains("\(main):2:"), "\(daemon.errors)")
+        _ = try bus.folder.file("config/sessiond/sessiond.conf", "[ducking]\ngain = -6\n")
+        try FileManager.default.removeItem(atPath: more)
+        settings = try Self.examine(environment).of("settings")
+        #expect(settings.map(\.text) == [main])
+    }
+
+    @Test func whatCountsAsACall_isSaidOfTheSettings() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        _ = try bus.folder.folder("config/sessiond")
+        func calls(_ settings: String) throws -> Finding {
+            _ = try bus.folder.file("config/sessiond/sessiond.conf", settings)
+            return try Self.examine(environment).one("calls")
+        }
+        #expect(try calls("[adoption]\ncall-programs = intercom\n").text.contains("intercom"))
+        #expect(try calls("[adoption]\ncalls = any\n").text.contains("any program that records and plays"))
+        #expect(try calls("[adoption]\ncalls = off\n").status == "warning")
+        #expect(try calls("[adoption]\nstreams = off\n").remedy == "set streams = calls in [adoption]")
+    }
+
+    @Test func manifestThatIsWrong_orWithoutItsProgram_isNamed() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        let folder = "data/sessiond/plugins"
+        let wrong = try bus.folder.file("\(folder)/wrong.plugin", "[sessiond Plugin]\nId=wrong\nFlavour=sweet\n")
+        _ = try bus.folder.file(
+            "\(folder)/gone.plugin",
+            "[sessiond Plugin]\nId=gone\nName=Gone\nKind=player\nVersion=1\nExec=sessiond-gone\n")
+        let plugins = try Self.examine(environment).of("plugins")
+        #expect(plugins.map(\.status) == ["error", "error", "ok"], "\(plugins)")
+        #expect(plugins[0].text.hasPrefix(wrong) && plugins[1].text.contains("sessiond-gone is not installed"))
+    }
+
+    @Test func folderToWhichOthersMayWrite_isNamedWithWhatMendsIt() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        chmod(try bus.folder.folder("sessiond"), 0o777)
+        let state = try #require(try Self.examine(environment).of("state").first)
+        #expect(state.status == "error", "\(state)")
+        _ = try Child.run("sh", ["-c", try #require(state.remedy)])
+        #expect(try Self.examine(environment).of("state").map(\.status) == ["ok", "ok"])
+        let without = try Self.examine(environment.filter { $0.key != "XDG_RUNTIME_DIR" }).of("state")
+        #expect(without.first?.status == "warning")
+    }
+
+    @Test(.enabled(if: getuid() == 0, "several users are root's to be"))
+    func serviceOfTheSystem_isLookedAtByAnybody() throws {
+        let stage = try SystemStage()
+        let program = try builtProduct(named: "sessionctl")
+        let child = try Child(
+            "setpriv", ["--reuid=nobody", "--clear-groups", program, "doctor", "--system"],
+            environment: stage.environment)
+        let outcome = try SessionctlStage.outcome(of: child, ["doctor"], 60)
+        #expect(outcome.output.contains { $0.hasPrefix("ok") && $0.contains("sessiond") && $0.contains("runs") })
+        #expect(outcome.output.contains { $0.hasPrefix("unknown") && $0.contains("only root sees") }, "\(outcome)")
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What every reading command prints, character by character, in `Tests/Golden/sessionctl.txt`.
+///
+/// With SESSIOND_GOLDEN=write the file is written, to be read and committed. Times, processes and folders are replaced,
+/// and columns are told apart by two spaces: how wide a column is depends on them.
+@Suite(.serialized) struct SessionctlGoldenTests {
+    private static let file = repository.appendingPathComponent("Tests/Golden/sessionctl.txt")
+
+    private let stage: SessionctlStage
+    private let environment: [String: String]
+    private let client: Client
+
+    /// Music is interrupted by a call, and a timer has been refused.
+    init() throws {
+        stage = try SessionctlStage()
+        let data = try stage.daemon.bus.folder.folder("data")
+        environment = stage.environment.merging([
+            "XDG_DATA_DIRS": data, "XDG_CONFIG_HOME": data, "XDG_RUNTIME_DIR": data,
+        ]) { $1 }
+        client = try stage.daemon.client()
+        let music = try client.session("Grüße → 音楽")
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        let timer = try client.session("A timer with a name that is longer than narrow terminals are")
+        client.activate(music)
+        client.activate(phone)
+        client.activate(timer)
+    }
+
+    private static let reading = [
+        ["status"], ["list"], ["show", "Phone"], ["explain", "Gr"], ["history"], ["history", "--before", "3"],
+        ["route"], ["plugins"], ["doctor"],
+    ]
+
+    private func masked(_ text: String) -> String {
+        var text = text
+        for (pattern, replacement) in [
+            (NSRegularExpression.escapedPattern(for: stage.daemon.bus.folder.path), "FOLDER"),
+            ("\\b\(stage.daemon.daemon.processID)\\b", "DAEMON"), ("\\b\(getpid())\\b", "PID"),
+            ("(\"(?:time-usec|since-usec|until-usec|StateSince)\":)[0-9]+", "$1TIME"),
+            ("\"Owner\":\":[0-9.]+\"", "\"Owner\":\"OWNER\""), (":1\\.[0-9]+", "OWNER"),
+            ("\\b[0-9]+(\\.[0-9])? (s|min)( ago)?\\b", "AGE$3"), (" {2,}", "  "), (" +(\r?\n)", "$1"),
+            // Which of them is installed, and whether systemd runs, is the machine's.
+            ("(pipewire-pulse &|pulseaudio --start|systemctl --user start [a-z-]+|apt install [a-z-]+)", "START"),
+            ("since [0-9]{2}:[0-9]{2}:[0-9]{2}", "since CLOCK"),
+        ] {
+            text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
+        }
+        return text
+    }
+
+    private func piped(_ arguments: [String], _ more: [String: String] = [:]) throws -> String {
+        let child = try Child(
+            try builtProduct(named: "sessionctl"), arguments, environment: environment.merging(more) { $1 })
+        let outcome = try SessionctlStage.outcome(of: child, arguments, 60)
+        return outcome.text + (outcome.errors.isEmpty ? "" : "\n! " + outcome.complaint)
+    }
+
+    private func shown(_ arguments: [String], columns: UInt16, _ more: [String: String] = [:]) throws -> String {
+        let terminal = try PseudoTerminal(
+            try builtProduct(named: "sessionctl"), arguments, environment: environment.merging(more) { $1 },
+            columns: columns)
+        #expect(terminal.wait() != nil)
+        return terminal.text.replacingOccurrences(of: "\r\n", with: "\n")
+    }
+
+    @Test func everyReadingCommand_printsWhatIsWrittenDown() throws {
+        var sections: [String] = []
+        for command in Self.reading {
+            let words = command.joined(separator: " ")
+            sections.append("$ sessionctl \(words)\n" + masked(try piped(command)))
+            sections.append("$ sessionctl \(words) --json\n" + masked(try piped(command + ["--json"])))
+        }
+        let printed = sections.joined(separator: "\n\n") + "\n"
+        guard ProcessInfo.processInfo.environment["SESSIOND_GOLDEN"] != "write" else {
+            return try printed.write(to: Self.file, atomically: true, encoding: .utf8)
+        }
+        let golden = try String(contentsOf: Self.file, encoding: .utf8)
+        let (old, new) = (golden.components(separatedBy: "\n"), printed.components(separatedBy: "\n"))
+        for (line, (expected, actual)) in zip(old, new).enumerated() where expected != actual {
+            Issue.record("Tests/Golden/sessionctl.txt:\(line + 1)\n- \(expected)\n+ \(actual)")
+            return
+        }
+        #expect(old.count == new.count)
+    }
+
+    /// The text of the widest one, however it is broken; no line is wider than the terminal.
+    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_isNeverWrappedByItself(
+        columns: UInt16
+    ) throws {
+        for command in Self.reading {
+            let lines = try shown(command, columns: columns, ["NO_COLOR": "1"]).components(separatedBy: "\n")
+            for line in lines {
+                #expect(Self.columns(of: line) <= Int(columns), "\(command) at \(columns): \(line)")
+            }
+            #expect(lines.count > 1, "\(command)")
+        }
+    }
+
+    /// The names above have wide characters; nothing else here takes more or less than one column.
+    private static func columns(of line: String) -> Int {
+        line.reduce(0) { $0 + ("音楽".contains($1) ? 2 : 1) }
+    }
+
+    @Test func coloursAreForTerminalsThatWantThem() throws {
+        // All but a line without an emphasis.
+        for command in Self.reading where command != ["route"] {
+            let coloured = try shown(command, columns: 100)
+            #expect(coloured.contains("\u{1B}["), "\(command)")
+            let plain = try shown(command, columns: 100, ["NO_COLOR": "1"])
+            #expect(!plain.contains("\u{1B}"), "\(command)")
+            let bare = coloured.replacingOccurrences(
+                of: "\u{1B}\\[[0-9]*m", with: "", options: .regularExpression)
+            #expect(masked(bare) == masked(plain), "\(command): colours change nothing but the colours")
+            #expect(!(try shown(command, columns: 100, ["TERM": "dumb"])).contains("\u{1B}"), "\(command)")
+            #expect(!(try piped(command)).contains("\u{1B}"), "\(command)")
+            #expect(try piped(command, ["CLICOLOR_FORCE": "1"]).contains("\u{1B}["), "\(command)")
+        }
+    }
+
+    @Test func terminalWithoutUTF8_getsASCIIInAsManyColumns() throws {
+        for command in Self.reading {
+            let usual = try shown(command, columns: 100, ["NO_COLOR": "1"])
+            let plain = try shown(command, columns: 100, ["NO_COLOR": "1", "LC_ALL": "C"])
+            #expect(plain.utf8.allSatisfy { $0 < 0x80 }, "\(command): \(plain)")
+            let widths = [usual, plain].map { masked($0).components(separatedBy: "\n").map(Self.columns) }
+            #expect(widths[0] == widths[1], "\(command)")
+            // A program reads it as JSON all the same.
+            let json = try shown(command + ["--json"], columns: 100, ["LC_ALL": "C"])
+            #expect(json.utf8.allSatisfy { $0 < 0x80 })
+            let piped = try piped(command + ["--json"])
+            #expect(try Self.value(of: json).keys.sorted() == Self.value(of: piped).keys.sorted(), "\(command)")
+        }
+        let list = try SessionctlStage.object(try shown(["list", "--json"], columns: 100, ["LC_ALL": "C"]))
+        let names = (list["Sessions"] as? [[String: Any]])?.compactMap { $0["Name"] as? String }
+        #expect(names?.first == "Grüße → 音楽")
+    }
+
+    private static func value(of line: String) throws -> [String: Any] {
+        try SessionctlStage.object(line.trimmingCharacters(in: .newlines))
+    }
+}

@@ -1,0 +1,137 @@
+import Enforcement
+import PluginAPI
+import Routing
+import SessionManager
+import Testing
+
+@testable import Decider
+@testable import Scenario
+
+/// What no scenario shows: the order of actions, and what is kept of them.
+@Suite struct DeciderTests {
+    private static func configuration(_ category: PluginAPI.Category) throws -> Configuration {
+        try Configuration(category: category)
+    }
+
+    private static func session(_ name: String, _ sessionClass: SessionClass = .app) throws -> Event {
+        .create(
+            NewSession(
+                name: name, client: ClientID(1), sessionClass: sessionClass,
+                configuration: try configuration(.playback),
+                notifiesOnExit: true))
+    }
+
+    private static func port(_ uid: String, _ type: PortType) -> PluginAPI.Port {
+        PluginAPI.Port(type: type, name: uid, uid: uid, channels: 2)
+    }
+
+    private static func actions(_ decider: inout Decider, _ fact: Fact, _ view: Routing.View = Routing.View())
+        -> [Action]
+    {
+        decider.submit(fact)
+        var actions: [Action] = []
+        while let action = decider.next(at: Instant(microseconds: 1_000_000), view: { view }) { actions.append(action) }
+        return actions
+    }
+
+    @Test func requestFollowsAnUnfinishedChangeOfTheRoute_theChangeIsDecidedFirst() throws {
+        var decider = Decider(Settings())
+        var view = Routing.View()
+        view.isConnected = true
+        let (phones, speaker, usb) = (
+            Self.port("phones", .headphones), Self.port("speaker", .speaker), Self.port("usb", .usbAudio)
+        )
+        view.audio = Audio(route: Route(inputs: [], outputs: [phones]), inputs: [], outputs: [speaker, usb, phones])
+        _ = Self.actions(&decider, .server(.servicesReset), view)
+        view.audio = Audio(route: Route(inputs: [], outputs: [speaker]), inputs: [], outputs: [speaker, usb])
+        let lost = Self.actions(
+            &decider,
+            .server(.routeChanged(.oldDeviceUnavailable, previous: Route(inputs: [], outputs: [phones]))), view)
+        // The server went to the speaker by itself, and is asked for the newer device: not final yet.
+        #expect(lost.contains { if case .ask(.output("usb"), _) = $0 { true } else { false } })
+        #expect(!lost.contains { if case .decided = $0 { true } else { false } })
+        let events = Self.actions(&decider, .request(try Self.session("app")), view).compactMap { action -> String? in
+            if case .decided(let decision) = action { decision.event.name } else { nil }
+        }
+        #expect(events == ["route-changed", "create"])
+    }
+
+    @Test func factsAreHandledInTheOrderInWhichTheyCame() throws {
+        var decider = Decider(Settings())
+        decider.submit(.event(try Self.session("one")))
+        decider.submit(.event(.setSilentMode(true)))
+        decider.submit(.event(.activate(SessionID(1))))
+        var events: [String] = []
+        while let action = decider.next(at: Instant(microseconds: 1), view: { Routing.View() }) {
+            if case .decided(let decision) = action { events.append(decision.event.name) }
+        }
+        #expect(events == ["create", "set-silent-mode", "activate"])
+    }
+
+    @Test func whatIsAskedOfTheServer_isInTheHistoryWithTheDecisionBefore_andExplained() throws {
+        var run = Run(
+            try Scenario(
+                """
+                program player "Music player"
+                session phone "Phone" playback class=call
+                stream music of player
+                activate phone
+                wait 1
+                expect stream music held
+                """, file: "test"))
+        run.perform()
+        #expect(run.failures == [])
+        let entries = run.decider.history.latest(100)
+        let held = try #require(entries.first { !$0.requests.isEmpty && $0.decision.event.name == "activate" })
+        #expect(held.requests.map(\.name) == ["hold-stream"])
+        let player = try #require(run.core.sessions.first { $0.name == "Music player" })
+        #expect(held.requests.first?.session == player.id)
+        #expect(held.requests.first?.fields.first == .init("program", .text("Music player")))
+        let causes = run.decider.explain(player.id, at: Instant(microseconds: 1_000_000)).map(\.cause)
+        #expect(causes.contains("stream-silenced") && causes.contains("adopted"))
+    }
+
+    @Test func refusedActivationOfAProgram_isTriedOnce() throws {
+        var decider = Decider(Settings())
+        _ = Self.actions(&decider, .event(try Self.session("alarm", .alert)))
+        _ = Self.actions(&decider, .event(.activate(SessionID(1))))
+        var server = SimulatedServer()
+        server.add("player", SimulatedServer.App(name: "player", process: 7, executable: "", sandbox: ""))
+        server.begin(
+            "music", SimulatedServer.Beginning(program: "player", isRecording: false, role: nil, title: ""))
+        _ = Self.actions(&decider, .streams(server.seen))
+        server.begin(
+            "more", SimulatedServer.Beginning(program: "player", isRecording: false, role: nil, title: ""))
+        let refused = Self.actions(&decider, .streams(server.seen)).count { action in
+            if case .decided(let decision) = action { decision.refusal != nil } else { false }
+        }
+        #expect(refused <= 1)
+    }
+
+    @Test func closedSession_leavesNothingBehind() throws {
+        var decider = Decider(Settings())
+        _ = Self.actions(&decider, .event(try Self.session("app")))
+        decider.join(SessionID(1), Member(process: 5, user: 0, desktopEntry: ""))
+        _ = Self.actions(&decider, .event(.close(SessionID(1))))
+        #expect(decider.members.isEmpty)
+        decider.join(SessionID(1), Member(process: 5, user: 0, desktopEntry: ""))
+        #expect(decider.members.isEmpty)
+    }
+
+    @Test func deadlinesOfAllParts_areOne() throws {
+        var decider = Decider(Settings())
+        #expect(decider.nextDeadline == nil)
+        for name in ["music", "speech"] { _ = Self.actions(&decider, .event(try Self.session(name))) }
+        _ = Self.actions(&decider, .event(.activate(SessionID(1))))
+        _ = Self.actions(&decider, .event(.activate(SessionID(2))))
+        _ = Self.actions(&decider, .event(.deactivate(SessionID(2), notifyOthers: true)))
+        let due = try #require(decider.nextDeadline)
+        decider.submit(.timePassed)
+        var names: [String] = []
+        while let action = decider.next(at: due, view: { Routing.View() }) {
+            if case .decided(let decision) = action { names.append(decision.event.name) }
+        }
+        #expect(names == ["claim-expired"])
+        #expect(decider.nextDeadline == nil)
+    }
+}

@@ -1,0 +1,218 @@
+import PluginAPI
+import Testing
+
+@testable import Enforcement
+@testable import ReferenceModel
+
+/// Random treatments of a stream on a server that answers and acts late, loses and refuses requests, and is used by the
+/// user meanwhile.
+@Suite struct StreamControlTests {
+    private struct World {
+        var dice: SplitMix64
+        var stream: AudioStream
+        var control: StreamControl
+        var target = Treatment.free(lowered: 0)
+        var now: UInt64 = 1_000_000
+        /// Commands that the server has not answered, and moves that it has confirmed and not done.
+        var unanswered: [StreamCommand] = []
+        var undone: [StreamCommand] = []
+        var deadline: UInt64?
+        var lastChange: UInt64 = 0
+        var complaints: [String] = []
+        var commands = 0
+        // What the user chose last.
+        var volume: UInt32 = 65_536
+        var isMuted = false
+        var device = "speaker"
+        let pace: StreamControl.Pace
+
+        init(seed: UInt64, isInCycles: Bool) {
+            dice = SplitMix64(seed: seed)
+            stream = AudioStream(
+                id: AudioStream.ID(.playback, 1), deviceName: "speaker", volume: [65_536],
+                rendering: isInCycles ? .inCycles(seconds: 0.021) : .atOnce)
+            control = StreamControl(stream, device: nil, isNew: false)
+            pace = StreamControl.Pace(Settings().ducking, stream.rendering)
+        }
+
+        mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &dice) == 0 }
+
+        mutating func run(steps: Int) {
+            for _ in 0..<steps where complaints.isEmpty {
+                if chance(6) { aim() }
+                if chance(25), isQuiet { useIt() }
+                serve()
+                check()
+                now += UInt64.random(in: 0..<9_000, using: &dice)
+            }
+            settle()
+            expectTarget()
+            target = .free(lowered: 0)
+            settle()
+            expectTarget()
+            expectAsTheUserLeftIt()
+        }
+
+        mutating func aim() {
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0: target = .free(lowered: 0)
+            case 1: target = .free(lowered: Int.random(in: 1...30, using: &dice))
+            case 2: target = .muted
+            default: target = .held
+            }
+        }
+
+        /// Nothing is under way, and it is clear who makes the next change.
+        var isQuiet: Bool { unanswered.isEmpty && undone.isEmpty && deadline == nil && now > lastChange + 600_000 }
+
+        mutating func useIt() {
+            switch Int.random(in: 0..<3, using: &dice) {
+            case 0:
+                let new = UInt32.random(in: 20_000...65_536, using: &dice)
+                guard Level.of([new], below: control.base.volume) == nil else { return }
+                stream.volume = [new]
+                volume = new
+            case 1:
+                stream.isMuted.toggle()
+                isMuted = stream.isMuted
+            default:
+                guard stream.isHeld else { return }
+                device = chance(2) ? "speaker" : "other"
+                (stream.isHeld, stream.isStopping, stream.deviceName) = (false, false, device)
+            }
+            check()
+        }
+
+        mutating func serve() {
+            while !unanswered.isEmpty, chance(2) {
+                let command = unanswered.removeFirst()
+                let isMove = if case .letGo = command { true } else if case .hold = command { true } else { false }
+                // A server may refuse to move a stream. PipeWire confirms a move before it is done.
+                let isRefused = isMove && chance(12)
+                if !isRefused { isMove && stream.rendering.isInCycles ? undone.append(command) : carryOut(command) }
+                control.answered(command, succeeded: !isRefused, at: now)
+            }
+            while !undone.isEmpty, chance(2) { carryOut(undone.removeFirst()) }
+            if stream.isStopping, chance(4) { stream.isStopping = false }
+        }
+
+        mutating func carryOut(_ command: StreamCommand) {
+            lastChange = now
+            switch command {
+            case .setVolume(_, let volume): stream.volume = volume
+            case .setMuted(_, let isMuted): stream.isMuted = isMuted
+            case .hold:
+                // PipeWire may confirm a move and lose it.
+                if stream.rendering.isInCycles, chance(15) { return }
+                (stream.isHeld, stream.deviceName) = (true, "sessiond.hold")
+                stream.isStopping = stream.rendering.isInCycles
+            case .letGo(_, let name):
+                if stream.rendering.isInCycles, chance(15) { return }
+                (stream.isHeld, stream.isStopping, stream.deviceName) = (false, false, name ?? "speaker")
+            }
+        }
+
+        mutating func check() {
+            control.observe(stream)
+            deadline = nil
+            let new = control.advance(
+                to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+            let volumes = new.filter { if case .setVolume = $0 { true } else { false } }
+            if volumes.count > 1 { complaints.append("two volumes at once: \(new)") }
+            if !new.isEmpty { lastChange = now }
+            commands += new.count
+            unanswered += new
+        }
+
+        mutating func settle() {
+            for _ in 0..<4_000 {
+                serve()
+                check()
+                if unanswered.isEmpty, undone.isEmpty, !stream.isStopping {
+                    guard let deadline else { return }
+                    now = max(now, deadline)
+                } else {
+                    now += 1_000
+                }
+            }
+            complaints.append("it never settles: \(target) \(stream) \(control)")
+        }
+
+        mutating func expectTarget() {
+            switch target {
+            case .free(let goal):
+                if stream.isHeld { complaints.append("it is still held") }
+                let lowered = control.base.isVolumeTheirs ? 0 : goal
+                if !Level.isSame(stream.volume, Level.volume(control.base.volume, lowered: lowered)) {
+                    complaints.append("\(stream.volume) is not \(lowered) dB below \(control.base.volume)")
+                }
+            case .held, .muted:
+                if !stream.isHeld, !stream.isMuted, !control.base.isMuteTheirs { complaints.append("it can be heard") }
+            }
+        }
+
+        mutating func expectAsTheUserLeftIt() {
+            if !Level.isSame(stream.volume, [volume]) { complaints.append("\(stream.volume) is not \(volume)") }
+            if stream.isMuted != isMuted { complaints.append("the mute switch is \(stream.isMuted)") }
+            if stream.deviceName != device { complaints.append("it plays on \(stream.deviceName), not \(device)") }
+            if !control.isSettled { complaints.append("it is not settled: \(control)") }
+        }
+    }
+
+    @Test(arguments: [false, true]) func randomTreatments_endAsTheUserLeftTheStream(isInCycles: Bool) {
+        var commands = 0
+        for seed in 0..<UInt64(1_000) {
+            var world = World(seed: seed, isInCycles: isInCycles)
+            world.run(steps: 200)
+            commands += world.commands
+            guard world.complaints.isEmpty else {
+                Issue.record("seed \(seed): \(world.complaints.joined(separator: "; "))")
+                return
+            }
+        }
+        #expect(commands > 10_000, "the stream is hardly ever changed")
+    }
+
+    @Test func ramp_waitsForItsAnswerAndThenItsTime_andNotForOthers() {
+        let stream = AudioStream(id: AudioStream.ID(.playback, 1), volume: [65_536])
+        let pace = StreamControl.Pace(Settings().ducking, .atOnce)
+        var level = StreamLevel()
+        var check = StreamCheck(stream, at: 0)
+        level.ramp(to: 12, of: [65_536], pace, &check)
+        #expect(check.commands.count == 1 && level.decibels == 1)
+        #expect(level.course == .ramp(.init(wait: .answer(then: pace.attack), raise: nil)))
+        level.answered(succeeded: true, at: 100)
+        #expect(level.course == .ramp(.init(wait: .time(100 + pace.attack), raise: nil)))
+        check = StreamCheck(stream, at: 101)
+        level.ramp(to: 12, of: [65_536], pace, &check)
+        #expect(check.commands.isEmpty && check.deadline == 100 + pace.attack)
+        // The level that it has: nothing more is to be waited for.
+        level.ramp(to: 1, of: [65_536], pace, &check)
+        #expect(level.course == .steady)
+        // Raised only after a while: another sound may follow.
+        check = StreamCheck(stream, at: 200)
+        level.ramp(to: 0, of: [65_536], pace, &check)
+        #expect(check.commands.isEmpty && check.deadline == 200 + pace.hold)
+        #expect(level.course == .ramp(.init(wait: .nothing, raise: 200 + pace.hold)))
+        // A cut does not wait for the ramp, and ends it.
+        let base = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
+        let isLow = level.fadeOut(of: base, &check)
+        #expect(!isLow && check.commands.count == 1 && level.course == .fade(next: 200 + 4_000))
+        check = StreamCheck(stream, at: 5_000)
+        level.ramp(to: 8, of: [65_536], pace, &check)
+        #expect(level.course == .steady)
+    }
+
+    @Test func volumeThatIsNoLevelOfTheDaemon_isTheUsersOnlyOnceTheLastLevelWasShown() {
+        var level = StreamLevel(decibels: 5)
+        var isTheirs = level.shown([50_300], of: [65_536])
+        #expect(isTheirs && level.decibels == 0)
+        level = StreamLevel(decibels: 5, isShown: false)
+        isTheirs = level.shown([50_300], of: [65_536])
+        #expect(!isTheirs && !level.isShown)
+        isTheirs = level.shown(Level.volume([65_536], lowered: 5), of: [65_536])
+        #expect(!isTheirs && level.isShown)
+        isTheirs = level.shown([50_300], of: [65_536])
+        #expect(isTheirs)
+    }
+}

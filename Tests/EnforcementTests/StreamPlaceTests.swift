@@ -1,0 +1,153 @@
+import PluginAPI
+import Testing
+
+@testable import Enforcement
+
+/// Every input in every state of a stream's place and of its mute switch.
+@Suite struct StreamPlaceTests {
+    private static func stream(held: Bool, cycles: Bool = true, on device: String = "speaker") -> AudioStream {
+        AudioStream(
+            id: AudioStream.ID(.playback, 1), deviceName: device, volume: [65_536], isHeld: held,
+            rendering: cycles ? .inCycles(seconds: 0.02) : .atOnce)
+    }
+
+    private static func check(held: Bool = false, cycles: Bool = true, at now: UInt64 = 0) -> StreamCheck {
+        StreamCheck(stream(held: held, cycles: cycles), at: now)
+    }
+
+    private typealias Input = @Sendable (inout StreamPlace, inout StreamCheck) -> Bool
+
+    private static let states: [(letter: Character, place: StreamPlace)] = {
+        func made(_ place: StreamPlace, _ change: (inout StreamPlace, inout StreamCheck) -> Void) -> StreamPlace {
+            var (place, check) = (place, check())
+            change(&place, &check)
+            return place
+        }
+        let (free, astray, held) = (
+            StreamPlace(isHeld: false), StreamPlace(astrayOn: "speaker"), StreamPlace(isHeld: true)
+        )
+        let moving = made(free) { $0.hold(&$1) }
+        let promised = made(moving) { place, _ in place.answeredHold(succeeded: true, at: 0) }
+        let shown = made(promised) { place, _ in _ = place.shown(isHeld: true) }
+        let leaving = made(held) { $0.letGoAtOnce(to: nil, &$1) }
+        let sent = made(astray) { $0.letGo(to: "other", &$1) }
+        return [
+            ("F", free), ("A", astray), ("M", moving), ("P", promised), ("S", shown), ("H", held), ("L", leaving),
+            ("B", sent),
+        ]
+    }()
+
+    private static let inputs: [(name: String, held: Bool, now: UInt64, input: Input)] = [
+        ("hold confirmed", false, 9, { place, _ in no { place.answeredHold(succeeded: true, at: 9) } }),
+        ("hold refused", false, 9, { place, _ in no { place.answeredHold(succeeded: false, at: 9) } }),
+        ("let go confirmed", false, 9, { place, _ in no { place.answeredLetGo(succeeded: true, at: 9) } }),
+        ("let go refused", false, 9, { place, _ in no { place.answeredLetGo(succeeded: false, at: 9) } }),
+        ("shown held", true, 9, { place, _ in place.shown(isHeld: true) }),
+        ("shown elsewhere", false, 9, { place, _ in place.shown(isHeld: false) }),
+        ("placed held", true, 9, { place, _ in no { place.placedAgain(isHeld: true) } }),
+        ("placed elsewhere", false, 9, { place, _ in no { place.placedAgain(isHeld: false) } }),
+        ("waited", false, 100_000, { place, check in no { place.awaitMove(&check) } }),
+        ("waited long", false, 250_000, { place, check in no { place.awaitMove(&check) } }),
+        ("waited long, held", true, 250_000, { place, check in no { place.awaitMove(&check) } }),
+        ("let go", true, 9, { place, check in no { place.letGo(to: nil, &check) } }),
+        ("let go later", true, 250_000, { place, check in no { place.letGo(to: nil, &check) } }),
+        ("let go, elsewhere", false, 250_000, { place, check in no { place.letGo(to: nil, &check) } }),
+        ("let go at once", true, 9, { place, check in no { place.letGoAtOnce(to: nil, &check) } }),
+    ]
+
+    private static func no(_ body: () -> Void) -> Bool {
+        body()
+        return false
+    }
+
+    /// Free, Astray, Moving, moving as Promised, Shown held after that promise, Held, Leaving, and sent Back from a wrong
+    /// device. Then what comes of it: hold (h), let go (g), check again (t), it cannot be held (x), somebody moved it there
+    /// (u). A dot: nothing changes.
+    private static let table = """
+                           | F    A    M    P    S    H    L    B
+        hold confirmed     | .    .    P    P    S    S    .    .
+        hold refused       | Fx   Ax   Fx   Fx   Fx   Fx   Fx   Ax
+        let go confirmed   | .    .    .    .    .    .    .    .
+        let go refused     | H    H    H    S    .    .    H    H
+        shown held         | H    H    H    S    .    .    .    .
+        shown elsewhere    | .    .    .    .    .    Fu   F    A
+        placed held        | H    H    H    H    H    .    H    H
+        placed elsewhere   | .    .    F    F    F    F    F    A
+        waited             | .    .    .    Pt   St   .    .    .
+        waited long        | .    .    .    Mx   Hx   .    .    .
+        waited long, held  | .    .    .    M    H    .    .    .
+        let go             | .    Bgt  Lgt  Lgt  Lgt  Lgt  Lgt  Bt
+        let go later       | .    Bgt  Lgt  Lgt  Lgt  Lgt  Lgt  Bgt
+        let go, elsewhere  | .    Bgt  Lgt  Lgt  Lgt  Lgt  .    Bgt
+        let go at once     | .    Lg   Lg   Lg   Lg   Lg   .    Lg
+        """
+
+    private static func letter(_ place: StreamPlace) -> Character {
+        switch place.state {
+        case .free(let astray): astray == nil ? "F" : "A"
+        case .moving(let promise): promise == nil ? "M" : "P"
+        case .held(let promise): promise == nil ? "H" : "S"
+        case .leaving(let astray): astray == nil ? "L" : "B"
+        }
+    }
+
+    @Test func everyInput_inEveryState_isInTheTable() {
+        var lines = [padded("") + " | " + Self.states.map { padded(String($0.letter), 5) }.joined()]
+        for (name, held, now, input) in Self.inputs {
+            let cells = Self.states.map { letter, before -> String in
+                #expect(Self.letter(before) == letter)
+                var place = before
+                var check = Self.check(held: held, at: now)
+                let isMoved = input(&place, &check)
+                var cell = String(Self.letter(place))
+                for command in check.commands { if case .hold = command { cell += "h" } else { cell += "g" } }
+                if check.deadline != nil { cell += "t" }
+                if before.canBeHeld, !place.canBeHeld { cell += "x" }
+                if isMoved { cell += "u" }
+                return padded(place.state == before.state && cell.count == 1 ? "." : cell, 5)
+            }
+            lines.append(padded(name) + " | " + cells.joined())
+        }
+        let found = lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
+        #expect(found.joined(separator: "\n") == Self.table, "\(found.joined(separator: "\n"))")
+    }
+
+    private func padded(_ text: String, _ width: Int = 18) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    @Test func streamThatSomebodyMovesTwice_cannotBeHeldUntilItIsLeftAlone() {
+        var place = StreamPlace(isHeld: true)
+        let isFirst = place.shown(isHeld: false)
+        #expect(isFirst && place.canBeHeld)
+        place.forgetEscapes()
+        let isMovedThere = place.shown(isHeld: true)
+        #expect(!isMovedThere && place.canBeHeld)
+        let isSecond = place.shown(isHeld: false)
+        #expect(isSecond && !place.canBeHeld)
+        place.forgetEscapes()
+        #expect(!place.canBeHeld)
+    }
+
+    @Test func muteSwitch_isTheUsersUnlessTheDaemonSetIt() {
+        // Before, what the user had, and what is shown; then after, what the user has, and whether it changed meanwhile.
+        let cases: [(StreamMute, Bool, Bool, StreamMute, Bool, Bool)] = [
+            (.off, false, false, .off, false, false), (.off, false, true, .off, true, false),
+            (.off, true, true, .off, true, false), (.off, true, false, .off, false, false),
+            (.turningOn, false, false, .turningOn, false, false), (.turningOn, false, true, .on, false, false),
+            (.on, false, true, .on, false, false), (.on, false, false, .off, false, true),
+            (.turningOff, false, true, .turningOff, false, false), (.turningOff, false, false, .off, false, false),
+        ]
+        for (before, had, shown, after, has, isTheirs) in cases {
+            var mute = before
+            var base = StreamBase(volume: [65_536], isMuted: had, deviceName: nil)
+            mute.shown(shown, &base)
+            #expect(mute == after && base.isMuted == has && base.isMuteTheirs == isTheirs, "\(before) \(had) \(shown)")
+        }
+        for (before, after) in [(StreamMute.off, StreamMute.off), (.turningOn, .on), (.on, .on), (.turningOff, .off)] {
+            var mute = before
+            mute.settle()
+            #expect(mute == after)
+        }
+    }
+}

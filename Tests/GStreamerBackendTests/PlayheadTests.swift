@@ -1,0 +1,227 @@
+import Testing
+
+@testable import GStreamerBackend
+@testable import ReferenceModel
+
+/// Where an item goes, without a pipeline.
+@Suite struct PlayheadTests {
+    private static func target(_ time: UInt, told: Bool = false) -> Playhead.Target {
+        Playhead.Target(time: time, isTold: told)
+    }
+
+    private static func made(_ inputs: [Playhead.Input], isLocal: Bool = true) -> Playhead {
+        var head = Playhead(isLocal: isLocal)
+        for input in inputs { _ = head.handle(input) }
+        return head
+    }
+
+    private static let start: [Playhead.Input] = [.done, .goOn(isFirst: true)]
+    private static let toNext = Playhead.Crossing(end: 100, place: 1, isEnd: false)
+    private static let toEnd = Playhead.Crossing(end: 100, place: 1, isEnd: true)
+
+    /// Loading; loading with a seek that waits (N); Steady; Waiting, because a seek was refused; seeKing; seeking with
+    /// another seek behind it (Q); Crossing to the next item, and to the End; Repeating.
+    private static let states: [(letter: Character, inputs: [Playhead.Input])] = [
+        ("L", []), ("N", [.seek(target(5))]), ("S", start),
+        ("W", start + [.seek(target(5)), .seek(target(6)), .seekRefused]),
+        ("K", start + [.seek(target(5, told: true))]),
+        ("Q", start + [.seek(target(5, told: true)), .seek(target(6))]), ("C", start + [.sourceEnded(toNext)]),
+        ("E", start + [.sourceEnded(toEnd)]), ("R", [.loops(2)] + start + [.done, .goOn(isFirst: false)]),
+    ]
+
+    private static let inputs: [(name: String, input: Playhead.Input)] = [
+        ("play", .play(position: 3)), ("pause", .pause), ("seek", .seek(target(7))), ("rate", .rate(2)),
+        ("loops", .loops(1)), ("no loops", .loops(0)), ("rewind", .rewind), ("crossed", .crossed), ("done", .done),
+        ("go on", .goOn(isFirst: false)), ("go on, first", .goOn(isFirst: true)), ("seek refused", .seekRefused),
+        ("end reached", .endReached), ("finish", .finish), ("segment done", .segmentDone),
+        ("beginning refused", .beginningRefused), ("source ended", .sourceEnded(toNext)),
+        ("seek here", .seekHere(position: 3)),
+    ]
+
+    /// Then the effects: seek (s), begin again (b) or at once (B), play out (o), update (u), look ahead (l); tell that it is
+    /// ready (r), that the seek is done (k), that the next item is heard (a), that it has ended (e); go on (g), go on for
+    /// the first time (G), seek here (h), finish (f). A dot: nothing changes.
+    private static let table = """
+                           | L     N     S     W     K     Q     C     E     R
+        play               | Lu    Nu    Su    Wu    Ku    Qu    Cu    Eu    Ru
+        pause              | Lu    Nu    Su    Wu    Ku    Qu    Cu    Eu    Ru
+        seek               | N     N     Ks    Qs    Q     Q     Kals  Kes   Ks
+        rate               | L     N     Sh    Wh    Kh    Qh    Salh  Seh   Rh
+        loops              | Ll    Nl    Rl    Wl    Kl    Ql    Cl    El    Rl
+        no loops           | Ll    Nl    Sl    Wl    Kl    Ql    Cl    El    Sl
+        rewind             | Nu    Nu    Kus   Qus   Qu    Qu    Kuals Kues  Kus
+        crossed            | .     .     .     .     .     .     Sal   Se    .
+        done               | SrG   WrG   Sg    Wg    Skg   Wg    Cg    Eg    Rg
+        go on              | Lu    Nu    Su    Ksu   Ku    Qu    Cu    Eu    Ru
+        go on, first       | Lu    Nu    Su    Ksu   Ku    Qu    Cu    Eu    Ru
+        seek refused       | .     .     .     .     Sk    Wk    .     .     .
+        end reached        | .     .     Sf    .     .     .     Salf  Sef   Rf
+        finish             | Le    Ne    Se    We    Ke    Qe    Ce    Ee    KB
+        segment done       | Lo    .     So    .     .     .     Co    Eo    Rb
+        beginning refused  | Le    Ne    Se    We    Se    We    Ce    Ee    Re
+        source ended       | .     .     C     .     .     .     .     .     C
+        seek here          | N     .     Ks    Qs    Q     .     Kals  Kes   Ks
+        """
+
+    private static func letter(_ head: Playhead) -> Character {
+        switch head.phase {
+        case .loading(let next): next == nil ? "L" : "N"
+        case .steady(let next): next != nil ? "W" : head.loopsLeft != 0 ? "R" : "S"
+        case .seeking(_, let next): next == nil ? "K" : "Q"
+        case .crossing(let crossing): crossing.isEnd ? "E" : "C"
+        }
+    }
+
+    private static func letter(_ effect: Playhead.Effect) -> Character {
+        switch effect {
+        case .seek: "s"
+        case .beginAgain(let isAtOnce): isAtOnce ? "B" : "b"
+        case .playOut: "o"
+        case .update: "u"
+        case .lookAhead: "l"
+        case .tellReady: "r"
+        case .tellSeeked: "k"
+        case .tellAdvanced: "a"
+        case .tellEnded: "e"
+        case .goOn(let isFirst): isFirst ? "G" : "g"
+        case .seekHere: "h"
+        case .finish: "f"
+        }
+    }
+
+    @Test func everyInput_inEveryState_isInTheTable() {
+        var lines = [padded("") + " | " + Self.states.map { padded(String($0.letter), 6) }.joined()]
+        for (name, input) in Self.inputs {
+            let cells = Self.states.map { letter, inputs -> String in
+                let before = Self.made(inputs)
+                #expect(Self.letter(before) == letter)
+                var head = before
+                let effects = head.handle(input)
+                let isNothing = effects.isEmpty && head == before
+                return padded(isNothing ? "." : String(Self.letter(head)) + String(effects.map(Self.letter)), 6)
+            }
+            lines.append(padded(name) + " | " + cells.joined())
+        }
+        let found = lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
+        #expect(found.joined(separator: "\n") == Self.table, "\(found.joined(separator: "\n"))")
+    }
+
+    private func padded(_ text: String, _ width: Int = 18) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    @Test func newStream_playsOnlyWhenItsBeginningIsThere() {
+        var head = Self.made(Self.start + [.seek(Self.target(0)), .beganAnew])
+        #expect(!head.mayPlay)
+        _ = head.handle(.done)
+        #expect(head.mayPlay)
+    }
+
+    @Test func itemAtAnotherRate_isNotHeardBeforeItsFirstSeek() {
+        #expect(Self.made([]).mayPlay)
+        #expect(!Self.made([], isLocal: false).mayPlay)
+        var head = Self.made([.rate(2), .done])
+        #expect(head.handle(.goOn(isFirst: true)) == [.seek(Self.target(0)), .update])
+        #expect(head.manner == Playhead.Manner(rate: 2))
+    }
+
+    @Test(arguments: [0, 1, 3]) func loops_areCounted_andTheLastOneEnds(loops: Int) {
+        var pipeline = FakePipeline(head: Self.made([.loops(loops)]))
+        pipeline.handle(.play(position: 0))
+        pipeline.handle(.done)
+        for _ in 0..<10 where pipeline.ends == 0 { pipeline.playThrough() }
+        #expect(pipeline.begins == loops && pipeline.ends == 1)
+        pipeline.handle(.rewind)
+        #expect(pipeline.head.loopsLeft == loops)
+    }
+
+    @Test func endlessLoops_endWhenTheyAreTakenBack() {
+        var pipeline = FakePipeline(head: Self.made([.loops(-1)]))
+        pipeline.handle(.play(position: 0))
+        pipeline.handle(.done)
+        for _ in 0..<50 { pipeline.playThrough() }
+        #expect(pipeline.begins == 50 && pipeline.ends == 0)
+        pipeline.handle(.loops(0))
+        pipeline.playThrough()
+        #expect(pipeline.begins == 50 && pipeline.ends == 1)
+    }
+
+    /// A pipeline that does what it is told, at once.
+    private struct FakePipeline {
+        var head: Playhead
+        /// A seek is under way.
+        var isSeeking = false
+        var isSegmented = false
+        var begins = 0
+        var ends = 0
+        var told = 0
+        var complaints: [String] = []
+
+        mutating func handle(_ input: Playhead.Input) {
+            for effect in head.handle(input) {
+                switch effect {
+                case .seek:
+                    if isSeeking { complaints.append("a seek during a seek") }
+                    (isSeeking, isSegmented) = (true, head.manner.isSegmented)
+                case .beginAgain(let isAtOnce):
+                    begins += 1
+                    (isSeeking, isSegmented) = (isAtOnce, head.manner.isSegmented)
+                case .playOut: ends += 1
+                case .tellSeeked: told += 1
+                case .tellEnded: ends += 1
+                case .goOn(let isFirst): handle(.goOn(isFirst: isFirst))
+                case .seekHere: handle(.seekHere(position: 3))
+                case .finish: handle(.finish)
+                case .update, .lookAhead, .tellReady, .tellAdvanced: break
+                }
+            }
+        }
+
+        mutating func finishSeek(refused: Bool = false) {
+            guard isSeeking else { return }
+            isSeeking = false
+            handle(refused ? .seekRefused : .done)
+        }
+
+        mutating func playThrough() {
+            finishSeek()
+            handle(isSegmented ? .segmentDone : .endReached)
+        }
+    }
+
+    @Test func randomRequests_neverSeekTwiceAtATime_andAlwaysComeToRest() {
+        var told = 0
+        for seed in 0..<UInt64(2_000) {
+            var dice = SplitMix64(seed: seed)
+            var pipeline = FakePipeline(head: Playhead(isLocal: seed % 3 != 0))
+            pipeline.handle(.play(position: 0))
+            for _ in 0..<60 {
+                switch Int.random(in: 0..<12, using: &dice) {
+                case 0: pipeline.handle(.play(position: 3))
+                case 1: pipeline.handle(.pause)
+                case 2: pipeline.handle(.rate([0.5, 1, 2].randomElement(using: &dice) ?? 1))
+                case 3: pipeline.handle(.loops(Int.random(in: -1...2, using: &dice)))
+                case 4: pipeline.handle(.rewind)
+                case 5, 6:
+                    pipeline.handle(.crossed)
+                    pipeline.handle(.seek(Self.target(UInt.random(in: 0..<99, using: &dice), told: true)))
+                case 7: if !pipeline.isSeeking { pipeline.handle(.done) }
+                case 8: pipeline.finishSeek(refused: Bool.random(using: &dice))
+                case 9: if pipeline.head.isSteady { pipeline.playThrough() }
+                case 10: pipeline.handle(.sourceEnded(Bool.random(using: &dice) ? Self.toNext : Self.toEnd))
+                default: pipeline.finishSeek()
+                }
+            }
+            for _ in 0..<4 {
+                pipeline.finishSeek()
+                pipeline.handle(.crossed)
+                pipeline.handle(.done)
+            }
+            told += pipeline.told
+            #expect(pipeline.complaints.isEmpty, "seed \(seed): \(pipeline.complaints)")
+            #expect(pipeline.head.isSteady, "seed \(seed): \(pipeline.head)")
+            #expect(pipeline.head.mayPlay && pipeline.head.target == nil)
+        }
+        #expect(told > 500, "seeks are hardly ever reported")
+    }
+}

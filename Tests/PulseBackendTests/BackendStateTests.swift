@@ -1,0 +1,275 @@
+import PluginAPI
+import Testing
+
+@testable import PulseBackend
+@testable import ReferenceModel
+
+/// The states of the adapter, without a server.
+@Suite struct BackendStateTests {
+    // MARK: The connection
+
+    private static let links: [(letter: Character, inputs: [ServerLink.Input])] = [
+        ("I", []), ("C", [.connect]), ("R", [.connect, .connected]), ("A", [.connect, lost]),
+        ("S", (0..<9).flatMap { _ in [.connect, refused] }),
+    ]
+    private static let lost = ServerLink.Input.failed(isRefused: false, isWatched: true)
+    private static let refused = ServerLink.Input.failed(isRefused: true, isWatched: true)
+
+    /// Idle, Connecting, Ready, Away, waiting for a Socket only. Then: connect (c), try again later (t), read everything
+    /// (r), report that the server is gone (l), is back (b), or what there is at the start (s). A dot: nothing changes.
+    private static let table = """
+                          | I    C    R    A    S
+        connect           | Cc   .    .    Cc   Cc
+        socket appeared   | Cc   .    .    Cc   Cc
+        connected         | Rr   Rr   Rr   Rr   Rr
+        failed            | Atl  Atl  Atl  At   At
+        refused           | Atl  Atl  Atl  At   S
+        refused, no watch | Atl  Atl  Atl  At   At
+        was read          | Is   Cs   Rs   Ab   Sb
+        """
+
+    private static func letter(_ link: ServerLink) -> Character {
+        switch link.state {
+        case .idle: "I"
+        case .connecting: "C"
+        case .ready: "R"
+        case .away(_, let untilSocketAppears): untilSocketAppears ? "S" : "A"
+        }
+    }
+
+    private static func letter(_ effect: ServerLink.Effect) -> Character {
+        switch effect {
+        case .connect: "c"
+        case .retry: "t"
+        case .readEverything: "r"
+        case .tellLost: "l"
+        case .tellReset: "b"
+        case .tellStart: "s"
+        }
+    }
+
+    @Test func everyInputOfTheConnection_inEveryState_isInTheTable() {
+        let inputs: [(String, ServerLink.Input)] = [
+            ("connect", .connect), ("socket appeared", .socketAppeared), ("connected", .connected),
+            ("failed", Self.lost), ("refused", Self.refused),
+            ("refused, no watch", .failed(isRefused: true, isWatched: false)), ("was read", .wasRead),
+        ]
+        var lines = [padded("") + "| " + Self.links.map { padded(String($0.letter), 5) }.joined()]
+        for (name, input) in inputs {
+            let cells = Self.links.map { letter, inputs -> String in
+                var link = ServerLink()
+                for input in inputs { _ = link.handle(input) }
+                #expect(Self.letter(link) == letter)
+                let before = link
+                let effects = link.handle(input)
+                return padded(
+                    effects.isEmpty && link == before ? "." : String([Self.letter(link)] + effects.map(Self.letter)), 5)
+            }
+            lines.append(padded(name) + "| " + cells.joined())
+        }
+        let found = lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
+        #expect(found.joined(separator: "\n") == Self.table, "\(found.joined(separator: "\n"))")
+    }
+
+    private func padded(_ text: String, _ width: Int = 18) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    @Test func pausesBetweenAttempts_growToTwoSeconds_andBeginAnewAfterASuccess() {
+        var link = ServerLink()
+        func pauses(_ count: Int) -> [Double] {
+            (0..<count).flatMap { _ in link.handle(.connect) + link.handle(Self.lost) }.compactMap {
+                if case .retry(let seconds) = $0 { seconds } else { nil }
+            }
+        }
+        #expect(pauses(8) == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2, 2])
+        _ = link.handle(.connect)
+        _ = link.handle(.connected)
+        #expect(link.handle(Self.lost).first == .retry(after: 0.05))
+    }
+
+    /// Whatever happens, "gone" and "back" are reported in turns.
+    @Test func randomLives_reportGoneAndBackInTurns() {
+        for seed in 0..<UInt64(500) {
+            var dice = SplitMix64(seed: seed)
+            var link = ServerLink()
+            var isGone = false
+            for _ in 0..<100 {
+                let inputs: [ServerLink.Input] = [
+                    .connect, .socketAppeared, .connected, Self.lost, Self.refused, .wasRead,
+                ]
+                guard let input = inputs.randomElement(using: &dice) else { continue }
+                // Only a connected server is read, and only one that is being connected to answers.
+                if input == .wasRead, !link.isReady { continue }
+                if input == .connected { guard case .connecting = link.state else { continue } }
+                for effect in link.handle(input) {
+                    switch effect {
+                    case .tellLost:
+                        #expect(!isGone)
+                        isGone = true
+                    case .tellReset:
+                        #expect(isGone && link.isReady)
+                        isGone = false
+                    case .tellStart: #expect(!isGone)
+                    case .connect: #expect(!link.isReady)
+                    case .retry, .readEverything: break
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    private static func item(_ index: UInt32) -> ReadRound.Item { ReadRound.Item(facility: .playing, index: index) }
+
+    @Test func whatIsMarkedInOneGo_isReadInOneRound_andEvaluatedWhenAllAnswersAreIn() {
+        var round = ReadRound()
+        round.mark(Self.item(1), isRemoved: false, at: 0)
+        let schedules = [round.schedule(), round.schedule()]
+        #expect(schedules == [true, false])
+        round.mark(Self.item(2), isRemoved: true, at: 1)
+        round.markAlso(Self.item(2))
+        let starts = [round.startScheduled(), round.startScheduled()]
+        #expect(starts == [true, false])
+        let items = round.take()
+        #expect(items == [Self.item(1): false, Self.item(2): true] && round.marked.isEmpty)
+        round.begin()
+        round.begin()
+        let isScheduled = round.schedule()
+        #expect(!isScheduled && round.isAsking)
+        let outcomes = [round.end(at: 2), round.end(at: 3)]
+        #expect(outcomes == [.wait, .evaluate] && !round.isAsking)
+    }
+
+    @Test func storm_isEvaluatedAfterAWhile() {
+        var round = ReadRound()
+        round.begin()
+        round.mark(Self.item(1), isRemoved: false, at: 1_000)
+        var outcome = round.end(at: 100_999)
+        #expect(outcome == .readAgain)
+        round.begin()
+        outcome = round.end(at: 101_000)
+        #expect(outcome == .evaluate && !round.marked.isEmpty)
+    }
+
+    @Test func questionBeforeTheScheduledRound_takesItsPlace() {
+        var round = ReadRound()
+        round.mark(Self.item(1), isRemoved: false, at: 0)
+        _ = round.schedule()
+        round.begin()
+        let starts = round.startScheduled()
+        #expect(!starts && round.isAsking)
+        let outcome = round.end(at: 1)
+        #expect(outcome == .readAgain)
+    }
+
+    // MARK: Requests
+
+    @Test func requestedPort_isTheReasonUntilItIsTheRouteOrTooOld() {
+        var requests = RouteRequests()
+        requests.selectOutput("a")
+        requests.expect("a", .override, until: 10)
+        #expect(requests.outputOnItsWay(at: 9) == "a" && requests.outputOnItsWay(at: 10) == nil)
+        requests.forgetOld(at: 9)
+        #expect(requests.reason(of: "a") == .override)
+        requests.arrived(["a"])
+        #expect(requests.reason(of: "a") == .categoryChange && requests.outputOnItsWay(at: 0) == nil)
+        requests.expect("b", .override, until: 10)
+        requests.forgetOld(at: 10)
+        #expect(requests.ports.isEmpty)
+    }
+
+    @Test func portOfAnotherProfile_isSelectedOnceWhenItExists_unlessAnotherIsSelected() {
+        var requests = RouteRequests()
+        requests.awaitInput("headset")
+        var found = [requests.takeComingInput { _ in false }, requests.takeComingInput { _ in true }]
+        #expect(found == [nil, "headset"])
+        found = [requests.takeComingInput { _ in true }]
+        #expect(found == [nil])
+        requests.selectComingOutput("hands-free")
+        #expect(requests.output == "hands-free")
+        requests.selectOutput("speaker")
+        found = [requests.takeComingOutput { _ in true }]
+        #expect(found == [nil])
+    }
+
+    @Test func awaitedDefault_isForgottenByAnotherRequestAndByAnotherDefault() {
+        var requests = RouteRequests()
+        func request() { requests.awaitedDefault = DefaultRequest(output: "b", sink: "b", before: "a", number: 1) }
+        request()
+        requests.defaultWasRead("a")
+        #expect(requests.awaitedDefault != nil)
+        requests.defaultWasRead("b")
+        #expect(requests.awaitedDefault == nil)
+        request()
+        requests.selectOutput("c")
+        #expect(requests.awaitedDefault == nil)
+        request()
+        requests.selectComingOutput("c")
+        #expect(requests.awaitedDefault == nil)
+    }
+
+    // MARK: The guard
+
+    @Test func request_waitsUntilTheServerShowsTheLastOne() {
+        var guards = GuardState()
+        guards.create(beside: "speaker")
+        var isSettled = [guards.isSettled(isThere: false), guards.isSettled(isThere: true)]
+        #expect(isSettled == [false, true] && guards.request == nil && guards.pinnedOutput == "speaker")
+        guards.remove()
+        isSettled = [guards.isSettled(isThere: true), guards.isSettled(isThere: false)]
+        #expect(isSettled == [false, true])
+        guards.create(beside: "speaker")
+        guards.creatingFailed()
+        isSettled = [guards.isSettled(isThere: false)]
+        #expect(isSettled == [true] && guards.isRefused)
+    }
+
+    @Test func secondGuard_isRemovedWhenItExists_ifItIsNoLongerWanted() {
+        var guards = GuardState()
+        #expect(!guards.dropsSecond)
+        let made = [guards.createSecond(), guards.createSecond()]
+        #expect(made == [true, false])
+        guards.flight = 5
+        var removed: Bool?
+        guards.removeSecond({ removed = $0 })
+        #expect(guards.dropsSecond)
+        let isMadeAgain = guards.createSecond()
+        #expect(!isMadeAgain)
+        guards.secondCame(true)?(true)
+        #expect(removed == true && guards.dropsSecond && guards.flight == 5)
+        // One that the server refuses, and one that stays.
+        _ = guards.createSecond()
+        #expect(!guards.dropsSecond)
+        var waits = guards.secondCame(false) != nil
+        #expect(!waits && guards.flight == nil)
+        _ = guards.createSecond()
+        waits = guards.secondCame(true) != nil
+        #expect(!waits && !guards.dropsSecond)
+        // The answers of a connection that is replaced do not come.
+        _ = guards.createSecond()
+        guards.remove()
+        guards.forgetAnswers()
+        #expect(guards.request == nil && !guards.dropsSecond)
+        let isFree = guards.createSecond()
+        #expect(isFree)
+    }
+
+    // MARK: The check of the default
+
+    @Test func earlierCheck_isKept_andWhatHappensDuringACheckIsCheckedSoon() {
+        var doubt = DefaultDoubt()
+        doubt.raise()
+        var plans = [doubt.plan(at: 9), doubt.plan(at: 9), doubt.plan(at: 8)]
+        #expect(plans == [true, false, true] && doubt.next(after: 1, orNew: 0.2) == nil)
+        doubt.elapsed()
+        let isFirst = [doubt.start(), doubt.start()]
+        #expect(isFirst == [true, false])
+        #expect(doubt.next(after: nil, orNew: 0.2) == nil && doubt.next(after: 1, orNew: 0.2) == 1)
+        doubt.raise()
+        #expect(doubt.next(after: nil, orNew: 0.2) == 0.2 && doubt.next(after: 1, orNew: 0.2) == 0.2)
+        plans = [doubt.plan(at: 99)]
+        #expect(plans == [true])
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import PluginAPI
+
+/// The path of an executable of this package, beside the running tests.
+///
+/// The plugins are there under their names, as `make install` installs them.
+public func builtProduct(named name: String) throws -> String {
+    let folder = try folderOfProducts.get()
+    let path = folder + "/" + name
+    guard FileManager.default.isExecutableFile(atPath: path) else {
+        throw SupportError("no executable '\(name)' in \(folder): swift build first")
+    }
+    return path
+}
+
+/// The folder of the executables; in it each plugin is a hard link to the executable that is built.
+private let folderOfProducts = Result<String, any Error> {
+    let running = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    var folder = URL(fileURLWithPath: running).deletingLastPathComponent()
+    for _ in 0..<5 {
+        let built = folder.appendingPathComponent("sessiond-plugin").path
+        if FileManager.default.isExecutableFile(atPath: built) {
+            for kind in PluginKind.all { try link(built, to: folder.appendingPathComponent(kind.program).path) }
+            return folder.path
+        }
+        folder.deleteLastPathComponent()
+    }
+    throw SupportError("no executables beside \(running): swift build first")
+}
+
+/// Makes `path` a hard link to `file`, unless it is one. Several suites do this at the same time, and a program that runs
+/// from `path` goes on.
+private func link(_ file: String, to path: String) throws {
+    var built = stat()
+    var there = stat()
+    guard stat(file, &built) == 0 else { throw SupportError("\(file) is gone") }
+    if lstat(path, &there) == 0, there.st_ino == built.st_ino, there.st_dev == built.st_dev { return }
+    let temporary = "\(path).\(getpid())"
+    unlink(temporary)
+    // If somebody else has just made the link, renaming changes nothing, and this name remains.
+    defer { unlink(temporary) }
+    guard Glibc.link(file, temporary) == 0, rename(temporary, path) == 0 else {
+        throw SupportError("\(path): \(String(cString: strerror(errno)))")
+    }
+}
