@@ -115,7 +115,8 @@ let package = Package(
         program(
             "sessiond",
             [
-                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario", "SessionBus",
+                "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario",
+                "SessionBus",
                 "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),

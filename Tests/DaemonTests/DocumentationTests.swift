@@ -1,5 +1,5 @@
+import DBus
 import Foundation
-import PluginAPI
 import TestSupport
 import Testing
 
