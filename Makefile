@@ -25,7 +25,7 @@ release = swift build --configuration release --static-swift-stdlib -Xswiftc -Os
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check check-long format install uninstall deb tarball clean
+.PHONY: help run test build release bench check check-long book format install uninstall deb tarball clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -64,6 +64,10 @@ bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 check: ## run all checks that a change must pass
 	@Scripts/setup
 	@Scripts/check
+
+book: ## build README, docs, manual pages and D-Bus reference as HTML in .build/book/html
+	@Scripts/setup book
+	@Scripts/book
 
 check-long: check ## ... and those that take long: packages on bare Debian systems, a package that depends on this one
 	@Scripts/setup deb

@@ -1,0 +1,89 @@
+import DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// What README and docs tell a person to type works as it stands there. Scenarios are run by ExampleTests, Swift is
+/// type-checked by `Scripts/check docs`, and the plugins of docs/plugins.md are compared with tested files by PluginTests.
+@Suite(.serialized) struct DocumentationTests {
+    /// The languages of blocks, and what becomes of them.
+    private static let known: Set<String> = [
+        // Run, checked or compared.
+        "sh", "ini", "scenario", "swift", "python",
+        // Not run: what a terminal showed, other text, pictures made of text, code of iOS, a part of a package's manifest.
+        "console", "text", "", "swift ios", "swift manifest",
+    ]
+
+    @Test func block_isRunOrMarkedAsNotRun() {
+        #expect(PageBlock.all.count > 40)
+        for block in PageBlock.all { #expect(Self.known.contains(block.tag), "\(block): '\(block.tag)'") }
+    }
+
+    /// As somebody types it: one line after the other, and after a line that ends with & only once its program is a
+    /// session.
+    @Test(arguments: PageBlock.all.filter { $0.tag == "sh" }) func shellBlock_runs(_ block: PageBlock) throws {
+        let pulse = try ServerKind.standard.server()
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let folder = try PrivateFolder()
+        for (name, seconds) in [("music", 30.0), ("story", 30.0), ("answer", 0.5), ("alarm", 0.5), ("chime", 0.2)] {
+            try WaveFile.write(
+                WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: "\(folder.path)/\(name).wav")
+        }
+        for file in ["example-tone", "tone.plugin"] {
+            try FileManager.default.copyItem(
+                atPath: "\(repository.path)/Examples/Plugins/tone/\(file)", toPath: "\(folder.path)/\(file)")
+        }
+        let shell = try Child("bash", ["-eu"], environment: try stage.programs(), folder: folder.path)
+        func count() throws -> Int { try stage.daemon.manager("ListSessions")[0].arrayValue?.count ?? 0 }
+        for (number, line) in Self.commands(block.text).enumerated() {
+            let before = try count()
+            shell.send(line + "\necho line \(number) was run")
+            #expect(
+                shell.line(timeout: 60) { $0 == "line \(number) was run" } != nil,
+                "\(line): \(shell.text) \(shell.errors)")
+            if line.hasSuffix("&") { #expect(try eventually { try count() > before }, "\(line): \(shell.errors)") }
+        }
+        shell.closeInput()
+        #expect(shell.wait() == .code(0), "\(shell.errors)")
+        #expect(shell.errors == [])
+    }
+
+    /// The lines of a block, those that are continued in one.
+    private static func commands(_ text: String) -> [String] {
+        text.replacingOccurrences(of: "\\\n", with: " ").split(separator: "\n").map(String.init)
+    }
+
+    /// Settings are those of the daemon; manifests are compared by PluginTests.
+    @Test func settings_areAcceptedByTheDaemon() throws {
+        let blocks = PageBlock.all.filter { $0.tag == "ini" && !$0.text.hasPrefix("[sessiond Plugin]") }
+        #expect(blocks.count >= 2)
+        for block in blocks {
+            let stage = try DaemonStage(settings: block.text)
+            #expect(stage.daemon.errors == [], "\(block)")
+        }
+    }
+
+    /// Commands that are shown but not run have names and options that exist.
+    @Test func commandThatIsShown_hasThoseOptions() throws {
+        let shown = PageBlock.all.filter { ["console", "sh"].contains($0.tag) }.flatMap { block in
+            Self.commands(block.text).filter { block.tag == "sh" || $0.hasPrefix("$ ") }.map { (block, $0) }
+        }
+        var help: [String: String] = [:]
+        var count = 0
+        for (block, line) in shown {
+            let words = line.split(separator: " ").map(String.init)
+            guard let start = words.firstIndex(of: "sessionctl"), start + 1 < words.count else { continue }
+            // What follows -- belongs to another program.
+            let own = words[(start + 1)...].prefix { $0 != "--" }
+            let command = own.first ?? ""
+            let text = try help[command] ?? Child.run(try builtProduct(named: "sessionctl"), ["help", command])
+            help[command] = text
+            for option in own where option.hasPrefix("--") {
+                #expect(text.contains(option), "\(block): sessionctl \(command) has no \(option)")
+            }
+            count += 1
+        }
+        #expect(count >= 12)
+    }
+}
