@@ -124,10 +124,10 @@ sed 's|@bindir@|$(bindir)|g; s|@prefix@|$(PREFIX)|g; s|@version@|$(version)|g' $
 chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
 endef
 
-# $(call completion,shell,folder,file): as the program writes it itself.
+# $(call completion,shell,folder,file): as the program writes it itself, without an interpreter: shells read it, nobody runs it.
 define completion
 install -d $(DESTDIR)$(datadir)/$(2)
-$(products)/sessionctl --generate-completion-script $(1) >$(DESTDIR)$(datadir)/$(2)/$(3)
+$(products)/sessionctl --generate-completion-script $(1) | sed '1{/^#!/d}' >$(DESTDIR)$(datadir)/$(2)/$(3)
 chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
 endef
 

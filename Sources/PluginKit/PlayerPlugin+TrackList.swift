@@ -36,12 +36,16 @@ extension PlayerPlugin {
         connection.objects.emit(
             path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
-        let (old, new) = (Set(before), Set(now))
-        let added = now.filter { !old.contains($0) }
-        let removed = before.filter { !new.contains($0) }
+        // What is the same at both ends did not change: in a long list an edit concerns a few items.
+        let start = zip(before, now).prefix { $0 == $1 }.count
+        let end = zip(before[start...].reversed(), now[start...].reversed()).prefix { $0 == $1 }.count
+        let (was, became) = (before[start..<before.count - end], now[start..<now.count - end])
+        let (old, new) = (Set(was), Set(became))
+        let added = became.filter { !old.contains($0) }
+        let removed = was.filter { !new.contains($0) }
         // The lists are unrelated, or many items are new: send a new list.
         guard before.count > removed.count, added.count + removed.count <= PlayerPlugin.singleLimit,
-            before.filter({ new.contains($0) }) == now.filter({ old.contains($0) })
+            was.filter({ new.contains($0) }) == became.filter({ old.contains($0) })
         else {
             let currentPath = queue.currentID.map(trackPath) ?? PlayerPlugin.noTrack
             return tell("TrackListReplaced", [.objectPaths(now.map(trackPath)), .objectPath(currentPath)])

@@ -37,7 +37,7 @@ extension PulseBackend {
     private var holdsSuspended: Bool {
         if model.isPipeWire { return false }
         let sink = model.sinks.values.first(where: \.isHold)
-        return sink.map { $0.driver.contains("null-sink") } ?? holds.isPipeRefused
+        return sink.map { $0.driver.includes("null-sink") } ?? holds.isPipeRefused
     }
 
     public func prepareHold() {
