@@ -46,7 +46,8 @@ import Testing
         }
         shell.closeInput()
         #expect(shell.wait() == .code(0), "\(shell.errors)")
-        #expect(shell.errors == [])
+        #expect(shell.errors == [], "\(stage.daemon.daemon.errors)")
+        withExtendedLifetime(pulse) {}
     }
 
     /// The lines of a block, those that are continued in one.
