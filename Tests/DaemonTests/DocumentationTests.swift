@@ -42,11 +42,13 @@ import Testing
             #expect(
                 shell.line(timeout: 60) { $0 == "line \(number) was run" } != nil,
                 "\(line): \(shell.text) \(shell.errors)")
-            if line.hasSuffix("&") { #expect(try eventually { try count() > before }, "\(line): \(shell.errors)") }
+            if line.hasSuffix("&") {
+                #expect(try eventually(timeout: 60) { try count() > before }, "\(line): \(shell.errors)")
+            }
         }
         shell.closeInput()
         #expect(shell.wait() == .code(0), "\(shell.errors)")
-        #expect(shell.errors == [], "\(stage.daemon.daemon.errors)")
+        #expect(shell.errors == [], "\(stage.daemon.daemon.errors) \(pulse.log)")
         withExtendedLifetime(pulse) {}
     }
 
