@@ -107,13 +107,13 @@ import Testing
     @Test func coloursAreForTerminalsThatWantThem() throws {
         // All but a line without an emphasis.
         for command in Self.reading where command != ["route"] {
-            let coloured = try shown(command, columns: 100)
+            // So wide that no name is cut, wherever the ages end.
+            let coloured = try shown(command, columns: 200)
             #expect(coloured.contains("\u{1B}["), "\(command)")
-            let plain = try shown(command, columns: 100, ["NO_COLOR": "1"])
+            let plain = try shown(command, columns: 200, ["NO_COLOR": "1"])
             #expect(!plain.contains("\u{1B}"), "\(command)")
             let bare = coloured.replacingOccurrences(
                 of: "\u{1B}\\[[0-9]*m", with: "", options: .regularExpression)
-            // A column is wider if an age has another digit now.
             func words(_ text: String) -> [Substring] { masked(text).split { $0 == " " || $0 == "\n" } }
             #expect(words(bare) == words(plain), "\(command): colours change nothing but the colours")
             #expect(!(try shown(command, columns: 100, ["TERM": "dumb"])).contains("\u{1B}"), "\(command)")
