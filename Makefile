@@ -29,8 +29,8 @@ installed = $(DESTDIR)$(bindir)
 .DEFAULT_GOAL := help
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
-		|| sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' Makefile
 
 run: ## build and run the demonstration with real sound; KEEP=1 keeps it running
 	@Scripts/setup build run
@@ -124,10 +124,11 @@ sed 's|@bindir@|$(bindir)|g; s|@prefix@|$(PREFIX)|g; s|@version@|$(version)|g' $
 chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
 endef
 
-# $(call completion,shell,folder,file): as the program writes it itself, without an interpreter: shells read it, nobody runs it.
+# $(call completion,shell,folder,file): as the program writes it itself; it is no program of its own.
 define completion
 install -d $(DESTDIR)$(datadir)/$(2)
-$(products)/sessionctl --generate-completion-script $(1) | sed '1{/^#!/d}' >$(DESTDIR)$(datadir)/$(2)/$(3)
+$(products)/sessionctl --generate-completion-script $(1) >$(DESTDIR)$(datadir)/$(2)/$(3)
+sed -i '1{/^#!/d;}' $(DESTDIR)$(datadir)/$(2)/$(3)
 chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
 endef
 

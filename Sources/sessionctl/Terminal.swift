@@ -1,4 +1,5 @@
 import Glibc
+import PluginAPI
 
 /// What standard output can show.
 struct Terminal {
@@ -14,7 +15,7 @@ struct Terminal {
     static let isUnicode: Bool = {
         for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
             guard let value = getenv(name).map({ String(cString: $0).uppercased() }), !value.isEmpty else { continue }
-            return value.contains("UTF-8") || value.contains("UTF8")
+            return value.includes("UTF-8") || value.includes("UTF8")
         }
         return false
     }()
