@@ -125,7 +125,11 @@ public struct Decider: Sendable {
 
     /// When ``Fact/timePassed`` is due next; nil: never.
     public var nextDeadline: Instant? {
-        [arbiter.nextDeadline, routing.nextDeadline, streamsDeadline].compactMap { $0 }.min()
+        var earliest = arbiter.nextDeadline
+        for case let due? in [routing.nextDeadline, streamsDeadline] where earliest.map({ due < $0 }) ?? true {
+            earliest = due
+        }
+        return earliest
     }
 
     /// The next action, to be carried out before the one after it; nil: nothing is left to do.
@@ -175,8 +179,8 @@ public struct Decider: Sendable {
             push([.expire, .event(.soundingChanged(heard))])
         case .treat: treat(at: now)
         case .placeRecordings:
-            let (facts, enforcement) = (facts, enforcement)
-            lazy var owners = enforcement.owners(facts)
+            guard !recordings.isIdle else { return nil }
+            let owners = enforcement.owners(facts)
             let moves = recordings.moves(seen.streams.map(\.stream), route: view().audio.route) {
                 owners[$0.id] ?? []
             }

@@ -15,6 +15,9 @@ public struct RecordingPlacement: Sendable {
 
     public init() {}
 
+    /// Whether there is no preference, nor a recording to move back.
+    public var isIdle: Bool { preferences.isEmpty && moved.isEmpty }
+
     /// nil: no preference.
     public mutating func prefer(_ uid: String?, of session: SessionID) { preferences[session] = uid }
 
@@ -22,7 +25,7 @@ public struct RecordingPlacement: Sendable {
     public mutating func moves(
         _ streams: [AudioStream], route: Route, owners: (AudioStream) -> [SessionID]
     ) -> [Move] {
-        guard !preferences.isEmpty || !moved.isEmpty else { return [] }
+        if isIdle { return [] }
         let recordings = streams.filter { $0.direction == .record && $0.portUID != nil }
         let present = Set(recordings.map(\.id))
         moved = moved.filter { present.contains($0.key) }

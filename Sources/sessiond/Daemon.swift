@@ -26,7 +26,7 @@ final class Daemon {
     let connection: Connection
     let log: Logger
     private(set) var settings: Settings
-    /// Changed only by ``run(_:answering:)`` and what is stored of a new session.
+    /// Changed only by ``run(_:)`` and what is stored of a new session.
     private(set) var decider: Decider
     var records: [SessionID: Record] = [:]
     /// By unique name.
@@ -50,6 +50,8 @@ final class Daemon {
     var pausedPlayers: [StateRecord.PausedPlayer] = []
     /// Changed properties of the caller's own session and of the manager, which are sent after the answer.
     private var announcements: [Effect] = []
+    /// The request in progress, and the decision on it.
+    private var asked: (event: Event, decision: Decision?)?
     private var deadline: Timer?
 
     /// The bus of the connection.
@@ -188,31 +190,26 @@ final class Daemon {
     /// All requests enter the decisions here. Changes that the answer implies are sent after it.
     @discardableResult
     func request(_ event: Event) throws(SessionError) -> Decision {
-        guard let decision = run(.request(event), answering: event) else {
-            preconditionFailure("every event is decided")
-        }
+        asked = (event, nil)
+        defer { asked = nil }
+        run(.request(event))
+        guard let decision = asked?.decision else { preconditionFailure("every event is decided") }
         announceSoon()
         if let refusal = decision.refusal { throw refusal }
         return decision
     }
 
-    /// Carries out everything that follows from a fact. Returns the decision on that event.
-    @discardableResult
-    private func run(_ fact: Fact, answering event: Event? = nil) -> Decision? {
+    /// Carries out everything that follows from a fact.
+    private func run(_ fact: Fact) {
         announce()
-        var answer: Decision?
         decider.submit(fact)
         while let action = decider.next(
             at: Instant(microseconds: MonotonicClock.now()),
             view: { [audio] in
                 audio.map { Routing.View($0.snapshot) } ?? Routing.View()
             })
-        {
-            if case .decided(let decision) = action, let event, decision.event == event { answer = decision }
-            carryOut(action)
-        }
+        { carryOut(action) }
         if let due = decider.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
-        return answer
     }
 
     private func carryOut(_ action: Action) {
@@ -232,6 +229,8 @@ final class Daemon {
     }
 
     private func carryOut(_ decision: Decision) {
+        // An action before it may have led to further facts, and so to this one, already.
+        if let asked, asked.decision == nil, asked.event == decision.event { self.asked?.decision = decision }
         // A client's new session is stored when its owner is known.
         if decision.created == nil { save(decision) }
         // The text is built only if it is logged.
