@@ -57,7 +57,7 @@ struct HistoryCommand: ParsableCommand {
         if output.json {
             return Output.line(JSON.object([("History", .array(of: "a{sv}", try decisions(service)))]))
         }
-        let snapshot = try service.wait { Snapshot.read(service, $0) }
+        let snapshot = try service.wait { Snapshot.read(service, isExplained: false, $0) }
         let decisions = try decisions(service).compactMap(PastDecision.init)
         var names = Names(snapshot)
         for decision in decisions where !decision.name.isEmpty && names.known(decision.session) == nil {

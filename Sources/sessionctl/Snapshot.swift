@@ -37,8 +37,10 @@ struct Snapshot {
     /// Usually enough to know when the route changed, and the names of sessions that have gone.
     private static let historyLength: UInt32 = 256
 
-    /// Reads everything at once; answers once, from the loop.
-    static func read(_ service: Service, _ reply: @escaping (Result<Snapshot, Failure>) -> Void) {
+    /// Reads everything at once; answers once, from the loop. The explanations are read only if they will be shown.
+    static func read(
+        _ service: Service, isExplained: Bool, _ reply: @escaping (Result<Snapshot, Failure>) -> Void
+    ) {
         var answers: [Result<[Value], Failure>?] = [nil, nil, nil, nil]
         func collect(_ index: Int) -> (Result<[Value], Failure>) -> Void {
             { answer in
@@ -49,7 +51,7 @@ struct Snapshot {
                 for case .failure(let failure) in all.dropLast() { return reply(.failure(failure)) }
                 let values = all.map { try? $0.get().first }
                 let sessions = (values[1]?.arrayValue ?? []).compactMap(SessionInfo.init)
-                explain(sessions, service) { explanations in
+                explain(isExplained ? sessions : [], service) { explanations in
                     reply(
                         .success(
                             Snapshot(

@@ -17,7 +17,7 @@ struct StatusCommand: ParsableCommand {
     func run() throws {
         let service = try Service(bus)
         try service.awaitSoundServer()
-        let snapshot = try service.wait { Snapshot.read(service, $0) }
+        let snapshot = try service.wait { Snapshot.read(service, isExplained: !output.json, $0) }
         guard watch else {
             if output.json { return Output.line(snapshot.json) }
             let view = StatusView(snapshot, .standard)
@@ -95,7 +95,7 @@ final class StatusWatch {
     private func read() {
         guard !isReading else { return }
         isReading = true
-        Snapshot.read(service) { [weak self] result in
+        Snapshot.read(service, isExplained: !isJSON) { [weak self] result in
             guard let self else { return }
             isReading = false
             if case .success(let snapshot) = result { show(snapshot) }
