@@ -148,19 +148,7 @@ import Testing
 
     @Test func busThatAcceptsAndNeverAnswers_isSaidSo() throws {
         let folder = try PrivateFolder()
-        let deaf = try Child(
-            "/usr/bin/python3",
-            [
-                "-u", "-c",
-                """
-                import socket, sys, time
-                deaf = socket.socket(socket.AF_UNIX)
-                deaf.bind(sys.argv[1])
-                deaf.listen(8)
-                print('ready')
-                while True: time.sleep(1)
-                """, folder.path + "/bus",
-            ])
+        let deaf = try DeafBus.start(in: folder)
         defer { deaf.kill() }
         #expect(deaf.line { $0 == "ready" } != nil)
         let environment = Self.nowhere.merging([

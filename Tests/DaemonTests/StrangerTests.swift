@@ -83,20 +83,7 @@ import Testing
 
     @Test func systemBusThatNeverAnswers_keepsNobodyWaiting() throws {
         let folder = try PrivateFolder()
-        // Accepts, as the kernel does for whoever listens, and says nothing.
-        let deaf = try Child(
-            "/usr/bin/python3",
-            [
-                "-u", "-c",
-                """
-                import socket, sys
-                deaf = socket.socket(socket.AF_UNIX)
-                deaf.bind(sys.argv[1])
-                deaf.listen(8)
-                print('ready')
-                while True: print(deaf.accept()[0].recv(4).hex())
-                """, folder.path + "/bus",
-            ])
+        let deaf = try DeafBus.start(in: folder)
         #expect(deaf.line { $0 == "ready" } != nil)
         let stage = try DaemonStage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder.path)/bus"])
         #expect(deaf.line { $0 == "00415554" } != nil, "it was asked")

@@ -2,6 +2,7 @@ import PluginAPI
 import Testing
 
 @testable import Enforcement
+@testable import ReferenceModel
 
 /// Every input in every state of a stream's place and of its mute switch.
 @Suite struct StreamPlaceTests {
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test func everyInput_inEveryState_isInTheTable() {
-        var lines = [padded("") + " | " + Self.states.map { padded(String($0.letter), 5) }.joined()]
+        var table = TransitionTable(Self.states.map(\.letter), cellWidth: 5)
         for (name, held, now, input) in Self.inputs {
             let cells = Self.states.map { letter, before -> String in
                 #expect(Self.letter(before) == letter)
@@ -104,16 +105,11 @@ import Testing
                 if check.deadline != nil { cell += "t" }
                 if before.canBeHeld, !place.canBeHeld { cell += "x" }
                 if isMoved { cell += "u" }
-                return padded(place.state == before.state && cell.count == 1 ? "." : cell, 5)
+                return place.state == before.state && cell.count == 1 ? "." : cell
             }
-            lines.append(padded(name) + " | " + cells.joined())
+            table.add(name, cells)
         }
-        let found = lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
-        #expect(found.joined(separator: "\n") == Self.table, "\(found.joined(separator: "\n"))")
-    }
-
-    private func padded(_ text: String, _ width: Int = 18) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
+        #expect(table.text == Self.table, "\(table.text)")
     }
 
     @Test func streamThatSomebodyMovesTwice_cannotBeHeldUntilItIsLeftAlone() {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import PluginKit
+@testable import ReferenceModel
 
 /// A table of every input in every state, and long random runs.
 @Suite struct GrantTests {
@@ -120,7 +121,7 @@ import Testing
     }
 
     @Test func everyInput_inEveryState_isInTheTable() {
-        var lines = ["\(padded("")) | " + Self.states.map { padded(String($0.letter), 4) }.joined()]
+        var table = TransitionTable(Self.states.map(\.letter), nameWidth: 17, cellWidth: 4)
         for (name, input) in Self.inputs {
             let cells = Self.states.map { state -> String in
                 var grant = Grant(resumesOnReplug: true)
@@ -129,16 +130,11 @@ import Testing
                 let before = grant
                 let effects = grant.handle(input(grant.order))
                 let isNothing = effects.isEmpty && grant.state == before.state
-                return padded(isNothing ? "." : String(Self.letter(grant)) + String(effects.map(Self.letter)), 4)
+                return isNothing ? "." : String(Self.letter(grant)) + String(effects.map(Self.letter))
             }
-            lines.append("\(padded(name)) | " + cells.joined())
+            table.add(name, cells)
         }
-        let found = lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
-        #expect(found.joined(separator: "\n") == Self.table, "\(found.joined(separator: "\n"))")
-    }
-
-    private func padded(_ text: String, _ width: Int = 17) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
+        #expect(table.text == Self.table, "\(table.text)")
     }
 
     @Test func whatHadNotStarted_startsAtItsTime_orAtOnceWhereThatIsPast() {

@@ -54,7 +54,7 @@ import Testing
             ("failed", Self.lost), ("refused", Self.refused),
             ("refused, no watch", .failed(isRefused: true, isWatched: false)), ("was read", .wasRead),
         ]
-        var lines = [padded("") + "| " + Self.links.map { padded(String($0.letter), 5) }.joined()]
+        var table = TransitionTable(Self.links.map(\.letter), nameWidth: 17, cellWidth: 5)
         for (name, input) in inputs {
             let cells = Self.links.map { letter, inputs -> String in
                 var link = ServerLink()
@@ -62,17 +62,12 @@ import Testing
                 #expect(Self.letter(link) == letter)
                 let before = link
                 let effects = link.handle(input)
-                return padded(
-                    effects.isEmpty && link == before ? "." : String([Self.letter(link)] + effects.map(Self.letter)), 5)
+                return effects.isEmpty && link == before
+                    ? "." : String([Self.letter(link)] + effects.map(Self.letter))
             }
-            lines.append(padded(name) + "| " + cells.joined())
+            table.add(name, cells)
         }
-        let found = lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
-        #expect(found.joined(separator: "\n") == Self.table, "\(found.joined(separator: "\n"))")
-    }
-
-    private func padded(_ text: String, _ width: Int = 18) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
+        #expect(table.text == Self.table, "\(table.text)")
     }
 
     @Test func pausesBetweenAttempts_growToTwoSeconds_andBeginAnewAfterASuccess() {
