@@ -78,11 +78,11 @@ let package = Package(
         // Whose a stream is, and what is done to it.
         room("Enforcement", ["PluginAPI"]),
         // All decisions behind one function: facts in, actions out.
-        room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
+        room("Decider", ["Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"], fast),
         // Where settings and manifests are, for the daemon and for who asks what is wrong with them.
         room("Installation", ["Processes", "PluginAPI"]),
         // The same rules on a written scenario, and the text it is written in.
-        room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
+        room("Scenario", ["Decider", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"]),
 
         // The loop and the bus.
         room("EventLoop", ["CLinux", "CPulse"]),
@@ -163,7 +163,10 @@ let package = Package(
             exclude: ["Transcripts"], swiftSettings: strict),
         tests(
             "DeciderTests",
-            ["Decider", "Scenario", "Enforcement", "Routing", "SessionManager", "PluginAPI", "ReferenceModel"], fast),
+            [
+                "Decider", "Scenario", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI",
+                "ReferenceModel",
+            ], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"], fast),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
