@@ -58,7 +58,7 @@ import Testing
         let path = try client.session(String(repeating: "x", count: 16))
         #expect(
             refusal { _ = try client.session(String(repeating: "x", count: 17)) } == "org.sessiond1.Error.BadParameter")
-        #expect(refusal { _ = try client.session("ééééééééé") } == "org.sessiond1.Error.BadParameter", "counted in bytes")
+        #expect(refusal { _ = try client.session("ééééééééé") } == "org.sessiond1.Error.BadParameter", "counts bytes")
         let entry = [("desktop-entry", Value.string(String(repeating: "x", count: 17)))]
         #expect(refusal { _ = try client.session("A", more: entry) } == "org.sessiond1.Error.BadParameter")
         #expect(
