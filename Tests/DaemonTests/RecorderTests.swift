@@ -79,7 +79,8 @@ import Testing
         #expect(abs(try seconds(studio.file, rate: 48_000, frame: 2) - 1) < 1e-4)
     }
 
-    @Test(arguments: ServerKind.allCases) func pausedByHandDuringInterruption_staysPaused(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func userPausesDuringAnInterruption_recorderStaysPaused(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try recording(studio)
         let client = try studio.stage.daemon.client()
@@ -132,8 +133,8 @@ import Testing
         #expect(try seconds(studio.file) > 0.2)
     }
 
-    /// Records until the file has so many bytes, and has told that there is no more room. The limit of a file's size stands
-    /// for the disk's: what the program sees differs in the error's number alone.
+    /// Records until the file has so many bytes, and has told that there is no more room. The limit of a file's size
+    /// stands for the disk's: what the program sees differs in the error's number alone.
     private func recorderThatFills(_ file: String, at limit: Int, _ studio: Studio) throws -> PluginProgram {
         let recorder = try studio.stage.recorder()
         try Child.run("prlimit", ["--fsize=\(limit)", "--pid=\(recorder.child.processID)"])
