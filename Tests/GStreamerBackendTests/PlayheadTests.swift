@@ -38,9 +38,9 @@ import Testing
         ("seek here", .seekHere(position: 3)),
     ]
 
-    /// Then the effects: seek (s), begin again (b) or at once (B), play out (o), update (u), look ahead (l); tell that it is
-    /// ready (r), that the seek is done (k), that the next item is heard (a), that it has ended (e); go on (g), go on for
-    /// the first time (G), seek here (h), finish (f). A dot: nothing changes.
+    /// Then the effects: seek (s), begin again (b) or at once (B), play out (o), update (u), look ahead (l); tell that
+    /// it is ready (r), that the seek is done (k), that the next item is heard (a), that it has ended (e); go on (g),
+    /// go on for the first time (G), seek here (h), finish (f). A dot: nothing changes.
     private static let table = """
                            | L     N     S     W     K     Q     C     E     R
         play               | Lu    Nu    Su    Wu    Ku    Qu    Cu    Eu    Ru
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func everyInput_inEveryState_isInTheTable() {
+    @Test func everyInputInEveryState_agreesWithTheTable() {
         var table = TransitionTable(Self.states.map(\.letter), cellWidth: 6)
         for (name, input) in Self.inputs {
             let cells = Self.states.map { letter, inputs -> String in

@@ -58,8 +58,8 @@ import Testing
     ]
 
     /// Idle, Lingering, Asking, asking Behind an interruption, asking while Heard, Resuming, Due, Sounding, Ending,
-    /// interrupted (X: resumes, Y: does not, V: nor does it, its output went before), Unplugged. Then what is to be done:
-    /// activate, deactivate and notify (d) or not (g), start, quiet, wait, linger. A dot: nothing changes.
+    /// interrupted (X: resumes, Y: does not, V: nor does it, its output went before), Unplugged. Then what is to be
+    /// done: activate, deactivate and notify (d) or not (g), start, quiet, wait, linger. A dot: nothing changes.
     private static let table = """
                           | I   L   A   B   H   R   D   S   E   X   Y   U   V
         wants             | Aa  Aa  Aa  Ba  Ha  Ba  Aa  Ha  Aa  Ba  Ba  Aa  Ba
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func everyInput_inEveryState_isInTheTable() {
+    @Test func everyInputInEveryState_agreesWithTheTable() {
         var table = TransitionTable(Self.states.map(\.letter), nameWidth: 17, cellWidth: 4)
         for (name, input) in Self.inputs {
             let cells = Self.states.map { state -> String in
