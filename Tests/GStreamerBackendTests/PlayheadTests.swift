@@ -38,9 +38,10 @@ import Testing
         ("seek here", .seekHere(position: 3)),
     ]
 
-    /// Then the effects: seek (s), begin again (b) or at once (B), play out (o), update (u), look ahead (l); tell that
-    /// it is ready (r), that the seek is done (k), that the next item is heard (a), that it has ended (e); go on (g),
-    /// go on for the first time (G), seek here (h), finish (f). A dot: nothing changes.
+    /// Each cell has the new state and the effects: seek (s), begin again (b) or at once (B), play out (o), update (u),
+    /// look ahead (l); report that the item is ready (r), that the seek is done (k), that the next item is heard (a),
+    /// that the item has ended (e); go on (g), go on for the first time (G), seek here (h), finish (f). A dot means
+    /// that nothing changes.
     private static let table = """
                            | L     N     S     W     K     Q     C     E     R
         play               | Lu    Nu    Su    Wu    Ku    Qu    Cu    Eu    Ru
