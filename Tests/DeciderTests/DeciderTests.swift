@@ -8,7 +8,7 @@ import Testing
 @testable import Decider
 @testable import Scenario
 
-/// What no scenario shows: the order of actions, and what is kept of them.
+/// Tests what scenarios cannot show: the order of actions, and what the history keeps of them.
 @Suite struct DeciderTests {
     private static func configuration(_ category: PluginAPI.Category) throws -> Configuration {
         try Configuration(category: category)
@@ -35,7 +35,7 @@ import Testing
         return actions
     }
 
-    @Test func requestFollowsAnUnfinishedChangeOfTheRoute_theChangeIsDecidedFirst() throws {
+    @Test func requestDuringAnUnfinishedRouteChange_theChangeIsDecidedFirst() throws {
         var decider = Decider(Settings())
         var view = Routing.View()
         view.isConnected = true
@@ -48,7 +48,8 @@ import Testing
         let lost = Self.actions(
             &decider,
             .server(.routeChanged(.oldDeviceUnavailable, previous: Route(inputs: [], outputs: [phones]))), view)
-        // The server went to the speaker by itself, and is asked for the newer device: not final yet.
+        // The server selected the speaker by itself, and the decider asks for the newer device. The change is not final
+        // yet.
         #expect(lost.contains { if case .ask(.output("usb"), _) = $0 { true } else { false } })
         #expect(!lost.contains { if case .decided = $0 { true } else { false } })
         let events = Self.actions(&decider, .request(try Self.session("app")), view).compactMap { action -> String? in
@@ -57,7 +58,7 @@ import Testing
         #expect(events == ["route-changed", "create"])
     }
 
-    @Test func factsAreHandledInTheOrderInWhichTheyCame() throws {
+    @Test func facts_areHandledInTheirOrder() throws {
         var decider = Decider(Settings())
         decider.submit(.event(try Self.session("one")))
         decider.submit(.event(.setSilentMode(true)))
@@ -69,7 +70,7 @@ import Testing
         #expect(events == ["create", "set-silent-mode", "activate"])
     }
 
-    @Test func whatIsAskedOfTheServer_isInTheHistoryWithTheDecisionBefore_andExplained() throws {
+    @Test func requestToTheServer_isInTheHistoryWithItsDecision_andExplained() throws {
         var run = Run(
             try Scenario(
                 """
@@ -92,7 +93,7 @@ import Testing
         #expect(causes.contains("stream-silenced") && causes.contains("adopted"))
     }
 
-    @Test func refusedActivationOfAProgram_isTriedOnce() throws {
+    @Test func refusedActivationOfAnAdoptedProgram_isTriedOnce() throws {
         var decider = Decider(Settings())
         _ = Self.actions(&decider, .event(try Self.session("alarm", .alert)))
         _ = Self.actions(&decider, .event(.activate(SessionID(1))))
@@ -119,7 +120,7 @@ import Testing
         #expect(decider.members.isEmpty)
     }
 
-    @Test func deadlinesOfAllParts_areOne() throws {
+    @Test func nextDeadline_isTheEarliestOfAllParts() throws {
         var decider = Decider(Settings())
         #expect(decider.nextDeadline == nil)
         for name in ["music", "speech"] { _ = Self.actions(&decider, .event(try Self.session(name))) }

@@ -9,10 +9,10 @@ import Testing
 @testable import ReferenceModel
 @testable import Scenario
 
-/// Random programs, their players, and clients: the sessions agree with the second model of the rules, each stream is
-/// treated as a plain table says, and only players that the daemon paused and nobody used since are resumed.
+/// Random programs, their players, and clients. The sessions agree with the second model of the rules, the condition of each
+/// stream agrees with a simple table, and the daemon resumes only players that it paused and nobody used since.
 @Suite struct RandomStreamTests {
-    @Test func seededRuns_sessionsAgreeWithTheModel_andStreamsWithTheTable() {
+    @Test func randomRuns_agreeWithTheModelAndTheTable() {
         var (pauses, resumes) = (0, 0)
         for seed in 1...80 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
@@ -27,7 +27,7 @@ import Testing
         #expect(resumes > 10)
     }
 
-    @Test func everyProgramEnds_nothingIsLeft() {
+    @Test func allProgramsEnd_nothingIsLeft() {
         for seed in 501...530 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
             _ = run.play(steps: 40)
@@ -38,7 +38,7 @@ import Testing
     }
 }
 
-/// One history of programs that play and record, and of clients, with a server that does what it is asked for.
+/// One history of programs that play and record, and of clients, with a server that carries out all commands.
 struct StreamRun {
     private(set) var decider: Decider
     private var model: ReferenceModel
@@ -74,11 +74,11 @@ struct StreamRun {
         }
     }
 
-    /// The first fault; nil: none.
+    /// Returns the first fault, or nil.
     mutating func play(steps: Int) -> String? {
         for step in 1...steps {
             let what = act()
-            // A stream that is held is lowered first.
+            // A stream is ducked for a moment before it is held.
             pass(0.3)
             if let fault = faults.first ?? contradiction { return "step \(step), \(what): \(fault)" }
         }
@@ -180,7 +180,7 @@ struct StreamRun {
         return "a client's \(sessionClass) with \(category)"
     }
 
-    /// So many seconds pass; what is due meanwhile is done at its time.
+    /// Lets time pass. Everything that is due meanwhile happens at its time.
     private mutating func pass(_ seconds: Double) {
         let end = now.advanced(bySeconds: seconds)
         submit(.streams(server.seen))
@@ -193,7 +193,7 @@ struct StreamRun {
             submit(.timePassed)
             if !faults.isEmpty { return }
         }
-        faults.append("there is always something left to do")
+        faults.append("there is always another deadline")
     }
 
     private mutating func submit(_ fact: Fact) {
@@ -202,7 +202,7 @@ struct StreamRun {
         while let action = decider.next(at: now, view: { Routing.View() }) {
             count += 1
             guard count < 2_000 else {
-                faults.append("there is no end: \(action)")
+                faults.append("endless actions: \(action)")
                 return
             }
             switch action {
@@ -291,7 +291,7 @@ struct StreamRun {
         return nil
     }
 
-    /// An app that begins during a call may mix with it; one that was there before may not be heard.
+    /// An app session that began during a call may mix with it. One that began before must be silent.
     private func startedSince(_ session: Session, _ active: [Session]) -> Bool {
         active.contains { $0.sessionClass != .app && session.since >= $0.since }
             || active.allSatisfy { $0.sessionClass == .app || $0.since > session.since && session.isMixable }
@@ -300,7 +300,7 @@ struct StreamRun {
     private func session(of entry: (label: String, program: String, stream: AudioStream)) -> Session? {
         let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: entry.program) ?? 0)))
         let own = decider.members.filter { $0.value.adopted?.program == program }
-        // With several roles the stream's own decides; only the plain case is judged here.
+        // A program with several roles has several sessions. Only the simple case is checked here.
         return own.count == 1 ? own.first.flatMap { decider.arbiter.session($0.key) } : nil
     }
 }

@@ -120,7 +120,7 @@ enum Media {
         return (samples, Double(number(24, 4)), channels)
     }
 
-    /// The pitch's level in dBFS, by correlation with a Hann window.
+    /// The level of that frequency in dBFS, by correlation with a Hann window.
     static func level(of hertz: Double, in samples: ArraySlice<Int16>, rate: Double) -> Double {
         var (real, imaginary) = (0.0, 0.0)
         for (place, sample) in samples.enumerated() {
