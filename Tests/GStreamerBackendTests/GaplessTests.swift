@@ -177,6 +177,7 @@ import Testing
             #expect(stage.until { !stage.finished.isEmpty })
             stage.pass(0.3)
             #expect(stage.finished == [true])
+            #expect(stage.isHeardToItsEnd(440))
             let trace = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }
             silent = silence([440], since: begin)
             if silent <= 0.006 { #expect(abs(Double(trace.count) * 0.01 - 3) < 0.04, "\(trace.count)") }
@@ -190,7 +191,7 @@ import Testing
         stage.finished = []
         try player.play()
         #expect(stage.until { !stage.finished.isEmpty })
-        stage.pass(0.3)
+        #expect(stage.isHeardToItsEnd(440))
         let heard = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }.count
         #expect(abs(Double(heard) * 0.01 - 0.5) < 0.05, "\(heard)")
     }

@@ -81,6 +81,7 @@ import Testing
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         let failure = try outcome(try write("cut.\(kind)", bytes.prefix(bytes.count / 2)))
         #expect(failure == nil)
+        #expect(stage.isHeardToItsEnd(440))
         let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
         #expect(heard > 60 && Double(heard) < 70 * seconds)
     }
@@ -188,6 +189,7 @@ import Testing
         let failure = try outcome(Media.uri(path))
         #expect((failure == nil) == (kind == "mp3"), "\(failure ?? "")")
         if kind == "mp3" {
+            #expect(stage.isHeardToItsEnd(440))
             let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
             #expect(heard > 180 && heard < 220)
         }

@@ -103,6 +103,7 @@ import Testing
         try player.play()
         #expect(stage.until { stage.finished.count == 2 })
         #expect(stage.failures.isEmpty)
+        #expect(stage.isHeardToItsEnd(440))
         let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -20 }.count
         #expect(abs(Double(heard) * 0.01 - 0.6) < 0.05)
     }
@@ -344,6 +345,7 @@ import Testing
         let begin = monotonicNow()
         try player.play()
         #expect(stage.until { stage.finished.count == 2 })
+        #expect(stage.isHeardToItsEnd(440))
         #expect(stage.ear.trace(440, window: 0.02, since: begin).filter { $0.level > -10 }.count > 60)
         // The item is stopped in the middle, and started again.
         try player.play()

@@ -60,6 +60,7 @@ import Testing
             try player.play()
             #expect(stage.until(30) { !stage.finished.isEmpty || !stage.failures.isEmpty })
             #expect(stage.finished == [true] && stage.failures == [], "\(stage.failures)")
+            #expect(stage.isHeardToItsEnd(440))
             let heard = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }.count
             #expect(heard > 360 && heard < 420, "\(heard) of \(uri)")
         }
