@@ -96,7 +96,7 @@ struct StreamRun {
         case 3, 4:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
             server.setPaused(label, Bool.random(using: &random))
-            return "\(label) is paused or goes on"
+            return "\(label) is paused or continues"
         case 5, 6:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
             server.end(label)

@@ -58,7 +58,7 @@ import Testing
         #expect(book.kept(at: 9 * second).isEmpty)
     }
 
-    /// The next book goes on after this one sent a pause whose effect was not seen.
+    /// The next book continues after this one sent a pause whose effect was not seen.
     @Test mutating func nextBookAfterAnUnseenPause_resumesThePlayerIfItIsPaused() throws {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.kept(at: second).isEmpty)
