@@ -13,9 +13,9 @@ final class PluginProcess {
     var onChanged: ([String: Value]) -> Void = { _ in }
     var onFinished: (Bool) -> Void = { _ in }
     var onFailed: (String) -> Void = { _ in }
-    /// The recorder pauses by itself, and will not resume by itself; the message says why.
+    /// The recorder paused and will not resume automatically; the message gives the reason.
     var onPaused: (String) -> Void = { _ in }
-    /// The player skipped an item; the message says why.
+    /// The player skipped an item; the message gives the reason.
     var onItemFailed: (String) -> Void = { _ in }
     /// A sound has ended: its number, and whether it was played to its end.
     var onCompleted: (UInt32, Bool) -> Void = { _, _ in }

@@ -7,7 +7,7 @@ import SessionManager
 
 /// The sessions of MPRIS players, and what the rules want from the players.
 final class PlayerRules: PlayerPolicy {
-    /// What the kernel says of a player: its process and its ancestors, and its sandbox.
+    /// The process of a player, its ancestors, and its sandbox. All of it comes from the kernel.
     private struct Origin {
         let line: [UInt32]
         let sandbox: String?

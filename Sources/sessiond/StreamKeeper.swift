@@ -75,9 +75,9 @@ final class StreamKeeper {
         }
     }
 
-    // MARK: What is seen
+    // MARK: Facts about streams
 
-    /// Reports what the server and the kernel say of the streams now.
+    /// Reports the current state of the streams at the server, with the kernel's data of their processes.
     func look() {
         isDue = false
         guard !isLooking, !isLeaving else { return }
