@@ -16,7 +16,7 @@ public struct Explanation: Sendable, Hashable {
     public let by: SessionID?
     /// The name of the session that interrupted it, also if that has gone; else empty.
     public let byName: String
-    /// When it ends by itself; nil: never.
+    /// When it ends automatically; nil: never.
     public let until: Instant?
     /// The refusal.
     public let error: SessionError?

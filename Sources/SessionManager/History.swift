@@ -10,7 +10,7 @@ public struct History: Sendable {
         /// In order; replayed before the decision's event.
         public let silent: [Event]
         public let decision: Decision
-        /// What was requested of the sound server after it, before the next decision.
+        /// The requests to the sound server after it and before the next decision.
         public internal(set) var requests: [Request] = []
 
         public init(silent: [Event], decision: Decision) {
