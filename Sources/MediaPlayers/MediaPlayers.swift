@@ -4,7 +4,7 @@ public import MediaControl
 
 /// The rules for players, by the sessions that they belong to.
 public protocol PlayerPolicy: AnyObject {
-    /// What the rules want from it now.
+    /// The current demand of the rules on it.
     func demand(of player: Player) -> Demand
     /// Whether its sound belongs to the now-playing session.
     func isNowPlaying(_ player: Player) -> Bool
@@ -16,7 +16,8 @@ public protocol PlayerPolicy: AnyObject {
     func playing(_ players: [Player])
 }
 
-/// The MPRIS players of a bus: paused and resumed as the rules want, and the one in front under one name.
+/// The MPRIS players of a bus. Pauses and resumes them according to the rules, and offers the one in front under one
+/// name.
 ///
 /// Belongs to the loop of the connection; never waits for a player.
 public final class MediaPlayers {
@@ -45,7 +46,7 @@ public final class MediaPlayers {
     private var settings: Settings
     private let loop: EventLoop
     private let address: BusAddress
-    /// Observes who else pauses a player, while the daemon has paused any.
+    /// Observes which clients pause a player, while the daemon has paused any.
     private var monitor: BusMonitor?
     private var isMonitorRefused = false
     private var isScheduled = false
@@ -84,8 +85,7 @@ public final class MediaPlayers {
         name.onTaken = { [unowned self] owner in onNotice?("the bus name for media keys is owned by \(owner)") }
     }
 
-    /// Looks for players now and later. `kept` is what an earlier daemon had paused, as far as those players
-    /// still exist.
+    /// Searches for players now and later. `kept`: the players that an earlier daemon had paused and that still exist.
     public func start(_ kept: some Sequence<PauseBook<String>.Kept>) {
         for pause in kept { book.keep(pause) }
         self.kept = Set(kept)

@@ -1,8 +1,8 @@
 import DBus
 import MediaControl
 
-/// The players on a bus and their state. Watches names and property changes, never asks for what it already knows, and
-/// costs nothing without players.
+/// The players on a bus and their state. Watches names and property changes, never asks for a known state, and costs
+/// nothing without players.
 final class PlayerWatch {
     /// A limit, because any program on the bus may pretend to be a player.
     private static let limit = 128
@@ -65,7 +65,7 @@ final class PlayerWatch {
 
     private func find(_ name: String) {
         connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            // Reported by a signal meanwhile, or gone.
+            // It was reported by a signal in the meantime, or it is gone.
             guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
             self.owns(name, owner)
         }

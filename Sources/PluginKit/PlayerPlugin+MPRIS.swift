@@ -4,7 +4,7 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// `org.mpris.MediaPlayer2` and `.Player`, version 2.2: what media keys, playerctl and desktops speak.
+// `org.mpris.MediaPlayer2` and `.Player`, version 2.2: the interfaces for media keys, playerctl and desktops.
 
 extension PlayerPlugin {
     static let path = "/org/mpris/MediaPlayer2"
@@ -220,8 +220,8 @@ extension PlayerPlugin {
             .init("CanRaise", "b", { _ in .bool(false) }),
             .init("HasTrackList", "b", { _ in .bool(true) }),
             .init("Identity", "s", { .string($0.identity) }),
-            // Desktops find name and icon there; a desktop entry of its own is that of the program for which this one
-            // plays.
+            // Desktops find name and icon there. The entry in the session's description is that of the program for
+            // which this one plays.
             .init(
                 "DesktopEntry", "s",
                 { .string($0.desktopEntry) }),

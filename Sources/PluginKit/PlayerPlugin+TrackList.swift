@@ -36,7 +36,7 @@ extension PlayerPlugin {
         connection.objects.emit(
             path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
-        // What is the same at both ends did not change: in a long list an edit concerns a few items.
+        // Skips equal items at both ends, because an edit of a long list usually changes only a few items.
         let start = zip(before, now).prefix { $0 == $1 }.count
         let end = zip(before[start...].reversed(), now[start...].reversed()).prefix { $0 == $1 }.count
         let (was, became) = (before[start..<before.count - end], now[start..<now.count - end])
