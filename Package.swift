@@ -79,11 +79,11 @@ let package = Package(
         // Decides which session a stream belongs to, and how to duck or hold it.
         room("Enforcement", ["PluginAPI"]),
         // Makes all decisions in one function: it takes facts and returns actions.
-        room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
+        room("Decider", ["Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"], fast),
         // Reads settings and manifests, for the daemon and for `sessionctl doctor`.
         room("Installation", ["Processes", "PluginAPI"]),
         // Runs the same rules on a scenario, and parses scenario files.
-        room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
+        room("Scenario", ["Decider", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"]),
 
         // The event loop and D-Bus.
         room("EventLoop", ["CLinux", "CPulse"]),
@@ -164,7 +164,10 @@ let package = Package(
             exclude: ["Transcripts"], swiftSettings: strict),
         tests(
             "DeciderTests",
-            ["Decider", "Scenario", "Enforcement", "Routing", "SessionManager", "PluginAPI", "ReferenceModel"], fast),
+            [
+                "Decider", "Scenario", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI",
+                "ReferenceModel",
+            ], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"], fast),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),

@@ -1,10 +1,11 @@
 public import Enforcement
+public import MediaControl
 public import PluginAPI
 public import Routing
 public import SessionManager
 
 /// Makes all decisions: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of each recording
-/// (``RecordingPlacement``), and the streams of all programs (``Enforcement``).
+/// (``RecordingPlacement``), the streams of all programs (``Enforcement``), and the players on the bus (`MediaControl`).
 ///
 /// It is a value without a server, a bus or a clock. It gets facts by ``submit(_:)``. Then ``next(at:view:)`` returns
 /// one action after the other until there is none. It makes each decision after the previous actions have been carried
@@ -18,7 +19,9 @@ public struct Decider: Sendable {
     public private(set) var members: [SessionID: Member] = [:]
     /// The sessions that play, by their streams; nil if the server cannot tell.
     public private(set) var sounding: Sounding?
-    private var settings: Settings
+    private(set) var settings: Settings
+    /// The players on the bus.
+    var players = Players()
     private var routing = Routing()
     private var recordings = RecordingPlacement()
     private var enforcement: Enforcement
@@ -35,7 +38,7 @@ public struct Decider: Sendable {
     private var work: [Work] = []
 
     /// One step of a decision. The consequences of a step are handled before the steps that were waiting.
-    private enum Work {
+    enum Work {
         /// A claim that expired before an event must be ended before that is judged.
         case expire
         case event(Event)
@@ -51,6 +54,11 @@ public struct Decider: Sendable {
         case hear
         case treat
         case placeRecordings
+        case player(String, PlayerEvent)
+        /// What is paused must survive the daemon.
+        case keepPauses
+        case treatPlayers
+        case takeBack(String)
         case checkTime
         case act(Action)
     }
@@ -60,6 +68,7 @@ public struct Decider: Sendable {
         arbiter = Arbiter(settings: Arbiter.Settings(settings))
         history = History(capacity: settings.limits.history)
         enforcement = Enforcement(settings)
+        players.book.maxAge = PauseBook<String>.maxAge(settings)
     }
 
     // MARK: Sessions
@@ -72,6 +81,9 @@ public struct Decider: Sendable {
             recordings.prefer(session.preferredInput, of: session.id)
         }
     }
+
+    /// Continues with the players that an earlier daemon paused and that still exist.
+    public mutating func restorePauses(_ kept: some Sequence<PauseBook<String>.Kept>) { players.keep(kept) }
 
     /// Stores the data of a session that was created or restored.
     public mutating func join(_ id: SessionID, _ member: Member) {
@@ -114,11 +126,14 @@ public struct Decider: Sendable {
         case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
         case .moveRefused(let move): recordings.refused(move)
         case .streamsForgotten: enforcement.forgetStreams()
+        case .player(let id, let event): push([.player(id, event)])
+        case .players: push([.treatPlayers])
         case .settings(let settings):
             self.settings = settings
             enforcement.settings = settings
+            players.book.maxAge = PauseBook<String>.maxAge(settings)
             history = History(capacity: settings.limits.history, keeping: history)
-            push([.expire, .event(.settingsChanged(Arbiter.Settings(settings)))])
+            push([.expire, .event(.settingsChanged(Arbiter.Settings(settings))), .treatPlayers])
         case .timePassed: push([.checkTime])
         }
     }
@@ -126,7 +141,8 @@ public struct Decider: Sendable {
     /// When ``Fact/timePassed`` is due next; nil: never.
     public var nextDeadline: Instant? {
         var earliest = arbiter.nextDeadline
-        for case let due? in [routing.nextDeadline, streamsDeadline] where earliest.map({ due < $0 }) ?? true {
+        for case let due? in [routing.nextDeadline, streamsDeadline, players.keptExpires]
+        where earliest.map({ due < $0 }) ?? true {
             earliest = due
         }
         return earliest
@@ -147,7 +163,7 @@ public struct Decider: Sendable {
         }
     }
 
-    private mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
+    mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
 
     private mutating func handle(_ item: Work, at now: Instant, _ view: () -> Routing.View) -> Action? {
         switch item {
@@ -185,6 +201,10 @@ public struct Decider: Sendable {
                 owners[$0.id] ?? []
             }
             push(moves.map { .act(.move($0)) })
+        case .player(let id, let event): handle(event, of: id, at: now)
+        case .keepPauses: return players.changedKept(at: now).map(Action.keepPauses)
+        case .treatPlayers: treatPlayers(at: now)
+        case .takeBack(let id): takeBack(id)
         case .checkTime: checkTime(at: now)
         case .act(let action):
             note(action, at: now)
@@ -220,7 +240,15 @@ public struct Decider: Sendable {
     /// The route follows the sessions.
     private mutating func follow(_ event: Event, hasEffects: Bool, _ view: () -> Routing.View) {
         let wanted: [Work] = hasEffects ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []
-        push(wanted + [.route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))])
+        let guarded: [Work] = [
+            .route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))
+        ]
+        var checked: [Work] = []
+        if hasEffects, !players.known.isEmpty, !players.isCheckDue {
+            players.isCheckDue = true
+            checked = [.act(.checkPlayers)]
+        }
+        push(wanted + guarded + checked)
     }
 
     /// Whether no session is heard that was paused because its output was unplugged.
@@ -235,6 +263,7 @@ public struct Decider: Sendable {
             streamsDeadline = nil
             due.append(.act(.look))
         }
+        if let time = players.keptExpires, time <= now { due.append(.keepPauses) }
         push(due)
     }
 
@@ -322,7 +351,7 @@ public struct Decider: Sendable {
         }
         // A session that also records is in a conversation, which continues without headphones.
         let listening = streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
-        heard.pausable = heard.sessions.intersection(seen.pausable).subtracting(listening)
+        heard.pausable = heard.sessions.intersection(players.pausable).subtracting(listening)
         return heard
     }
 
@@ -364,7 +393,13 @@ public struct Decider: Sendable {
     /// Adds a request to the server to the history.
     private mutating func note(_ action: Action, at now: Instant) {
         guard let (name, fields) = action.asRequest else { return }
-        history.note(History.Request(name, at: now, for: nil, fields))
+        var session: SessionID?
+        var about: [History.Request.Field] = []
+        if case .player(let id, _) = action {
+            session = self.session(of: id)
+            about = [.init("player", .text(players.known[id]?.origin.name.prefix(bytes: 120) ?? ""))]
+        }
+        history.note(History.Request(name, at: now, for: session, about + fields))
     }
 
     private mutating func note(_ change: Enforcement.Outcome.Change, at now: Instant) {
@@ -397,7 +432,7 @@ public struct Decider: Sendable {
         }
         return arbiter.explain(
             id, at: now, adopted: members[id]?.adopted.map { enforcement.reason(for: $0, facts) },
-            streams: silenced.min { $0.since < $1.since })
+            streams: silenced.min { $0.since < $1.since }, player: pausedPlayer(of: id))
     }
 
     /// Lets a replay start here.
@@ -446,8 +481,18 @@ extension Action {
         case .move(let move):
             ("move-recording", [.init("uid", .text(move.input)), .init("stream", .number(move.stream.number))])
         case .releaseOutput: ("release-output", [])
-        case .decided, .wish, .guardOutput, .prepareHold, .streams, .look, .warn, .notice: nil
+        case .player(_, .pause): ("pause-player", [])
+        case .player(_, .play): ("resume-player", [])
+        case .player(_, .ask), .decided, .wish, .guardOutput, .prepareHold, .streams, .look, .checkPlayers, .keepPauses,
+            .showPlayer, .warn, .notice:
+            nil
         }
+    }
+}
+
+extension PauseBook {
+    fileprivate static func maxAge(_ settings: Settings) -> UInt64 {
+        UInt64(settings.interruption.maxAge * 1_000_000)
     }
 }
 

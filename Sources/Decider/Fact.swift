@@ -1,4 +1,5 @@
 public import Enforcement
+public import MediaControl
 public import PluginAPI
 public import Routing
 public import SessionManager
@@ -21,6 +22,10 @@ public enum Fact: Sendable {
     case moveRefused(RecordingPlacement.Move)
     /// The sound server is gone: it knows no stream any more.
     case streamsForgotten
+    /// Something happened to a player on the bus, by the unique name of its connection.
+    case player(String, PlayerEvent)
+    /// The answer to a request was sent: the players are checked (``Action/checkPlayers``).
+    case players
     case settings(Settings)
     /// The time of ``Decider/nextDeadline`` has come.
     case timePassed
@@ -44,8 +49,6 @@ public struct StreamsSeen: Sendable {
     public var gone: Set<UInt32> = []
     /// As ``Enforcement/Facts/sustainedCalls``.
     public var sustainedCalls: Set<Program.Key> = []
-    /// The adopted sessions whose players play and can be paused.
-    public var pausable: Set<SessionID> = []
     /// Streams that an earlier daemon or connection had changed, and how they were before.
     public var found: [Found] = []
 
@@ -84,6 +87,14 @@ public enum Action: Sendable {
     case streams([StreamCommand])
     /// The streams must be looked at again: time has passed.
     case look
+    /// ``Fact/players`` is due when the answer to the request in progress was sent.
+    case checkPlayers
+    /// The players that are paused, or about to be: the next daemon must know of a pause that was sent.
+    case keepPauses(Set<PauseBook<String>.Kept>)
+    /// A request to a player.
+    case player(String, PlayerRequest)
+    /// The player that media keys reach from now on; nil: none.
+    case showPlayer(String?)
     case warn(String)
     case notice(String)
 }

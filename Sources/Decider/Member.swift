@@ -11,6 +11,8 @@ public struct Member: Sendable, Hashable {
     public var desktopEntry: String
     /// The id of the application from its sandbox, or else the desktop entry; nil: not read yet.
     public var application: String?
+    /// The process and its ancestors; nil: not read, because there is no player.
+    public var ancestry: [UInt32]?
     /// Whether the client ducks its own sound when it gets the signal.
     public var lowersItself: Bool
     /// Present for adopted programs.

@@ -1,5 +1,6 @@
 import Decider
 import Enforcement
+import MediaControl
 public import PluginAPI
 import Routing
 public import SessionManager
@@ -57,6 +58,8 @@ public struct Run {
     private(set) var decider: Decider
     /// The programs that do not use sessiond, and their streams.
     private(set) var server = SimulatedServer()
+    /// The players of their streams.
+    private(set) var players = SimulatedPlayers()
     /// The lines of the last decision that were not yet compared, if the scenario is exact.
     private var due: ArraySlice<String> = []
     private var stepLine = 0
@@ -156,6 +159,14 @@ public struct Run {
         case .endProgram(let label):
             server.end(program: label)
             lookAtStreams()
+            for player in players.end(program: label) { submit(.player(player.label, .gone)) }
+        case .player(let label, let stream):
+            guard let program = server.program(of: stream) else { return }
+            tell(players.add(label, of: stream, program), of: label)
+            settle()
+        case .use(let label, let condition):
+            tell(players.set(label, condition.status), of: label)
+            settle()
         case .expire: handle(.timePassed)
         }
     }
@@ -206,10 +217,29 @@ public struct Run {
         return decision
     }
 
+    /// The stream of a player follows it.
+    private mutating func tell(_ events: [PlayerEvent], of label: String) {
+        for event in events { decider.submit(.player(label, event)) }
+        if let player = players.player(label) { server.setPaused(player.stream, player.facts.status != .playing) }
+        decider.submit(.streams(server.seen))
+    }
+
+    private mutating func send(_ request: PlayerRequest, to label: String) {
+        let before = players.player(label)?.facts.status
+        tell(players.carryOut(request, by: label), of: label)
+        guard players.player(label)?.facts.status != before else { return }
+        requests.append("\(label) \(request == .play ? "resumed" : "paused")")
+    }
+
     private mutating func lookAtStreams() { submit(.streams(server.seen)) }
 
     private mutating func submit(_ fact: Fact) {
         decider.submit(fact)
+        settle()
+    }
+
+    /// Does everything that follows from the facts.
+    private mutating func settle() {
         let audio = decider.arbiter.audio
         var view = Routing.View()
         view.isConnected = audio != nil
@@ -233,7 +263,9 @@ public struct Run {
         case .move(let move): requests.append("recording moved to \(written(move.input))")
         case .streams(let commands): if !commands.isEmpty { carryOut(commands) }
         case .look: lookAtStreams()
-        case .wish, .guardOutput, .releaseOutput, .prepareHold, .warn, .notice: break
+        case .checkPlayers: decider.submit(.players)
+        case .player(let label, let request): send(request, to: label)
+        case .wish, .guardOutput, .releaseOutput, .prepareHold, .keepPauses, .showPlayer, .warn, .notice: break
         }
     }
 

@@ -45,6 +45,11 @@ struct SimulatedServer: Sendable {
 
     func stream(_ label: String) -> AudioStream? { streams.first { $0.label == label }?.stream }
 
+    /// The program of a stream, with its name in the file.
+    func program(of stream: String) -> (label: String, app: App)? {
+        streams.first { $0.label == stream }.flatMap { entry in programs[entry.program].map { (entry.program, $0) } }
+    }
+
     /// The current state of the streams.
     var seen: StreamsSeen {
         var seen = StreamsSeen()

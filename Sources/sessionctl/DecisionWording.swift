@@ -66,6 +66,8 @@ extension Wording {
                 return text("uid").isEmpty
                     ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
             case "move-recording": return "→ recording moved to \(text("uid"))"
+            case "pause-player": return "→ player \(text("player")) paused"
+            case "resume-player": return "→ player \(text("player")) resumed"
             case "release-output": return "→ held output released"
             case let other: return "→ " + other.escaped
             }

@@ -3,7 +3,6 @@ import Decider
 import Enforcement
 import EventLoop
 import Logging
-import MediaPlayers
 import PluginAPI
 import Processes
 import PulseBackend
@@ -39,8 +38,7 @@ final class Daemon {
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
     private(set) var neighbours: Neighbours?
-    private var players: MediaPlayers?
-    private var playerRules: PlayerRules?
+    private var players: PlayerKeeper?
     private var sleepWatch: SleepWatch?
     /// Nil if no state can be stored.
     var state: StateFile?
@@ -132,12 +130,9 @@ final class Daemon {
     }
 
     private func startPlayers() {
-        let rules = PlayerRules(self)
-        playerRules = rules
-        let players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)
+        decider.restorePauses(keptPauses)
+        let players = PlayerKeeper(self)
         self.players = players
-        players.onNotice = { [log] in log.notice("\($0)") }
-        players.onKeptChanged = { [unowned self, unowned players] in savePaused(players.kept) }
         players.start(keptPauses)
     }
 
@@ -147,9 +142,6 @@ final class Daemon {
             records[session.id]?.object.propertiesChanged(properties)
         }
     }
-
-    /// The adopted sessions whose players play and can be paused.
-    var pausablePlayers: Set<SessionID> { playerRules?.pausable ?? [] }
 
     /// Ends the loop with that code when the sound server is restored; after a timeout also if it does not answer.
     func leave(_ code: Int32) {
@@ -176,7 +168,6 @@ final class Daemon {
         if settings.ducking != ducking { managerObject?.propertiesChanged(["Ducking"]) }
         submit(.settings(settings))
         streams?.look()
-        players?.reload(MediaPlayers.Settings(settings))
     }
 
     // MARK: Facts and actions
@@ -223,6 +214,10 @@ final class Daemon {
         case .prepareHold: audio?.prepareHold()
         case .streams(let commands): streams?.run(commands)
         case .look: streams?.look()
+        case .checkPlayers: players?.checkSoon()
+        case .keepPauses(let pauses): players?.kept(pauses)
+        case .player(let id, let request): players?.send(request, to: id)
+        case .showPlayer(let id): players?.show(id)
         case .warn(let text): log.warning("\(text)")
         case .notice(let text): log.notice("\(text)")
         }
@@ -243,7 +238,6 @@ final class Daemon {
         if let id = decision.created, let member = decider.members[id] { addAdopted(id, member, decision) }
         streams?.decided(decision)
         CrashPoint.pass("before-reply")
-        if decision.isNoteworthy { players?.sessionsChanged() }
     }
 
     /// The streams or the players are looked at after this turn of the loop.

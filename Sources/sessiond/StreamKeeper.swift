@@ -92,7 +92,6 @@ final class StreamKeeper {
         // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
         seen.mayHold = !snapshot.policies.contains(.roleDucking)
         seen.defaultDevice = snapshot.defaultDevice
-        seen.pausable = daemon.pausablePlayers
         seen.found = found(snapshot)
         if !seen.streams.isEmpty || daemon.decider.hasAdopted {
             readApplications()

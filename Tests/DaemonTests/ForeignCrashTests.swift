@@ -136,7 +136,9 @@ import Testing
         #expect(story.stage.waitForServer())
         // When the other music is ducked, the new daemon has looked at all streams.
         let other = try Tone.program(house.pulse, hertz: 440, name: "Beside")
-        #expect(try eventually { try house.inputs().count == 2 && house.isLowered(1, of: 65_536) })
+        #expect(
+            try eventually { try house.inputs().count == 2 && house.isLowered(1, of: 65_536) },
+            "\(house.description)")
         #expect(House.isSame(try house.look().volume, wish))
         try story.leave()
         #expect(try eventually { try story.journal().isEmpty })

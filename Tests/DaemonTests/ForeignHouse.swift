@@ -101,8 +101,11 @@ extension ForeignCrashTests {
             return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
         }
 
-        /// The state of the music, for the messages of failed tests.
-        var description: String { (try? look()).map { "\($0)" } ?? "no music" }
+        /// For messages: each stream's volume, mute and sink.
+        var description: String {
+            let count = (try? inputs().count) ?? 0
+            return count == 0 ? "no music" : "\((0..<count).map { (try? look($0)).map { "\($0)" } ?? "gone" })"
+        }
 
         /// The present volume, mute switch and sink of the music.
         func look(_ place: Int = 0) throws -> (volume: Int, isMuted: Bool, sink: String) {

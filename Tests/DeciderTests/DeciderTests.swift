@@ -1,4 +1,5 @@
 import Enforcement
+import MediaControl
 import PluginAPI
 import Routing
 import SessionManager
@@ -134,5 +135,70 @@ import Testing
         }
         #expect(names == ["claim-expired"])
         #expect(decider.nextDeadline == nil)
+    }
+
+    @Test func playerIsPaused_theNextDaemonKnowsBeforeTheRequestIsSent_andItIsRecordedAndExplained() throws {
+        var decider = Decider(Settings())
+        let owner = Member(process: 7, user: nil, desktopEntry: "")
+        _ = Self.actions(&decider, .event(try Self.session("player")))
+        decider.join(SessionID(1), owner)
+        _ = Self.actions(&decider, .event(try Self.session("phone", .call)))
+        _ = Self.actions(&decider, .event(.activate(SessionID(1))))
+        let origin = PlayerOrigin(name: "vlc", process: 7, ancestry: [7, 1])
+        _ = Self.actions(&decider, .player(":1.7", .appeared(origin)))
+        let front = Self.actions(&decider, .player(":1.7", .told(PlayerFacts(.playing), order: 1)))
+        #expect(front.contains { if case .showPlayer(":1.7") = $0 { true } else { false } })
+        // A client is paused by the daemon only if it plays on although it was interrupted.
+        let interrupted = Self.actions(&decider, .event(.activate(SessionID(2))))
+        #expect(interrupted.filter { if case .checkPlayers = $0 { true } else { false } }.count == 1)
+        let before = Self.actions(&decider, .players)
+        #expect(before.isEmpty)
+        _ = Self.actions(&decider, .event(.interruptionIgnored(SessionID(1))))
+        let asked = Self.actions(&decider, .players)
+        #expect(asked.contains { if case .player(":1.7", .ask) = $0 { true } else { false } })
+        let paused = Self.actions(&decider, .player(":1.7", .answered(PlayerFacts(.playing))))
+        let steps = paused.map { action in
+            switch action {
+            case .keepPauses(let pauses): "kept \(pauses.map(\.player).joined())"
+            case .player(let id, let request): "\(request) \(id)"
+            default: "other"
+            }
+        }
+        #expect(steps == ["kept :1.7", "pause :1.7"])
+        _ = Self.actions(&decider, .player(":1.7", .told(PlayerFacts(.paused), order: 2)))
+        _ = Self.actions(&decider, .player(":1.7", .pauseEnded(succeeded: true)))
+        let requests = decider.history.latest(100).flatMap(\.requests)
+        #expect(requests.map(\.name) == ["pause-player"])
+        #expect(requests.first?.session == SessionID(1))
+        let causes = decider.explain(SessionID(1), at: Instant(microseconds: 1_000_000))
+        #expect(causes.contains { $0.cause == "player-paused" && $0.text.contains("vlc") })
+    }
+
+    @Test func playersOfProgramsThatUseNoSession_arePausedAndResumed_unlessTheyAreUsed() throws {
+        var run = Run(
+            try Scenario(
+                """
+                program music "Music player"
+                stream song of music
+                player vlc of song
+                session call "Phone" playback class=call
+                expect player vlc playing
+                activate call
+                expect player vlc paused
+                deactivate call notify
+                expect player vlc playing
+                # Somebody starts it during the call: it takes the sound back if the rules allow that; a call does not.
+                activate call
+                play vlc
+                expect music interrupted by call
+                expect stream song held
+                deactivate call
+                wait 1
+                expect stream song untouched
+                exit music
+                expect music gone
+                """, file: "players"))
+        run.perform()
+        #expect(run.failures == [])
     }
 }

@@ -1,4 +1,5 @@
 import Enforcement
+import MediaControl
 import PluginAPI
 import Routing
 import SessionManager
@@ -8,17 +9,22 @@ import Testing
 @testable import ReferenceModel
 @testable import Scenario
 
-/// Random programs and clients. The sessions agree with the second model of the rules, and the condition of each stream
-/// agrees with a simple table.
+/// Random programs, their players, and clients. The sessions agree with the second model of the rules, the condition of each
+/// stream agrees with a simple table, and the daemon resumes only players that it paused and nobody used since.
 @Suite struct RandomStreamTests {
     @Test func randomRuns_agreeWithTheModelAndTheTable() {
+        var (pauses, resumes) = (0, 0)
         for seed in 1...80 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
             if let fault = run.play(steps: 80) {
                 Issue.record("seed \(seed): \(fault)")
                 return
             }
+            pauses += run.pauses
+            resumes += run.resumes
         }
+        #expect(pauses > 100)
+        #expect(resumes > 10)
     }
 
     @Test func allProgramsEnd_nothingIsLeft() {
@@ -42,6 +48,13 @@ struct StreamRun {
     private var nextStream = 0
     private var clients: [SessionID] = []
     private var faults: [String] = []
+    private var players = SimulatedPlayers()
+    /// The players that the daemon paused and nobody used since.
+    private var pausedByDaemon: Set<String> = []
+    /// The players that somebody started.
+    private var startedByHand: Set<String> = []
+    private(set) var pauses = 0
+    private(set) var resumes = 0
     private let programs = ["player", "game", "phone", "browser"]
 
     init(seed: UInt64) {
@@ -83,7 +96,7 @@ struct StreamRun {
     private mutating func act() -> String {
         let labels = server.streams.map(\.label)
         if Bool.random(using: &random) { pass(Double.random(in: 0...8, using: &random)) }
-        switch Int.random(in: 0..<10, using: &random) {
+        switch Int.random(in: 0..<12, using: &random) {
         case 0...2:
             nextStream += 1
             let program = programs.randomElement(using: &random) ?? ""
@@ -102,6 +115,8 @@ struct StreamRun {
             server.end(label)
             return "\(label) ends"
         case 7: return createClient()
+        case 10: return addPlayer()
+        case 11: return usePlayer()
         case 8:
             guard let id = clients.randomElement(using: &random) else { return "nothing" }
             let isOn = Bool.random(using: &random)
@@ -112,6 +127,35 @@ struct StreamRun {
             submit(.event(.setSilentMode(isOn)))
             return "silent mode \(isOn)"
         }
+    }
+
+    /// A program's player for one of its streams that play.
+    private mutating func addPlayer() -> String {
+        let playing = server.streams.filter { $0.stream.direction == .playback && !$0.stream.isCorked }
+        guard let entry = playing.randomElement(using: &random), players.player(entry.program) == nil,
+            let program = server.program(of: entry.label)
+        else { return "nothing" }
+        // A player that appears while its session is interrupted was started meanwhile.
+        startedByHand.insert(entry.program)
+        tell(players.add(entry.program, of: entry.label, program), of: entry.program)
+        return "the player of \(entry.program) appears"
+    }
+
+    private mutating func usePlayer() -> String {
+        guard let label = players.all.map(\.label).randomElement(using: &random) else { return "nothing" }
+        let status = [PlaybackStatus.playing, .playing, .paused, .stopped].randomElement(using: &random) ?? .paused
+        let events = players.set(label, status)
+        guard !events.isEmpty else { return "nothing" }
+        pausedByDaemon.remove(label)
+        if status == .playing { startedByHand.insert(label) } else { startedByHand.remove(label) }
+        tell(events, of: label)
+        return "somebody uses the player of \(label): \(status)"
+    }
+
+    private mutating func tell(_ events: [PlayerEvent], of label: String) {
+        for event in events { decider.submit(.player(label, event)) }
+        if let player = players.player(label) { server.setPaused(player.stream, player.facts.status != .playing) }
+        submit(.streams(server.seen))
     }
 
     private mutating func createClient() -> String {
@@ -170,9 +214,30 @@ struct StreamRun {
                 }
                 decider.submit(.streams(server.seen))
             case .look: decider.submit(.streams(server.seen))
-            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .warn, .notice: break
+            case .checkPlayers: decider.submit(.players)
+            case .player(let label, let request): send(request, to: label)
+            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .keepPauses, .showPlayer,
+                .warn, .notice:
+                break
             }
         }
+    }
+
+    private mutating func send(_ request: PlayerRequest, to label: String) {
+        let isPlaying = players.player(label)?.facts.status == .playing
+        switch request {
+        case .ask: break
+        case .pause where isPlaying:
+            pauses += 1
+            pausedByDaemon.insert(label)
+        case .pause: faults.append("\(label) is paused again")
+        case .play:
+            resumes += 1
+            if pausedByDaemon.remove(label) == nil { faults.append("\(label) is resumed, which somebody paused") }
+        }
+        for event in players.carryOut(request, by: label) { decider.submit(.player(label, event)) }
+        if let player = players.player(label) { server.setPaused(player.stream, player.facts.status != .playing) }
+        decider.submit(.streams(server.seen))
     }
 
     // MARK: What must be true
@@ -190,7 +255,21 @@ struct StreamRun {
         }
     }
 
+    /// A player whose session is interrupted does not play, unless somebody started it.
+    private var playing: String? {
+        for player in players.all where player.facts.status == .playing && !startedByHand.contains(player.label) {
+            let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: player.program) ?? 0)))
+            let own = decider.members.filter { $0.value.adopted?.program == program }
+                .compactMap { decider.arbiter.session($0.key) }
+            if !own.isEmpty, own.allSatisfy({ $0.state == .interrupted }) {
+                return "\(player.label) plays, and its sessions are interrupted"
+            }
+        }
+        return nil
+    }
+
     private var contradiction: String? {
+        if let playing { return playing }
         let active = decider.arbiter.sessions.filter { $0.state == .active }
         let isCalling = active.contains { $0.sessionClass != .app }
         for entry in server.streams where entry.stream.direction == .playback && !entry.stream.isCorked {
