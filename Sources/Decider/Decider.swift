@@ -5,7 +5,8 @@ public import Routing
 public import SessionManager
 
 /// Makes all decisions: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of each recording
-/// (``RecordingPlacement``), the streams of all programs (``Enforcement``), and the players on the bus (`MediaControl`).
+/// (``RecordingPlacement``), the streams of all programs (``Enforcement``), and the players on the bus
+/// (`MediaControl`).
 ///
 /// It is a value without a server, a bus or a clock. It gets facts by ``submit(_:)``. Then ``next(at:view:)`` returns
 /// one action after the other until there is none. It makes each decision after the previous actions have been carried
@@ -55,7 +56,7 @@ public struct Decider: Sendable {
         case treat
         case placeRecordings
         case player(String, PlayerEvent)
-        /// What is paused must survive the daemon.
+        /// Stores the paused players for the next daemon.
         case keepPauses
         case treatPlayers
         case takeBack(String)

@@ -22,7 +22,7 @@ public enum Fact: Sendable {
     case moveRefused(RecordingPlacement.Move)
     /// The sound server is gone: it knows no stream any more.
     case streamsForgotten
-    /// Something happened to a player on the bus, by the unique name of its connection.
+    /// An event of a player on the bus, with the unique name of its connection.
     case player(String, PlayerEvent)
     /// The answer to a request was sent: the players are checked (``Action/checkPlayers``).
     case players

@@ -16,7 +16,7 @@ final class PlayerWatch {
 
     /// A player appeared, answered for the first time, signalled a change, or left the bus.
     var onEvent: ((Player.ID, PlayerEvent) -> Void)?
-    /// What the kernel says of a player whose process is known.
+    /// The kernel's data of a player whose process is known.
     private let identify: (Player) -> PlayerOrigin
     /// ``MPRIS/front`` has no owner any more.
     var onFrontNameFree: (() -> Void)?
@@ -107,7 +107,7 @@ final class PlayerWatch {
             player.processID = (try? answer.get())?.processID ?? 0
             self.players[id] = player
             self.onEvent?(id, .appeared(self.identify(player)))
-            // It signalled a change meanwhile.
+            // It signalled a change in the meantime.
             if let facts = player.facts { self.onEvent?(id, .told(facts, order: player.order)) }
             self.ask(id) { _ in }
         }

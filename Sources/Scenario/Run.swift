@@ -58,7 +58,7 @@ public struct Run {
     private(set) var decider: Decider
     /// The programs that do not use sessiond, and their streams.
     private(set) var server = SimulatedServer()
-    /// The players of their streams.
+    /// The players of these streams.
     private(set) var players = SimulatedPlayers()
     /// The lines of the last decision that were not yet compared, if the scenario is exact.
     private var due: ArraySlice<String> = []
@@ -238,7 +238,7 @@ public struct Run {
         settle()
     }
 
-    /// Does everything that follows from the facts.
+    /// Carries out all actions that result from the facts.
     private mutating func settle() {
         let audio = decider.arbiter.audio
         var view = Routing.View()
