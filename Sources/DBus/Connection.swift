@@ -79,7 +79,7 @@ public final class Connection {
     /// does not check file descriptors while work is deferred.
     private var backlog: Timer?
 
-    /// Connects and says Hello; blocks until the bus has answered (`dbus_bus_register`).
+    /// Connects and sends Hello; blocks until the bus has answered (`dbus_bus_register`).
     public init(_ address: BusAddress, loop: EventLoop) throws(Failure) {
         raw = try Self.open(address)
         uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""

@@ -20,7 +20,7 @@ public final class Message {
     /// Takes over one reference.
     package init(owning raw: OpaquePointer) { owned = raw }
 
-    /// Takes a reference of its own.
+    /// Takes another reference.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }
 
     /// The names must be valid: they are not checked again.

@@ -94,7 +94,7 @@ public struct Grant: Sendable, Hashable {
         case fellSilent
     }
 
-    /// What the plugin must do, in this order.
+    /// An effect, which the plugin must carry out. The order matters.
     public enum Effect: Sendable, Hashable {
         /// Activate the session, and pass the answer with this number.
         case activate(order: UInt64)

@@ -117,7 +117,7 @@ extension PlayerPlugin {
     private func move(by microseconds: Int64) throws(Failure) {
         guard canSeek else { return }
         let place = engine.position + Double(microseconds) / 1e6
-        // Beyond the end, the next item begins, as the specification says.
+        // Beyond the end, the next item begins, as the specification requires.
         if place > engine.duration ?? .infinity, canGoNext { next() } else { try seek(to: max(0, place)) }
     }
 

@@ -188,7 +188,7 @@ extension PlayerPlugin {
     }
 }
 
-/// What is played after an item, and after the last item (MPMusicRepeatMode).
+/// Whether the queue or an item is repeated (MPMusicRepeatMode).
 public enum RepeatMode: String, CaseIterable, Sendable, Hashable {
     case none
     /// Repeats the item.

@@ -80,7 +80,7 @@ public struct Routing: Sendable {
     /// The last wish; nil while there is no server.
     private var wanted: RouteChoice?
     private var wish = OutputWish()
-    /// What was requested and is not yet the route.
+    /// The requested ports that are not the route yet.
     private var asked: (output: String?, input: String?) = (nil, nil)
     private var settling: Settling?
     private var held: Held?

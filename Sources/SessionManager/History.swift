@@ -172,7 +172,7 @@ public struct History: Sendable {
 }
 
 extension Event {
-    /// Whether it may influence later events without an effect of its own.
+    /// Whether it may influence later events although it has no effect itself.
     var isSilentFact: Bool {
         switch self {
         case .soundingChanged, .microphoneMuted, .settingsChanged, .servicesLost: true

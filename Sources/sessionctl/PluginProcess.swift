@@ -74,7 +74,7 @@ final class PluginProcess {
     /// Whether it may own that name: if the first one is taken, it uses a similar one.
     private func isOwn(_ name: String) -> Bool { name == busName || name.hasPrefix(busName + "_") }
 
-    /// It is ready if it owns one of its names, and the bus says that the owner is of our user.
+    /// It is ready if it owns one of its names and, according to the bus, the owner has our user.
     private func consider(_ name: String, _ owner: String) {
         guard !isReady, isOwn(name) else { return }
         service.connection.credentials(of: owner) { [weak self] answer in

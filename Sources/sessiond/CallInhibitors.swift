@@ -1,7 +1,7 @@
 import DBus
 import EventLoop
 
-/// Programs that have told the desktop that they are in a call.
+/// Programs that have reported to the desktop that they are in a call.
 ///
 /// Chromium and programs based on it take an inhibitor against suspending, with the reason below, while they are
 /// connected to another peer (`PeerConnection`). GNOME's session manager and KDE's power management list inhibitors

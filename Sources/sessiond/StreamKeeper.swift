@@ -14,7 +14,7 @@ final class StreamKeeper {
     private let backend: any AudioBackend
     private let ledger: StreamLedger
     private var reader: ProgramReader
-    /// Programs that told the desktop of a call; nil on a bus without a desktop.
+    /// Programs that reported a call to the desktop; nil on a bus without a desktop.
     var inhibitors: CallInhibitors? {
         didSet { inhibitors?.onChanged = { [weak self] in self?.lookSoon() } }
     }
@@ -118,7 +118,7 @@ final class StreamKeeper {
         return found
     }
 
-    /// Programs that told the desktop of a call.
+    /// Programs that reported a call to the desktop.
     private func sustainedCalls(_ streams: [StreamFacts]) -> Set<Program.Key> {
         guard let inhibitors else { return [] }
         let playing = streams.compactMap(\.program?.key)

@@ -41,7 +41,7 @@ struct CallInhibitorTests {
     }
 
     @Test(arguments: zip(Desktop.allCases, [true, false]))
-    func connectedProgramStopsRecording_itsCallGoesOnUntilItDisconnects(_ desktop: Desktop, isRemoved: Bool) throws {
+    func connectedProgramStopsRecording_itsCallContinuesUntilItDisconnects(_ desktop: Desktop, isRemoved: Bool) throws {
         let scene = try RealCallTests.Scene(.pulseAudio, settings: Self.settings)
         let mock = try Self.mock(desktop, on: scene)
         let phone = try Phone(on: scene.server)

@@ -56,7 +56,7 @@ import Testing
     }
 
     /// SIGKILL while nothing changes: a prompt ducks the music, or a call holds it.
-    @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextGoesOn(
+    @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextContinues(
         kind: ServerKind, deed: Deed
     ) throws {
         let house = try House(kind)

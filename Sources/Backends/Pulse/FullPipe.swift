@@ -27,7 +27,7 @@ final class FullPipe {
     }
 
     /// Closes the pipe, and returns whether another program has it open. A server on another machine, or with another root
-    /// directory, has created a pipe of its own, which is empty.
+    /// directory, has created another pipe, which is empty.
     func handOver() -> Bool {
         close(descriptor)
         descriptor = -1
