@@ -2,10 +2,10 @@ import MediaControl
 import PluginAPI
 import SessionManager
 
-/// The players on the bus follow the sessions that their sound belongs to.
+/// Makes the players on the bus follow the sessions that their sound belongs to.
 extension Decider {
-    /// What must be done about an event of a player. The order is fixed: what is kept for the next daemon comes before the
-    /// request that it must know of.
+    /// Handles an event of a player. The order is fixed: the state for the next daemon is stored before the requests
+    /// that it must know of.
     mutating func handle(_ event: PlayerEvent, of id: String, at now: Instant) {
         let commands = players.handle(event, of: id, at: now.microseconds)
         let changesWhoPlays =
@@ -16,7 +16,7 @@ extension Decider {
         push([.keepPauses] + commands.map(work) + (changesWhoPlays ? [.treatPlayers] : []))
     }
 
-    /// What each player must do now, which one media keys reach, and which sessions an unplug may pause.
+    /// Decides which players to pause or resume, which one media keys reach, and which sessions an unplug may pause.
     mutating func treatPlayers(at now: Instant) {
         players.isCheckDue = false
         let present = players.present
@@ -46,13 +46,13 @@ extension Decider {
         }
     }
 
-    /// The session to which the sound of that player belongs; the first one, if there are several.
+    /// The session that the sound of the player belongs to; the first one, if there are several.
     func session(of id: String) -> SessionID? {
         guard let player = players.known[id] else { return nil }
         return members.filter { belongs(player, to: $0.value) }.keys.min()
     }
 
-    /// For the user: the player of that session that the daemon paused; nil: none.
+    /// A text for the user about the player of the session that the daemon paused; nil: none.
     func pausedPlayer(of id: SessionID) -> (text: String, since: Instant)? {
         guard let member = members[id] else { return nil }
         let paused = players.kept.filter { pause in

@@ -4,19 +4,19 @@ public import PluginAPI
 public import Routing
 public import SessionManager
 
-/// Everything that is decided, in one place: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of
-/// each recording (``RecordingPlacement``), the streams of all programs (``Enforcement``), and the players on the bus
+/// Makes all decisions: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of each recording
+/// (``RecordingPlacement``), the streams of all programs (``Enforcement``), and the players on the bus
 /// (`MediaControl`).
 ///
-/// A value without a server, a bus or a clock. Facts enter by ``submit(_:)``; then ``next(at:view:)`` returns what must be
-/// done, one action after the other, until there is none. Each decision is made when the actions before it have been
-/// carried out, so that what is stored and sent with an action is the state after exactly that action.
+/// It is a value without a server, a bus or a clock. It gets facts by ``submit(_:)``. Then ``next(at:view:)`` returns
+/// one action after the other until there is none. It makes each decision after the previous actions have been carried
+/// out, so that the state that is stored and sent with an action is the state after exactly this action.
 public struct Decider: Sendable {
-    /// The rules of the sessions, to be read.
+    /// The rules of the sessions, read-only.
     public private(set) var arbiter: Arbiter
-    /// What was decided.
+    /// The latest decisions.
     public private(set) var history: History
-    /// What is known of each session beyond the rules.
+    /// The data of each session that the rules do not need.
     public private(set) var members: [SessionID: Member] = [:]
     /// The sessions that play, by their streams; nil if the server cannot tell.
     public private(set) var sounding: Sounding?
@@ -35,10 +35,10 @@ public struct Decider: Sendable {
     private var lastClient: UInt64 = 0
     /// Facts that are not handled yet.
     private var inbox: [Fact] = []
-    /// What is left to do about the last fact; the next one last.
+    /// The remaining work for the last fact; the next step is the last element.
     private var work: [Work] = []
 
-    /// One step of a decision. What follows from a step comes before what was waiting.
+    /// One step of a decision. The consequences of a step are handled before the steps that were waiting.
     enum Work {
         /// A claim that expired before an event must be ended before that is judged.
         case expire
@@ -56,7 +56,7 @@ public struct Decider: Sendable {
         case treat
         case placeRecordings
         case player(String, PlayerEvent)
-        /// What is paused must survive the daemon.
+        /// Stores the paused players for the next daemon.
         case keepPauses
         case treatPlayers
         case takeBack(String)
@@ -83,17 +83,17 @@ public struct Decider: Sendable {
         }
     }
 
-    /// Continues with the players that an earlier daemon paused, as far as they still exist.
+    /// Continues with the players that an earlier daemon paused and that still exist.
     public mutating func restorePauses(_ kept: some Sequence<PauseBook<String>.Kept>) { players.keep(kept) }
 
-    /// Stores what is known of a session that was created or restored.
+    /// Stores the data of a session that was created or restored.
     public mutating func join(_ id: SessionID, _ member: Member) {
         guard arbiter.session(id) != nil, members[id] == nil else { return }
         members[id] = member
         if member.adopted != nil { adoptedCount += 1 }
     }
 
-    /// Changes what is known of a session; does nothing if it is closed.
+    /// Changes the data of a session. Does nothing if it is closed.
     public mutating func update(_ id: SessionID, _ change: (inout Member) -> Void) {
         guard var member = members[id] else { return }
         change(&member)
@@ -111,7 +111,7 @@ public struct Decider: Sendable {
 
     // MARK: Facts and actions
 
-    /// Something happened. It is handled when everything has been done that follows from the facts before it.
+    /// Adds a fact. It is handled after all consequences of the earlier facts.
     public mutating func submit(_ fact: Fact) { inbox.append(fact) }
 
     private mutating func handle(_ fact: Fact) {
@@ -216,7 +216,7 @@ public struct Decider: Sendable {
 
     // MARK: The rules of the sessions
 
-    /// What follows is done after the decision was carried out.
+    /// Decides about the event. The consequences are handled after the decision was carried out.
     private mutating func decide(_ event: Event, at now: Instant) -> Decision {
         if history.wantsCheckpoint { history.keep(arbiter) }
         let decision = arbiter.handle(event, at: now)
@@ -297,7 +297,7 @@ public struct Decider: Sendable {
         }
     }
 
-    /// The program is adopted otherwise; if the rules refuse that, it is treated like a new program.
+    /// Adopts the program with another role. If the rules refuse that, it is treated like a new program.
     private mutating func change(_ id: SessionID, to adopted: AdoptedProgram, at now: Instant) -> Decision {
         update(id) { $0.adopted = adopted }
         let wasInterrupted = arbiter.session(id)?.state == .interrupted
@@ -310,7 +310,7 @@ public struct Decider: Sendable {
             // Its former wait no longer applies, and an adopted program cannot be asked to come back.
             rest = [.expire, .event(.activate(id))]
         }
-        // Below what follows from the decision itself.
+        // After the consequences of the decision itself.
         work.insert(contentsOf: rest.reversed(), at: before)
         return decision
     }
@@ -389,9 +389,9 @@ public struct Decider: Sendable {
     /// Commands that restore all streams at once, because the daemon exits.
     public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] { enforcement.restore(streams) }
 
-    // MARK: What is recorded
+    // MARK: History
 
-    /// Keeps in the history what the server is asked for.
+    /// Adds a request to the server to the history.
     private mutating func note(_ action: Action, at now: Instant) {
         guard let (name, fields) = action.asRequest else { return }
         var session: SessionID?
@@ -458,7 +458,8 @@ extension Treatment {
         }
     }
 
-    /// For the user; nil: the stream is not silenced. That it is ducked is a state of its session.
+    /// A text for the user; nil if the stream is not silenced. Ducking is not mentioned, because it is a state of the
+    /// session.
     fileprivate func text(canHold: Bool) -> String? {
         switch self {
         case .free: nil

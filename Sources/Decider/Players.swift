@@ -28,7 +28,7 @@ struct Players: Sendable {
     private(set) var front: String?
     /// The adopted sessions whose players play and can be paused.
     private(set) var pausable: Set<SessionID> = []
-    /// Whether they are to be checked when the answer to a request was sent.
+    /// Whether they must be checked after the answer to a request was sent.
     var isCheckDue = false
 
     /// Those that take part, in a fixed order.
@@ -36,13 +36,13 @@ struct Players: Sendable {
         known.filter { $0.value.facts != nil }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    /// Continues from what an earlier daemon stored.
+    /// Continues with the entries of an earlier daemon.
     mutating func keep(_ pauses: some Sequence<PauseBook<String>.Kept>) {
         for pause in pauses { book.keep(pause) }
         kept = Set(pauses)
     }
 
-    /// Applies what happened, and returns what must be done about it.
+    /// Applies an event, and returns the resulting commands.
     mutating func handle(_ event: PlayerEvent, of id: String, at now: UInt64) -> [PauseBook<String>.Command] {
         switch event {
         case .appeared(let origin): known[id] = Player(origin: origin)
@@ -62,7 +62,7 @@ struct Players: Sendable {
         return []
     }
 
-    /// Returns the players that are paused or about to be, if they are others than those stored.
+    /// Returns the players that are paused or about to be, if they differ from the stored ones.
     mutating func changedKept(at now: Instant) -> Set<PauseBook<String>.Kept>? {
         keptExpires = book.keptExpires.map(Instant.init(microseconds:)).flatMap { $0 > now ? $0 : nil }
         let current = Set(book.kept(at: now.microseconds))
@@ -71,13 +71,13 @@ struct Players: Sendable {
         return current
     }
 
-    /// Returns whether they are others than before.
+    /// Returns whether they have changed.
     mutating func setPausable(_ sessions: Set<SessionID>) -> Bool {
         defer { pausable = sessions }
         return pausable != sessions
     }
 
-    /// Returns whether it is another one than before.
+    /// Returns whether it has changed.
     mutating func setFront(_ id: String?) -> Bool {
         defer { front = id }
         return front != id

@@ -1,4 +1,4 @@
-/// Where a player comes from, as far as the bus and the kernel can tell.
+/// The origin of a player, as far as the bus and the kernel know it.
 public struct PlayerOrigin: Sendable, Hashable {
     /// Its name below `org.mpris.MediaPlayer2`, such as `vlc`.
     public var name: String
@@ -17,9 +17,9 @@ public struct PlayerOrigin: Sendable, Hashable {
     }
 }
 
-/// What happened to a player on the bus.
+/// An event of a player on the bus.
 public enum PlayerEvent: Sendable, Hashable {
-    /// It is on the bus; its state follows.
+    /// It is on the bus. Its state is reported later.
     case appeared(PlayerOrigin)
     /// It answered for the first time, or changed. `order`: when it last started or stopped playing, or appeared;
     /// higher is later.
@@ -36,7 +36,7 @@ public enum PlayerEvent: Sendable, Hashable {
     case gone
 }
 
-/// What a player is asked for. The result is an event of its own.
+/// A request to a player. The result is a separate event.
 public enum PlayerRequest: Sendable, Hashable {
     /// Its state.
     case ask

@@ -2,8 +2,7 @@ public import DBus
 import EventLoop
 public import MediaControl
 
-/// The MPRIS players of a bus: what happens to them, requests to them, and the one in front under one name. Decides
-/// nothing.
+/// The MPRIS players of a bus: their events, requests to them, and the one in front under one name. Decides nothing.
 ///
 /// Belongs to the loop of the connection; never waits for a player.
 public final class MediaPlayers {
@@ -15,13 +14,13 @@ public final class MediaPlayers {
     private let address: BusAddress
     private var monitor: BusMonitor?
     private var isMonitorRefused = false
-    /// Something happened to a player.
+    /// An event of a player.
     public var onEvent: ((Player.ID, PlayerEvent) -> Void)?
     /// A message for the log.
     public var onNotice: ((String) -> Void)?
 
     /// `address`: the bus of the connection; the name of the player in front has a separate connection to it. `identify`:
-    /// what the kernel says of a player whose process is known.
+    /// the kernel's data of a player whose process is known.
     public init(_ connection: Connection, _ address: BusAddress, identify: @escaping (Player) -> PlayerOrigin) {
         watch = PlayerWatch(connection, identify: identify)
         name = FrontName(address, connection.loop)
@@ -34,7 +33,7 @@ public final class MediaPlayers {
         name.onTaken = { [unowned self] owner in onNotice?("the bus name for media keys is owned by \(owner)") }
     }
 
-    /// Looks for players now and later.
+    /// Searches for players now and later.
     public func start() { watch.start() }
 
     /// Releases the name.
@@ -52,11 +51,11 @@ public final class MediaPlayers {
         }
     }
 
-    /// That player is the one in front from now on; nil: none.
+    /// This player is the one in front from now on; nil: none.
     public func show(_ id: Player.ID?) { name.show(id) }
 
-    /// While the daemon has paused any player, it must know who else pauses it: a paused player sends no signal when it is
-    /// paused again, so only the call itself can be observed.
+    /// While the daemon has paused a player, it must know whether another client pauses it. A paused player sends no
+    /// signal when it is paused again, so only the call itself can be observed.
     public func observeCalls(_ isNeeded: Bool) {
         guard isNeeded else {
             monitor = nil
@@ -76,7 +75,7 @@ public final class MediaPlayers {
             })
     }
 
-    /// A client asked the player with that bus name for something: the result is the user's wish.
+    /// A client sent a request to the player with this bus name, so the result is the user's choice.
     private func touched(_ name: String) {
         for id in watch.players(behind: name) { onEvent?(id, .touched) }
     }

@@ -1,8 +1,8 @@
 import DBus
 import MediaControl
 
-/// The players on a bus and their state. Watches names and property changes, never asks for what it already knows, and
-/// costs nothing without players.
+/// The players on a bus and their state. Watches names and property changes, never asks for a known state, and costs
+/// nothing without players.
 final class PlayerWatch {
     /// A limit, because any program on the bus may pretend to be a player.
     private static let limit = 128
@@ -16,7 +16,7 @@ final class PlayerWatch {
 
     /// A player appeared, answered for the first time, signalled a change, or left the bus.
     var onEvent: ((Player.ID, PlayerEvent) -> Void)?
-    /// What the kernel says of a player whose process is known.
+    /// The kernel's data of a player whose process is known.
     private let identify: (Player) -> PlayerOrigin
     /// ``MPRIS/front`` has no owner any more.
     var onFrontNameFree: (() -> Void)?
@@ -68,7 +68,7 @@ final class PlayerWatch {
 
     private func find(_ name: String) {
         connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            // Reported by a signal meanwhile, or gone.
+            // It was reported by a signal in the meantime, or it is gone.
             guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
             self.owns(name, owner)
         }
@@ -107,7 +107,7 @@ final class PlayerWatch {
             player.processID = (try? answer.get())?.processID ?? 0
             self.players[id] = player
             self.onEvent?(id, .appeared(self.identify(player)))
-            // It signalled a change meanwhile.
+            // It signalled a change in the meantime.
             if let facts = player.facts { self.onEvent?(id, .told(facts, order: player.order)) }
             self.ask(id) { _ in }
         }

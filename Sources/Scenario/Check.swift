@@ -4,7 +4,7 @@ import SessionManager
 
 /// Compares one expectation with the state, and with the effects of the last step.
 struct Check {
-    /// What was found instead; nil if the expectation is met.
+    /// The actual state or effect; nil if the expectation is met.
     private(set) var contradiction: String?
     private let core: Arbiter
     private let decisions: [Decision]

@@ -80,7 +80,7 @@ extension Parser {
         }
     }
 
-    /// Takes the settings of adoption out of the tokens.
+    /// Removes the settings of adoption from the tokens.
     func adoption(_ tokens: inout [Token], _ adoption: inout Settings.Adoption) throws(LineError) {
         for token in tokens {
             switch token.word {

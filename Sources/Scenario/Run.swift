@@ -13,9 +13,9 @@ public struct Run {
         public let line: Scenario.Line
         /// The time of the step, on the scenario's own clock.
         public let time: Instant
-        /// The decision of the step, and those of what followed from it and of claims that expired on the way.
+        /// The decision of the step, the decisions that follow from it, and those of claims that expired before.
         public let decisions: [Decision]
-        /// What was asked of the sound server in this step, for display.
+        /// The requests to the sound server in this step, for display.
         public let requests: [String]
         /// The state after the step.
         public let core: Arbiter
@@ -56,9 +56,9 @@ public struct Run {
     /// The outputs that were requested in this step.
     private(set) var outputs: [String] = []
     private(set) var decider: Decider
-    /// The programs without a session of their own, and their streams.
+    /// The programs that do not use sessiond, and their streams.
     private(set) var server = SimulatedServer()
-    /// The players of their streams.
+    /// The players of these streams.
     private(set) var players = SimulatedPlayers()
     /// The lines of the last decision that were not yet compared, if the scenario is exact.
     private var due: ArraySlice<String> = []
@@ -212,7 +212,7 @@ public struct Run {
         guard let decision = decisions[before...].first(where: { $0.event == event }) else {
             preconditionFailure("every event is decided")
         }
-        // The session may have changed what its streams, and those of others, should do.
+        // The event may have changed how the streams of this and other sessions must be treated.
         if server.isUsed { lookAtStreams() }
         return decision
     }
@@ -238,7 +238,7 @@ public struct Run {
         settle()
     }
 
-    /// Does everything that follows from the facts.
+    /// Carries out all actions that result from the facts.
     private mutating func settle() {
         let audio = decider.arbiter.audio
         var view = Routing.View()

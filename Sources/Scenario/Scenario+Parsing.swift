@@ -202,7 +202,7 @@ struct Parser {
         return .session(label: label, client: client, new)
     }
 
-    /// What follows the label, without words that only `from` has.
+    /// The words after the label, without those that only `from` has.
     private mutating func newSession(_ label: String, _ words: inout Words) throws(LineError) -> (NewSession, String) {
         var name = label
         if words.first?.isQuoted == true { name = try words.word("its name").word }

@@ -62,7 +62,7 @@ enum Step: Sendable {
     case endProgram(String)
     /// An MPRIS player of a stream.
     case player(String, stream: String)
-    /// Somebody uses it.
+    /// The user uses it.
     case use(String, PlayerCondition)
     case expire
     /// Microseconds from the step before.

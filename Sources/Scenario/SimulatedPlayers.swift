@@ -1,12 +1,12 @@
 import MediaControl
 
-/// The MPRIS players of a scenario. They do at once what they are asked for.
+/// The MPRIS players of a scenario. They carry out all requests at once.
 struct SimulatedPlayers: Sendable {
     struct Player: Sendable {
         let label: String
-        /// What it plays.
+        /// The stream that it plays.
         let stream: String
-        /// Of its stream.
+        /// The program of the stream.
         let program: String
         var facts: PlayerFacts
         /// As ``PlayerEvent/told(_:order:)``.
@@ -18,7 +18,7 @@ struct SimulatedPlayers: Sendable {
 
     func player(_ label: String) -> Player? { all.first { $0.label == label } }
 
-    /// A player that plays. Returns what the daemon is told of it.
+    /// Adds a player that plays. Returns the events for the daemon.
     mutating func add(
         _ label: String, of stream: String, _ program: (label: String, app: SimulatedServer.App)
     ) -> [PlayerEvent] {
@@ -31,8 +31,8 @@ struct SimulatedPlayers: Sendable {
         return [.appeared(origin), .told(facts, order: order)]
     }
 
-    /// The player changes, by itself or because somebody uses it. Returns what the daemon is told of it: nothing if that is
-    /// no change.
+    /// Changes the player, on its own or because the user uses it. Returns the events for the daemon: none without a
+    /// change.
     mutating func set(_ label: String, _ status: PlaybackStatus) -> [PlayerEvent] {
         guard let place = all.firstIndex(where: { $0.label == label }), all[place].facts.status != status else {
             return []
@@ -43,7 +43,7 @@ struct SimulatedPlayers: Sendable {
         return [.told(all[place].facts, order: order)]
     }
 
-    /// Returns what the daemon is told of it.
+    /// Carries out a request. Returns the events for the daemon.
     mutating func carryOut(_ request: PlayerRequest, by label: String) -> [PlayerEvent] {
         guard let player = player(label) else { return [] }
         switch request {
@@ -53,14 +53,14 @@ struct SimulatedPlayers: Sendable {
         }
     }
 
-    /// Returns the players that leave the bus with their program.
+    /// Removes the players that leave the bus with their program, and returns them.
     mutating func end(program: String) -> [Player] {
         defer { all.removeAll { $0.program == program } }
         return all.filter { $0.program == program }
     }
 }
 
-/// What a player of a scenario does.
+/// The playback status of a player in a scenario.
 enum PlayerCondition: String, CaseIterable, Sendable {
     case playing, paused, stopped
 

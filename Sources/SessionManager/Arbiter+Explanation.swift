@@ -16,7 +16,7 @@ public struct Explanation: Sendable, Hashable {
     public let by: SessionID?
     /// The name of the session that interrupted it, also if that has gone; else empty.
     public let byName: String
-    /// When it ends by itself; nil: never.
+    /// When it ends automatically; nil: never.
     public let until: Instant?
     /// The refusal.
     public let error: SessionError?
@@ -43,7 +43,7 @@ extension Arbiter {
     ///
     /// `now` decides whether an interruption has already lasted too long; nil leaves that open. `adopted` is the reason
     /// why the daemon adopted the program; nil: the program created the session itself. `streams`: what was done to its
-    /// streams at the sound server, and since when; nil: nothing. `player`: what was done to its MPRIS player.
+    /// streams at the sound server, and since when; nil: nothing. `player`: how its MPRIS player was changed.
     public func explain(
         _ id: SessionID, at now: Instant? = nil, adopted: String? = nil, streams: (text: String, since: Instant)? = nil,
         player: (text: String, since: Instant)? = nil

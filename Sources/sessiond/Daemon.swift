@@ -13,11 +13,11 @@ import State
 
 /// The shell around the decisions: passes facts to the ``Decider`` and carries out its actions. Decides nothing itself.
 final class Daemon {
-    /// What the daemon knows of a session and no decision needs.
+    /// The data of a session that no decision needs.
     struct Record {
         let object: SessionObject
         let client: Client
-        /// Present where the process is another one than the client's.
+        /// Set if another process than the client plays for the session.
         var acting: ActingProcess?
     }
 
@@ -73,7 +73,7 @@ final class Daemon {
         decider = Decider(settings)
     }
 
-    /// The rules of the sessions, to be read.
+    /// The rules of the sessions, read-only.
     var arbiter: Arbiter { _read { yield decider.arbiter } }
 
     /// Exports the objects, restores the state of the last daemon, and connects to the sound server. This daemon owns
@@ -136,7 +136,7 @@ final class Daemon {
         players.start(keptPauses)
     }
 
-    /// Sent to active sessions only, like everything that may change many times a second.
+    /// Sends changed properties only to active sessions, because they may change many times a second.
     private func tellActive(_ properties: [String]) {
         for session in arbiter.sessions where session.state == .active {
             records[session.id]?.object.propertiesChanged(properties)

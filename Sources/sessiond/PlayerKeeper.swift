@@ -7,7 +7,7 @@ import MediaPlayers
 import Processes
 import State
 
-/// Reports what happens to the players on the bus, with what the kernel says of their processes, and carries out the
+/// Reports the events of the players on the bus, with the kernel's data of their processes, and carries out the
 /// requests to them. Decides nothing itself.
 final class PlayerKeeper {
     private unowned let daemon: Daemon
@@ -29,7 +29,7 @@ final class PlayerKeeper {
         }
     }
 
-    /// Looks for players now and later. `kept`: those that the last daemon had paused.
+    /// Searches for players now and later. `kept`: the players that the last daemon had paused.
     func start(_ kept: some Collection<PauseBook<Player.ID>.Kept>) {
         players.observeCalls(!kept.isEmpty)
         players.start()
@@ -56,7 +56,7 @@ final class PlayerKeeper {
         daemon.savePaused(pauses)
     }
 
-    /// The ancestors of the sessions' processes. Without a player nobody asks for them.
+    /// Reads the ancestors of the sessions' processes. Not needed without players.
     private func readAncestry() {
         for (id, member) in daemon.decider.members where member.ancestry == nil && member.process != 0 {
             daemon.update(id) { $0.ancestry = Process(id: member.process).ancestry }

@@ -103,7 +103,7 @@ import Testing
         call.closeInput()
     }
 
-    @Test func pkgConfig_saysWhereTheInterfacesAre() throws {
+    @Test func pkgConfig_printsTheFolderOfTheInterfaces() throws {
         let folder = try PrivateFolder()
         let text = try String(contentsOfFile: repository.path + "/data/pkgconfig/sessiond.pc.in", encoding: .utf8)
         _ = try folder.file(

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// The timeout of a call that was answered does not wake the loop.
-    @Test func answeredCall_leavesTheLoopQuiet() throws {
+    @Test func answeredCall_leavesTheLoopIdle() throws {
         let world = try World()
         var answers = 0
         for _ in 0..<3 {

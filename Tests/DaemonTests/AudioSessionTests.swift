@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func musicStartsBesideAGame_gameGetsTheHintAndSeesOtherAudio() async throws {
+    @Test func musicStartsDuringAGame_gameGetsTheHintAndSeesOtherAudio() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage, "game", .ambient)
         let hints = session.silenceSecondaryAudioHints
@@ -171,7 +171,7 @@ import Testing
         #expect(await session.state == .active)
     }
 
-    @Test func daemonRestartsWithItsState_sessionGoesOn() async throws {
+    @Test func daemonRestartsWithItsState_sessionContinues() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage)
         try await session.setActive(true)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A program in a call tells the desktop about its open connection with an inhibitor. While the inhibitor exists, the
-/// guessed call goes on even if the program records nothing.
+/// guessed call continues even if the program records nothing.
 @Suite(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "PulseAudio only: a client states its process"))
 struct CallInhibitorTests {
     /// The desktop that keeps the inhibitors; the test runs a mock of it.
@@ -41,7 +41,7 @@ struct CallInhibitorTests {
     }
 
     @Test(arguments: zip(Desktop.allCases, [true, false]))
-    func connectedProgramStopsRecording_itsCallGoesOnUntilItDisconnects(_ desktop: Desktop, isRemoved: Bool) throws {
+    func connectedProgramStopsRecording_itsCallContinuesUntilItDisconnects(_ desktop: Desktop, isRemoved: Bool) throws {
         let scene = try RealCallTests.Scene(.pulseAudio, settings: Self.settings)
         let mock = try Self.mock(desktop, on: scene)
         let phone = try Phone(on: scene.server)

@@ -221,7 +221,7 @@ import Testing
         #expect(causes.first?["text"]?.stringValue?.contains("B") == true)
     }
 
-    @Test func secondDaemon_saysWhoOwnsTheName() throws {
+    @Test func secondDaemon_printsTheOwnerOfTheName() throws {
         let stage = try DaemonStage()
         let second = try stage.start()
         #expect(second.wait() == .code(1))

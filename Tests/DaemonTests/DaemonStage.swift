@@ -89,7 +89,7 @@ final class DaemonStage {
         return Dictionary(uniqueKeysWithValues: listed.map { ($0["path"]?.objectPathValue ?? "", $0) })
     }
 
-    /// Starts another daemon, beside this one or after it ended.
+    /// Starts another daemon, while this one runs or after it ended.
     func start(_ more: [String] = []) throws -> Child {
         try Child(try builtProduct(named: "sessiond"), arguments + more, environment: environment)
     }

@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func killedBeforeTheAnswer_nobodyStaysInterrupted() throws {
+    @Test func killedBeforeTheAnswer_noSessionStaysInterrupted() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             let music = try stage.client()
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func guessedSessionPaths_areRefusedAndDelayNobody() throws {
+    @Test func guessedSessionPaths_areRefused_withoutDelayingOthers() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             let owner = try stage.client()

@@ -95,7 +95,7 @@ import Testing
         #expect(try a.heard() == ["A began default by B", "A ended stay"])
     }
 
-    @Test func backgroundSession_startsOnlyIfItInterruptsNobody() throws {
+    @Test func backgroundSession_startsOnlyIfItInterruptsNoOther() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         func start(_ category: String, _ options: [String] = [], class sessionClass: String = "app") throws -> String? {
@@ -131,7 +131,7 @@ import Testing
         #expect(try stage.property("NowPlaying") == .objectPath(music))
     }
 
-    @Test(arguments: ["SetSilentMode", "SetScreenLocked"]) func switchIsOn_mutesObeyingSessionsAndInterruptsNobody(
+    @Test(arguments: ["SetSilentMode", "SetScreenLocked"]) func switchIsOn_mutesObeyingSessions_andInterruptsNone(
         method: String
     ) throws {
         let stage = try DaemonStage()

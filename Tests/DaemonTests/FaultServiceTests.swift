@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerIsKilledWhileASessionIsDucked_duckingGoesOn(_ kind: ServerKind) throws {
+    func soundServerIsKilledWhileASessionIsDucked_duckingContinues(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())

@@ -35,7 +35,7 @@ import Testing
     }
 
     /// PulseAudio's module-role-cork also mutes the music and asks it to pause; module-role-ducking ducks it. Both
-    /// forget a stream that is moved meanwhile. After each call the music is restored once, as it was.
+    /// forget a stream that is moved in the meantime. After each call the music is restored once, as it was.
     @Test(
         .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"),
         arguments: [("module-role-cork", false), ("module-role-cork", true), ("module-role-ducking", false)])
@@ -91,7 +91,7 @@ import Testing
         if !duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
         let begun = monotonicNow()
         music = try ForeignProgramTests.music(scene.pulse, nil)
-        // A program that starts during a call plays beside it, because it mixes with others.
+        // A program that starts during a call plays at the same time, because it mixes with others.
         #expect(
             isHeard(),
             """

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The daemon is killed while it ducks or holds the streams of adopted programs (faults.md, C1, A1). The next daemon
-/// goes on, and in the end every stream is restored.
+/// continues, and in the end every stream is restored.
 @Suite(.serialized) struct ForeignCrashTests {
     /// Runs the story again and again. The daemon is killed when it passes the crash point for the first time, in the
     /// next run for the second time, and so on, until a story ends before that.
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// SIGKILL while nothing changes: a prompt ducks the music, or a call holds it.
-    @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextGoesOn(
+    @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextContinues(
         kind: ServerKind, deed: Deed
     ) throws {
         let house = try House(kind)

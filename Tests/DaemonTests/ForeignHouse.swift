@@ -66,7 +66,7 @@ extension ForeignCrashTests {
             program.kill()
             music = nil
             guard try eventually({ try pulse.pactl(["list", "short", "sink-inputs"]).isEmpty }) else {
-                throw SupportError("the music goes on")
+                throw SupportError("the music continues")
             }
         }
 
@@ -129,7 +129,7 @@ extension ForeignCrashTests {
         /// Compares two volumes. PipeWire stores a volume as a real number, so it may return a slightly different one.
         static func isSame(_ one: Int, _ other: Int) -> Bool { abs(one - other) < 3 }
 
-        /// The volume after ducking by so many decibels. The factor of the amplitude is the cube of the volume.
+        /// The volume after ducking by `decibels`. The factor of the amplitude is the cube of the volume.
         static func volume(_ volume: Int = volume, lowered decibels: Double) -> Int {
             Int((Double(volume) * pow(10, -decibels / 60)).rounded())
         }

@@ -121,7 +121,7 @@ import Testing
 }
 
 extension ForeignProgramTests.Scene {
-    /// The state of the one session beside the phone's.
+    /// The state of the only session except that of the phone.
     func onlySession() throws -> String? {
         let others = try stage.listedSessions().filter { $0["Name"]?.stringValue != "Phone" }
         return others.count == 1 ? others[0]["State"]?.stringValue : nil

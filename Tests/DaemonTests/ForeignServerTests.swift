@@ -52,7 +52,7 @@ import Testing
 
     /// What happens to the daemon while the server is killed. At that time the server remembers a ducked volume.
     enum Fate: String, CaseIterable, CustomTestStringConvertible {
-        /// It is stopped, so it cannot correct the remembered volume, and goes on when the server is back.
+        /// It is stopped, so it cannot correct the remembered volume. It continues when the server is back.
         case stopped
         case killed
         var testDescription: String { rawValue }

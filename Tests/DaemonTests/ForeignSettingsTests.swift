@@ -94,7 +94,7 @@ import Testing
     }
 
     /// Adoption was off when the call began. When it is turned on, a program that played before the call falls silent.
-    /// A program that started during the call plays beside it, because it mixes with others (§4).
+    /// A program that started during the call plays at the same time, because it mixes with others (§4).
     @Test(arguments: ServerKind.allCases) func adoptionTurnedOnDuringACall_earlierMusicFallsSilent(
         _ kind: ServerKind
     ) throws {

@@ -107,7 +107,7 @@ extension ForeignCrashTests {
             return Set(record.entries.flatMap { $0.base.volume.map(Int.init) })
         }
 
-        /// Ends the daemon by SIGTERM. It may crash while it ends; the next daemon goes on.
+        /// Ends the daemon by SIGTERM. It may crash while it ends; the next daemon continues.
         func terminate() throws {
             stage.daemon.signal(SIGTERM)
             switch stage.daemon.wait() {

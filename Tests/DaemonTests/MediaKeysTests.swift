@@ -130,7 +130,7 @@ import Testing
         #expect(player.calls == ["Pause"])
     }
 
-    @Test func stoppedPlayer_delaysNobody() throws {
+    @Test func stoppedPlayer_delaysNoOther() throws {
         let player = try ForeignPlayer("music", on: stage)
         #expect(eventually { isOwned() })
         player.process.suspend()

@@ -125,7 +125,7 @@ import Testing
         #expect(music.changes(of: "Tracks") == [])
     }
 
-    @Test func seekBeyondTheEnd_goesOnWithTheNextItem() throws {
+    @Test func seekBeyondTheEnd_continuesWithTheNextItem() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let uris = [try stage.sine(440, seconds: 30), try stage.sine(660, seconds: 30)]

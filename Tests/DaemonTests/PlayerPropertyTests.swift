@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct PlayerPropertyTests {
-    @Test func mprisProperties_describeWhatPlays() throws {
+    @Test func mprisProperties_describeThePlayingItem() throws {
         let stage = try PlayerStage()
         let music = try stage.player(["--name", "music"])
         #expect(try music.get("CanPlay", mpris: true) == .bool(false))

@@ -159,10 +159,10 @@ private struct BusRun {
         let heard = try observer.heard()
         let told = heard.filter { $0.contains(" began ") || $0.contains(" ended ") }
         let expected = outcome.interruptions.map(describe)
-        if told != expected { faults.append("told \(told), model \(expected)") }
+        if told != expected { faults.append("signals \(told), model \(expected)") }
         let others = Set(heard).subtracting(told)
         let expectedOthers = Set(outcome.others.compactMap(describeOther))
-        if others != expectedOthers { faults.append("told also \(others), model \(expectedOthers)") }
+        if others != expectedOthers { faults.append("other signals \(others), model \(expectedOthers)") }
         return faults + (try state())
     }
 

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func callInterruptsARecording_fileIsPlayableAndGoesOnAfterIt(_ kind: ServerKind) throws {
+    func callInterruptsARecording_fileIsPlayable_andContinuesAfterwards(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)

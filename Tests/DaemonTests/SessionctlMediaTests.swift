@@ -52,7 +52,7 @@ import Testing
         #expect(outcome.output.contains { $0.contains("one") })
     }
 
-    @Test func soundServerDiffersFromTheDaemons_playSaysWhatToDo() throws {
+    @Test func soundServerDiffersFromTheDaemons_playTellsWhatToDo() throws {
         let outcome = try stage.run(
             ["play", tone("one.wav", seconds: 0.2)], more: ["PULSE_SERVER": "unix:/nowhere"], timeout: 60)
         #expect(outcome.code == 1 && outcome.text.isEmpty)

@@ -65,7 +65,7 @@ import Testing
         #expect(try stage.run(["run", "--mode", "voice-chat", "--", "echo", "BAD"]).complaint.contains("BadParameter"))
     }
 
-    @Test func callBeginsAndEnds_commandStopsAndGoesOn() throws {
+    @Test func callBeginsAndEnds_commandStopsAndContinues() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
         let client = try stage.daemon.client()

@@ -81,7 +81,7 @@ import Testing
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
-    @Test func suspendedPlayer_isSilentAndRestoresTheTerminal_andGoesOnAfterwards() throws {
+    @Test func suspendedPlayer_isSilentAndRestoresTheTerminal_andContinuesAfterwards() throws {
         let terminal = try player()
         terminal.type("\u{1A}")
         #expect(eventually { !terminal.isRaw })

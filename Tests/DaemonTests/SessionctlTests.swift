@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized) struct SessionctlTests {
     // MARK: Reading
 
-    @Test func callInterruptsMusic_statusSaysWhichSessionWaitsForWhich() throws {
+    @Test func callInterruptsMusic_statusShowsWhichSessionWaitsForWhich() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -71,7 +71,7 @@ import Testing
         #expect(try line()?.hasSuffix("no usable input") == true)
     }
 
-    @Test func daemonIsKilled_statusStillSaysSinceWhen() throws {
+    @Test func daemonIsKilled_statusStillShowsSinceWhen() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("Music"))
@@ -123,7 +123,7 @@ import Testing
         #expect(status.lowercased().contains("pulseaudio"), "\(status)")
     }
 
-    @Test func promptDucksMusic_statusSaysByHowMuchAndWhichPrompt() throws {
+    @Test func promptDucksMusic_statusShowsTheGainAndThePrompt() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         let music = try client.session("Music")

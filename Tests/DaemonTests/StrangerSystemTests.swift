@@ -247,7 +247,7 @@ struct StrangerSystemTests {
         print(before)
         """
 
-    /// For each number that it reads, calls `History` so many times. Never reads a reply.
+    /// For each number that it reads, calls `History` that many times. Never reads a reply.
     private static let deaf =
         peer + """
             deaf = Peer()

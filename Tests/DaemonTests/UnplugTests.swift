@@ -169,7 +169,7 @@ import Testing
         try card.unplug(.headphones)
         #expect(eventually { client.state(music) == "interrupted" })
         let heard = ear.trace(440, since: begun).filter { $0.level > -60 }
-        print("jack pulled: the sound went on for \(heard.count * 5) ms, with the time pactl takes")
+        print("jack pulled: the sound continued for \(heard.count * 5) ms, with the time pactl takes")
         #expect(try client.heard().contains { $0.hasPrefix("Music began route-disconnected") })
         // The card is the default again. The silenced stream is held.
         #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })

@@ -174,7 +174,7 @@ import Testing
         #expect(causes.contains { $0.cause == "player-paused" && $0.text.contains("vlc") })
     }
 
-    @Test func playersOfProgramsThatUseNoSession_arePausedAndResumed_unlessTheyAreUsed() throws {
+    @Test func playersOfAdoptedPrograms_arePausedAndResumed_unlessUserUsesThem() throws {
         var run = Run(
             try Scenario(
                 """
@@ -187,7 +187,8 @@ import Testing
                 expect player vlc paused
                 deactivate call notify
                 expect player vlc playing
-                # Somebody starts it during the call: it takes the sound back if the rules allow that; a call does not.
+                # The user starts it during the call. It takes the sound back if the rules allow it; during a call they
+                # do not.
                 activate call
                 play vlc
                 expect music interrupted by call

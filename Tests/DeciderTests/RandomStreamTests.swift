@@ -9,8 +9,9 @@ import Testing
 @testable import ReferenceModel
 @testable import Scenario
 
-/// Random programs, their players, and clients. The sessions agree with the second model of the rules, the condition of each
-/// stream agrees with a simple table, and the daemon resumes only players that it paused and nobody used since.
+/// Random programs, their players, and clients. The sessions agree with the second model of the rules, the condition of
+/// each stream agrees with a simple table, and the daemon resumes only players that it paused and the user did not use
+/// since.
 @Suite struct RandomStreamTests {
     @Test func randomRuns_agreeWithTheModelAndTheTable() {
         var (pauses, resumes) = (0, 0)
@@ -49,9 +50,9 @@ struct StreamRun {
     private var clients: [SessionID] = []
     private var faults: [String] = []
     private var players = SimulatedPlayers()
-    /// The players that the daemon paused and nobody used since.
+    /// The players that the daemon paused and the user did not use since.
     private var pausedByDaemon: Set<String> = []
-    /// The players that somebody started.
+    /// The players that the user started.
     private var startedByHand: Set<String> = []
     private(set) var pauses = 0
     private(set) var resumes = 0
@@ -109,7 +110,7 @@ struct StreamRun {
         case 3, 4:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
             server.setPaused(label, Bool.random(using: &random))
-            return "\(label) is paused or goes on"
+            return "\(label) is paused or continues"
         case 5, 6:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
             server.end(label)
@@ -135,7 +136,7 @@ struct StreamRun {
         guard let entry = playing.randomElement(using: &random), players.player(entry.program) == nil,
             let program = server.program(of: entry.label)
         else { return "nothing" }
-        // A player that appears while its session is interrupted was started meanwhile.
+        // A player that appears while its session is interrupted was started in the meantime.
         startedByHand.insert(entry.program)
         tell(players.add(entry.program, of: entry.label, program), of: entry.program)
         return "the player of \(entry.program) appears"
@@ -255,7 +256,7 @@ struct StreamRun {
         }
     }
 
-    /// A player whose session is interrupted does not play, unless somebody started it.
+    /// A player whose session is interrupted does not play, unless the user started it.
     private var playing: String? {
         for player in players.all where player.facts.status == .playing && !startedByHand.contains(player.label) {
             let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: player.program) ?? 0)))

@@ -310,7 +310,7 @@ import Testing
             ([.plays(), .recordsPaused], 5.0),
             ([.records()], nil), ([.records(), .playsPaused], nil),
         ] as [([Sound], Double?)])
-    func callWithChangedStreams_endsAfterItsTimeOrGoesOn(_ sounds: [Sound], _ end: Double?) {
+    func callWithChangedStreams_endsAfterItsTimeOrContinues(_ sounds: [Sound], _ end: Double?) {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -403,7 +403,7 @@ import Testing
     }
 
     /// A call that was known before a restart continues, even if the present streams would not begin one.
-    @Test func callOfAnEarlierDaemon_goesOn() {
+    @Test func callOfAnEarlierDaemon_continues() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)

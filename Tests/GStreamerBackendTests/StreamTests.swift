@@ -87,7 +87,7 @@ import Testing
     }
 
     /// All at once, because each takes some time.
-    @Test func webServersThatStopSending_areReportedInTime_andPauseWorksMeanwhile() throws {
+    @Test func webServersThatStopSending_areReportedInTime_andPauseStillWorks() throws {
         let loop = stage.loop
         var failures: [String: (message: String, after: Double)] = [:]
         let begin = monotonicNow()

@@ -58,7 +58,7 @@ import Testing
         #expect(book.kept(at: 9 * second).isEmpty)
     }
 
-    /// The next book goes on after this one sent a pause whose effect was not seen.
+    /// The next book continues after this one sent a pause whose effect was not seen.
     @Test mutating func nextBookAfterAnUnseenPause_resumesThePlayerIfItIsPaused() throws {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.kept(at: second).isEmpty)
@@ -108,7 +108,7 @@ import Testing
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
     }
 
-    @Test mutating func userPausedAQuietPlayer_isNoticedByAsking() {
+    @Test mutating func userPausedAPlayerWithoutSignals_isNoticedByAsking() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(playing, by: 1, at: 0).isEmpty)
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
@@ -147,7 +147,7 @@ import Testing
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)
     }
 
-    @Test mutating func otherTrackOfAQuietPlayer_isNoticedByAsking() {
+    @Test mutating func otherTrackOfAPlayerWithoutSignals_isNoticedByAsking() {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 7 * second) == [.ask(1)])
         #expect(book.answered(1, PlayerFacts(.paused, track: Track(id: "/2")), at: 7 * second).isEmpty)
@@ -175,7 +175,7 @@ import Testing
         #expect(book.demand(.resume, of: 1, at: 30 * second).isEmpty)
     }
 
-    @Test mutating func quietPlayerPauses_isNoticedByAskingAndResumed() {
+    @Test mutating func playerWithoutSignalsPauses_isNoticedByAsking_andResumed() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.pauseEnded(1, succeeded: true, at: second) == [.ask(1)])

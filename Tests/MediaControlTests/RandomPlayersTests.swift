@@ -117,7 +117,7 @@ private struct PlayerRun {
         now = end
     }
 
-    /// The daemon is killed, perhaps before it sent what it had written down. The next daemon goes on from the kept
+    /// The daemon is killed, perhaps before it sent what it had written down. The next daemon continues from the kept
     /// pauses. It asks every player for its state, and gets no reply to questions of the last daemon.
     private mutating func restart() {
         let kept = book.kept(at: now)
@@ -203,7 +203,7 @@ private struct PlayerRun {
     /// Judges a resume by the state that the player last reported. The book cannot know what the user did later.
     private mutating func judgePlay() {
         guard let (player, _) = answered else { return faults.append("resumed without asking") }
-        guard player.status == .paused else { return faults.append("resumed what was \(player.status)") }
+        guard player.status == .paused else { return faults.append("resumed a player that is \(player.status)") }
         guard player.pausedByUs == nil else { return }
         // No message shows who paused if the user and the daemon pause at the same time, or what the user of a quiet
         // player did.

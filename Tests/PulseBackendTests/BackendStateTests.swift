@@ -254,7 +254,7 @@ import Testing
 
     // MARK: The check of the default
 
-    @Test func earlierCheck_isKept_andWhatHappensDuringACheckIsCheckedSoon() {
+    @Test func earlierCheck_isKept_andEventsDuringACheckAreCheckedSoon() {
         var doubt = DefaultDoubt()
         doubt.raise()
         var plans = [doubt.plan(at: 9), doubt.plan(at: 9), doubt.plan(at: 8)]

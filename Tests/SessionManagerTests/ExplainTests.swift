@@ -14,7 +14,7 @@ import Testing
         world.arbiter.explain(id, at: world.now).first
     }
 
-    @Test func interruptedByACall_saysThatItWillResumeAndWaitsForOthers() {
+    @Test func interruptedByACall_explainsThatItWillResume_andWaitsForOthers() {
         var world = World()
         let music = world.player("Music")
         world.pass(1)

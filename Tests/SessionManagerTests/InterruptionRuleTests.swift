@@ -187,7 +187,7 @@ import Testing
         #expect(world.activate(recorder).refusal?.code == .insufficientPriority)
         #expect(world.state(recorder) == .interrupted)
         #expect(world.activate(music).refusal == nil)
-        // The music plays beside the call, and the recorder must wait for it.
+        // The music plays during the call, and the recorder must wait for it.
         #expect(world.waits(recorder) == [music, call])
         #expect(world.leave(call).ended.isEmpty)
         #expect(world.leave(music).ended == [.resume(recorder)])

@@ -107,7 +107,7 @@ import Testing
         let music = world.player("music")
         let call = world.create("call", .call, .music)
         world.activate(call)
-        // The music plays beside the call.
+        // The music plays during the call.
         world.activate(music)
         let recorder = world.create("recorder", .app, .recording)
         let decision = world.activate(recorder)

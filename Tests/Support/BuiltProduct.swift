@@ -1,7 +1,7 @@
 import Foundation
 import PluginAPI
 
-/// The path of an executable of this package, beside the running tests.
+/// The path of an executable of this package, next to the running tests.
 ///
 /// The plugins have their own names there, as `make install` installs them.
 public func builtProduct(named name: String) throws -> String {
