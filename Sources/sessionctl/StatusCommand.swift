@@ -74,7 +74,7 @@ final class StatusWatch {
             loop.watch(signal: number) { [unowned loop] in loop.quit(128 + number) }
         }
         signals.append(loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
-        // Another program may have used the screen meanwhile.
+        // The shell has used the screen in the meantime.
         signals.append(
             loop.watch(signal: SIGCONT) { [unowned self] in
                 openScreen()
@@ -84,7 +84,7 @@ final class StatusWatch {
         openScreen()
     }
 
-    /// The alternate screen, without the cursor: the previous contents come back afterwards.
+    /// The alternate screen, without the cursor. The terminal restores the previous contents afterwards.
     private func openScreen() {
         guard usesScreen else { return }
         frame = ([], 0)
@@ -167,7 +167,7 @@ final class StatusWatch {
 }
 
 extension Output {
-    /// Ends the program when nobody reads standard output any more, where that can be told before writing.
+    /// Ends the program when the reader of standard output is gone, also if there is nothing to write. Only for a pipe.
     static func quitWhenClosed(_ loop: EventLoop) -> IOWatch? {
         guard isPipe else { return nil }
         return IOWatch(on: loop, descriptor: STDOUT_FILENO, events: .readable) { [unowned loop] events in

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What somebody builds against this project in another language: examples that are compiled, generated code, pkg-config.
-/// Needs compilers and headers, so it runs where the project is built.
+/// Programs in other languages that use this project: compiled examples, generated code, and pkg-config. These tests
+/// need compilers and headers, so they run where the project is built.
 @Suite(.serialized) struct BindingsTests {
     private let examples = repository.path + "/Examples"
 
@@ -43,7 +43,7 @@ import Testing
         #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
     }
 
-    /// Two apps in two languages: one interrupts, the other plays on when it is done.
+    /// Two apps in two languages. One interrupts the other, which plays on afterwards.
     @Test func radioInCAndAlarmInPython_takeTurns() throws {
         let desk = try Desk()
         let folder = try PrivateFolder()
@@ -55,7 +55,7 @@ import Testing
         #expect(radio.output == ["playing", "silent: interrupted by Alarm", "playing on"])
     }
 
-    @Test func interfaces_codeThatGLibGeneratesCompilesAndSpeaksWithTheDaemon() throws {
+    @Test func codeGeneratedByGLib_compilesAndTalksToTheDaemon() throws {
         let desk = try Desk()
         let folder = try PrivateFolder()
         let interfaces = repository.path + "/data/dbus"
@@ -74,7 +74,7 @@ import Testing
         call.closeInput()
     }
 
-    @Test func pkgConfig_saysWhereTheInterfacesAre() throws {
+    @Test func pkgConfig_printsTheFolderOfTheInterfaces() throws {
         let folder = try PrivateFolder()
         let text = try String(contentsOfFile: repository.path + "/data/pkgconfig/sessiond.pc.in", encoding: .utf8)
         _ = try folder.file(
@@ -91,7 +91,7 @@ import Testing
         #expect(try ask("--variable=pluginsdir") == "/opt/x/share/sessiond/plugins")
     }
 
-    /// The drop-in is for MPD: systemd accepts it, and its command is run as it stands.
+    /// Runs the command of the drop-in for MPD unchanged.
     @Test func mpdWithTheDropIn_isSilentDuringACallAndPlaysOn() throws {
         let dropIn = try String(contentsOfFile: examples + "/systemd/session.conf", encoding: .utf8)
         let command = try #require(
@@ -140,11 +140,11 @@ import Testing
         let folder = try PrivateFolder()
         let unit = try folder.file("mpd.service", "[Service]\nType=notify\nExecStart=/bin/true\n")
         let place = try folder.folder("mpd.service.d")
-        // systemd looks for a program without a path where programs are installed; ours is not.
+        // systemd searches programs in the system's folders, but sessionctl is not installed there.
         try String(contentsOfFile: examples + "/systemd/session.conf", encoding: .utf8)
             .replacingOccurrences(of: "=sessionctl", with: "=" + (try builtProduct(named: "sessionctl")))
             .write(toFile: place + "/session.conf", atomically: true, encoding: .utf8)
-        // Beside the unit, so that what the drop-in wants is found.
+        // The drop-in refers to this unit.
         _ = try folder.file("sessiond.service", "[Service]\nExecStart=/bin/true\n")
         let said = try Child(
             "systemd-analyze", ["--user", "verify", unit],

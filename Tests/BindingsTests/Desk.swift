@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A private bus with the daemon on it, as a person's shell has it.
+/// A private bus with the daemon, and the environment of a user's shell.
 final class Desk {
     let bus: PrivateBus
     let environment: [String: String]
@@ -21,7 +21,7 @@ final class Desk {
         self.environment = environment
         daemon = try Child(program, environment: environment)
         guard eventually({ (try? sessionctl("status")) != nil }) else {
-            throw SupportError("sessiond did not come up: \(daemon.errors)")
+            throw SupportError("sessiond did not start: \(daemon.errors)")
         }
     }
 
@@ -32,7 +32,7 @@ final class Desk {
 
     func start(_ command: String) throws -> Child { try Child("sh", ["-c", command], environment: environment) }
 
-    /// Somebody calls, and hangs up when this child is ended.
+    /// Starts a call. The call ends when the test closes the child's input.
     func call() throws -> Child {
         let call = try start(
             "exec sessionctl run --name Phone --category play-and-record --class call -- sh -c 'echo calling; cat'")

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What every reading command prints (`Tests/Golden/sessionctl.txt`), on terminals of every kind, and piped.
+/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`; on terminals of every kind, and piped.
 @Suite(.serialized) struct SessionctlGoldenTests {
     private let stage: SessionctlStage
     private let environment: [String: String]
     private let client: Client
 
-    /// Music is interrupted by a call, and a timer has been refused.
+    /// A call has interrupted music, and the daemon has refused a timer.
     init() throws {
         stage = try SessionctlStage()
         let data = try stage.daemon.bus.folder.folder("data")
@@ -55,7 +55,7 @@ import Testing
         return terminal.text.replacingOccurrences(of: "\r\n", with: "\n")
     }
 
-    @Test func everyReadingCommand_printsWhatIsWrittenDown() throws {
+    @Test func everyReadingCommand_printsTheExpectedText() throws {
         var sections: [String] = []
         for command in Self.reading {
             let words = masked(command.joined(separator: " "))
@@ -78,8 +78,8 @@ import Testing
         try GoldenFile(name: "widths.txt").expect(sections)
     }
 
-    /// The text of the widest one, however it is broken; no line is wider than the terminal.
-    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_isNeverWrappedByItself(
+    /// No line is wider than the terminal.
+    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_hasNoLineWiderThanItself(
         columns: UInt16
     ) throws {
         for command in Self.reading {
@@ -91,15 +91,15 @@ import Testing
         }
     }
 
-    /// The names above have wide characters; nothing else here takes more or less than one column.
+    /// The width of a line. Only the wide characters of the names above take two columns.
     private static func columns(of line: String) -> Int {
         line.reduce(0) { $0 + ("音楽".contains($1) ? 2 : 1) }
     }
 
-    @Test func coloursAreForTerminalsThatWantThem() throws {
-        // All but a line without an emphasis.
+    @Test func colours_areUsedOnlyOnTerminalsThatWantThem() throws {
+        // `route` prints nothing in colour.
         for command in Self.reading where command != ["route"] {
-            // So wide that no name is cut, wherever the ages end.
+            // So wide that no name is cut, however wide the ages are.
             let coloured = try shown(command, columns: 200)
             #expect(coloured.contains("\u{1B}["), "\(command)")
             let plain = try shown(command, columns: 200, ["NO_COLOR": "1"])
@@ -107,21 +107,21 @@ import Testing
             let bare = coloured.replacingOccurrences(
                 of: "\u{1B}\\[[0-9]*m", with: "", options: .regularExpression)
             func words(_ text: String) -> [Substring] { masked(text).split { $0 == " " || $0 == "\n" } }
-            #expect(words(bare) == words(plain), "\(command): colours change nothing but the colours")
+            #expect(words(bare) == words(plain), "\(command): the text must be the same without colours")
             #expect(!(try shown(command, columns: 100, ["TERM": "dumb"])).contains("\u{1B}"), "\(command)")
             #expect(!(try piped(command)).contains("\u{1B}"), "\(command)")
             #expect(try piped(command, ["CLICOLOR_FORCE": "1"]).contains("\u{1B}["), "\(command)")
         }
     }
 
-    @Test func terminalWithoutUTF8_getsASCIIInAsManyColumns() throws {
+    @Test func terminalWithoutUTF8_getsASCIIOfTheSameWidth() throws {
         for command in Self.reading {
             let usual = try shown(command, columns: 100, ["NO_COLOR": "1"])
             let plain = try shown(command, columns: 100, ["NO_COLOR": "1", "LC_ALL": "C"])
             #expect(plain.utf8.allSatisfy { $0 < 0x80 }, "\(command): \(plain)")
             let widths = [usual, plain].map { masked($0).components(separatedBy: "\n").map(Self.columns) }
             #expect(widths[0] == widths[1], "\(command)")
-            // A program reads it as JSON all the same.
+            // The JSON stays valid.
             let json = try shown(command + ["--json"], columns: 100, ["LC_ALL": "C"])
             #expect(json.utf8.allSatisfy { $0 < 0x80 })
             let piped = try piped(command + ["--json"])
