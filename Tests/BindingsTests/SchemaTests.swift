@@ -147,6 +147,16 @@ import Testing
         try expectValid(lines.map { $0.replacing(/":(TIME|NUMBER|PID)\b/, with: "\":1") })
     }
 
+    /// The program in docs/stability.md, with the schema where it is here.
+    @Test func documentedProgram_validatesTheStatus() throws {
+        let desk = try Desk()
+        let program = try #require(PageBlock.all.first { $0.page == "docs/stability.md" && $0.tag == "python" })
+        let installed = "/usr/share/sessiond/schema/sessionctl.schema.json"
+        #expect(program.text.contains(installed))
+        let text = program.text.replacing(installed, with: Self.file)
+        try Child.run("/usr/bin/python3", ["-c", text], environment: desk.environment)
+    }
+
     // MARK: The interfaces
 
     private func members(_ definition: String) throws -> [String: Any] {
