@@ -1,5 +1,5 @@
 #!/usr/bin/gjs -m
-// A radio in JavaScript, with the D-Bus of GJS: it is silent while it is interrupted, and plays on when it should.
+// A radio in JavaScript, with D-Bus of GJS: it is silent while it is interrupted, and resumes when it should.
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 
@@ -13,7 +13,7 @@ function call(path, type, method, signature, ...values) {
         .recursiveUnpack();
 }
 
-// The session is closed when this connection ends, however it ends.
+// The daemon closes the session when this connection ends, for any reason.
 const options = {category: new GLib.Variant('s', 'playback')};
 const [session] = call('/org/sessiond1', 'Manager', 'CreateSession', '(sa{sv})', 'Radio', options);
 

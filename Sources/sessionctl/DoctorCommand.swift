@@ -450,7 +450,7 @@ private final class Examination {
         }
     }
 
-    /// What a recording takes by default: 44.1 kHz, two channels, 16 bits.
+    /// The data rate of a recording by default: 44.1 kHz, two channels, 16 bits.
     private static let bytesPerSecond = 44_100.0 * 2 * 2
     /// Ten minutes.
     private static let leastFree = bytesPerSecond * 600

@@ -146,10 +146,10 @@ struct HeardSignal {
             let path = value.objectPathValue ?? ObjectPath.none
             return line(path == ObjectPath.none ? "nothing is now playing" : "now playing: \(names[path])")
         case "AvailableOutputs": return line("outputs: \(Wording.ports(value.ports))", .dim)
-        // Those of a session are among those of the service.
+        // The inputs of a session are some of those of the service.
         case "AvailableInputs":
             return ObjectPath.sessionID(path) == nil ? line("inputs: \(Wording.ports(value.ports))", .dim) : nil
-        // The process for which its client acts, such as the command of `sessionctl run`.
+        // The process that plays for the client, such as the command of `sessionctl run`.
         case "ProcessId":
             let process = value.uint32Value ?? 0
             return line(process == 0 ? "its program has ended" : "now of process \(process)", .dim)

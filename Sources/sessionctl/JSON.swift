@@ -8,7 +8,7 @@ enum JSON {
         return text
     }
 
-    /// What an object is, in `data/schema/sessionctl.schema.json`. The number counts changes that are more than an addition.
+    /// The types of objects in `data/schema/sessionctl.schema.json`. The number increases with incompatible changes.
     enum Schema: String {
         case status = "status/1"
         case list = "list/1"

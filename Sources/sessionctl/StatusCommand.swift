@@ -41,7 +41,7 @@ final class StatusWatch {
     private var isReading = false
     private var isStale = false
     private var shown = ""
-    /// What is on the screen, and how wide that was; only lines that differ are written again.
+    /// The lines on the screen, and its width. Only lines that differ are written again.
     private var frame: (lines: [String], columns: Int) = ([], 0)
     private var subscriptions: [Subscription] = []
     private var signals: [SignalWatch] = []
@@ -128,14 +128,14 @@ final class StatusWatch {
         guard usesScreen else { return drawPlain() }
         clock?.arm(after: 1)
         let size = terminal.size ?? (80, 24)
-        // The last column stays free: erasing what follows a line that fills it would erase its last character.
+        // The last column stays empty: erasing the rest of a full line would erase its last character.
         let width = size.columns - 1
         var lines = ["sessiond is not running; waiting for it".truncated(to: width)]
         if let snapshot { lines = StatusView(snapshot, terminal).lines(width: width, rows: size.rows) }
         show(Array(lines.prefix(size.rows)), columns: size.columns)
     }
 
-    /// Writes what differs from what is there, in one piece. The screen is never cleared, and never scrolls.
+    /// Writes the changed lines with one write. The screen is never cleared, and never scrolls.
     private func show(_ lines: [String], columns: Int) {
         // A terminal that was resized may have broken the old lines.
         let isAnew = frame.lines.isEmpty || frame.columns != columns
@@ -146,7 +146,7 @@ final class StatusWatch {
         if isAnew || lines.count < frame.lines.count { text += "\u{1B}[\(lines.count);\(columns)H\u{1B}[J" }
         frame = (lines, columns)
         guard !text.isEmpty else { return }
-        // Terminals that know the mode show it at once.
+        // Terminals that support this mode show all changes at the same time.
         Output.write("\u{1B}[?2026h" + text + "\u{1B}[?2026l")
     }
 

@@ -17,7 +17,7 @@ import Testing
         return program
     }
 
-    @Test func radioInC_isSilentDuringACallAndPlaysOn() throws {
+    @Test func radioInC_isSilentDuringACall_andResumes() throws {
         let desk = try Desk()
         let folder = try PrivateFolder()
         let radio = try Child(
@@ -31,7 +31,7 @@ import Testing
         #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
     }
 
-    @Test func radioInJavaScript_isSilentDuringACallAndPlaysOn() throws {
+    @Test func radioInJavaScript_isSilentDuringACall_andResumes() throws {
         let desk = try Desk()
         let radio = try Child(examples + "/JavaScript/radio.js", environment: desk.environment)
         #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The radio in Rust (`Examples/Rust`). It runs where `Scripts/check rust` has built it and names it.
+/// The radio in Rust (`Examples/Rust`). It only runs if `Scripts/check rust` has built it and passes its path.
 @Suite(.serialized) struct RustTests {
-    @Test func radioInRust_isSilentDuringACallAndPlaysOn_whereItWasBuilt() throws {
+    @Test func radioInRust_isSilentDuringACall_andResumes_ifItIsBuilt() throws {
         guard let program = ProcessInfo.processInfo.environment["SESSIOND_EXAMPLE_RUST"] else { return }
         let desk = try Desk()
         let radio = try Child(program, environment: desk.environment)
@@ -17,8 +17,8 @@ import Testing
         #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
     }
 
-    /// What is written there of the interfaces is what they are.
-    @Test func proxies_areThoseOfTheInterfaces() throws {
+    /// The proxies in the example agree with the interface descriptions.
+    @Test func proxies_matchTheInterfaces() throws {
         let source = try String(contentsOfFile: repository.path + "/Examples/Rust/src/main.rs", encoding: .utf8)
         for (interface, member) in [("Manager", "CreateSession"), ("Session", "Activate")] {
             #expect(source.contains("interface = \"org.sessiond1.\(interface)\""))

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A satellite of Home Assistant that ducks music while it speaks (`Examples/Wyoming`), heard where the sound comes out.
+/// A satellite of Home Assistant that ducks music while it speaks (`Examples/Wyoming`), measured on the speaker's
+/// monitor.
 @Suite(.serialized) struct SatelliteTests {
     private static let music = 440.0
     private static let voice = 1_000.0
@@ -12,7 +13,7 @@ import Testing
     private let ear: Ear
     private let tone: Tone
 
-    /// Music that knows nothing of sessiond, at the volume that it has.
+    /// Starts music of a program that does not use sessiond.
     init() throws {
         pulse = try ServerKind.standard.server()
         desk = try Desk(pulse: pulse)
@@ -21,7 +22,7 @@ import Testing
         guard ear.waitUntil(Self.music, above: -30, window: 0.2) else { throw SupportError("no music") }
     }
 
-    /// Three seconds of the voice, as an answer is sent: 22.05 kHz, 16 bits, mono.
+    /// Writes three seconds of the voice in the format of an answer: 22.05 kHz, 16 bits, mono.
     private func answer() throws -> String {
         let samples = WaveFile.sines([(Self.voice, 3)], rate: 22_050)
         let data = samples.withUnsafeBytes { Data($0) }
@@ -29,7 +30,7 @@ import Testing
         return desk.path("answer.raw")
     }
 
-    /// While the voice is heard the music is 12 dB softer, and afterwards as loud as before.
+    /// While the voice is heard, the music is 12 dB softer. Afterwards it is as loud as before.
     private func expectDucked(_ before: Double, by speaker: Child) throws {
         #expect(ear.waitUntil(Self.voice, above: -40, window: 0.05, timeout: 20), "\(speaker.errors)")
         #expect(ear.waitUntil(Self.music, below: before - 11, window: 0.05))
@@ -43,10 +44,10 @@ import Testing
         print("music \(before) dB, \(ducked) dB while it speaks")
     }
 
-    /// The sound command of the example, as a satellite runs it: it is written the answer, and its input is closed.
+    /// Runs the sound command of the example like a satellite: writes the answer to it and closes its input.
     @Test func soundCommand_ducksWhileItPlaysItsInput() throws {
         let fake = try PrivateFolder()
-        // In the place of the satellite: says which sound command it was given.
+        // Replaces the satellite, and prints its sound command.
         let program = try fake.file("satellite", "#!/bin/sh\nprintf '%s\\n' \"$4\"\n")
         chmod(program, 0o755)
         let example = repository.path + "/Examples/Wyoming/satellite"
@@ -59,9 +60,9 @@ import Testing
         #expect(speaker.wait() == .code(0), "\(speaker.errors)")
     }
 
-    /// The real program, where `Scripts/check wyoming` has fetched it from PyPI and names the Python that has it. Home
-    /// Assistant is played by a page of Python with the same library: it connects, and sends answers.
-    @Test func wyomingSatellite_ducksWhileItSpeaks_whereItIsInstalled() throws {
+    /// Uses the real program, if `Scripts/check wyoming` has downloaded it from PyPI and passes the path of its Python.
+    /// A script with the same library replaces Home Assistant: it connects and sends answers.
+    @Test func wyomingSatellite_ducksWhileItSpeaks_ifItIsInstalled() throws {
         guard let python = ProcessInfo.processInfo.environment["SESSIOND_EXAMPLE_SATELLITE"] else { return }
         let address = "unix://" + desk.path("satellite")
         let satellite = try Child(

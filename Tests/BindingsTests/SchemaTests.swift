@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `data/schema`: what programs are told of the JSON of `sessionctl` is what it prints.
+/// The JSON output of `sessionctl` agrees with the schema in `data/schema`.
 @Suite(.serialized) struct SchemaTests {
     private static let file = repository.path + "/data/schema/sessionctl.schema.json"
     private static let outputs = [
@@ -16,7 +16,7 @@ import Testing
         definitions = try #require((schema as? [String: Any])?["$defs"] as? [String: [String: Any]])
     }
 
-    /// Every line against the schema: as it stands, and with every member forbidden that it does not name.
+    /// Validates every line with the schema, and also with a stricter one that forbids unknown members.
     private static let validator = """
         import copy, json, sys
         import jsonschema
@@ -59,7 +59,7 @@ import Testing
         return (object?["Schema"] as? String).map { String($0.prefix { $0 != "/" }) }
     }
 
-    @Test func everyOutput_isAsItsSchemaSays() throws {
+    @Test func everyOutput_matchesItsSchema() throws {
         let pulse = try ServerKind.standard.server()
         let folder = try PrivateFolder()
         let plugins = try folder.folder("sessiond/plugins")
@@ -71,7 +71,7 @@ import Testing
         #expect(eventually { (try? desk.sessionctl("status", "--json"))?.contains("\"ServerConnected\":true") == true })
         let monitor = try desk.start("exec sessionctl monitor --json")
         let watch = try desk.start("exec sessionctl status --watch --json")
-        // When one listens cannot be told from outside.
+        // The test cannot see when the monitor has subscribed.
         #expect(
             try eventually {
                 try desk.sessionctl("silent", "on")
@@ -79,7 +79,7 @@ import Testing
                 return monitor.text.contains("SilentMode") && watch.text.contains("\n")
             })
 
-        // Everything that has an effect or a request of its own: programs adopted, interrupted, ducked and routed.
+        // Causes all kinds of effects and requests: adopts, interrupts, ducks and routes programs.
         let music = try Tone.program(pulse, hertz: 440, name: "Music")
         let radio = try desk.start("exec sessionctl run --name Radio -- sleep 600")
         #expect(eventually { (try? desk.sessionctl("list"))?.contains("Radio") == true })
@@ -135,19 +135,19 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// What is written down of each output is one that the schema allows, too.
-    @Test func goldenOutputs_areAsTheirSchemaSays() throws {
+    /// The outputs in the golden files also agree with the schema.
+    @Test func goldenOutputs_matchTheirSchema() throws {
         var lines: [String] = []
         for file in ["sessionctl.txt", "monitor.txt"] {
             let text = try String(contentsOfFile: repository.path + "/Tests/Golden/" + file, encoding: .utf8)
             lines += text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("{") }
         }
         #expect(lines.count > 30)
-        // What is another number each time stands there as a word.
+        // Numbers that differ from run to run are words in the files.
         try expectValid(lines.map { $0.replacing(/":(TIME|NUMBER|PID)\b/, with: "\":1") })
     }
 
-    /// The program in docs/stability.md, with the schema where it is here.
+    /// The program in docs/stability.md, with the path of the schema in the repository.
     @Test func documentedProgram_validatesTheStatus() throws {
         let desk = try Desk()
         let program = try #require(PageBlock.all.first { $0.page == "docs/stability.md" && $0.tag == "python" })
@@ -169,13 +169,13 @@ import Testing
 
     @Test(arguments: [
         ("Session", "session-properties", ["path"]), ("Manager", "status", ["Schema", "Sessions", "Plugins"]),
-    ]) func properties_areThoseOfTheInterface(interface: String, definition: String, more: [String]) throws {
+    ]) func properties_matchTheInterface(interface: String, definition: String, more: [String]) throws {
         let properties = try text(of: interface).matches(of: /<property name="([A-Za-z]+)"/).map { String($0.output.1) }
         #expect(Set(try members(definition).keys) == Set(properties + more))
     }
 
     /// The arguments of each signal are named as in the interface.
-    @Test(arguments: ["Session", "Manager", "Plugins"]) func signals_areThoseOfTheInterface(interface: String) throws {
+    @Test(arguments: ["Session", "Manager", "Plugins"]) func signals_matchTheInterface(interface: String) throws {
         let cases = try #require(definitions["monitor"]?["allOf"] as? [[String: [String: Any]]])
         var known: [String: Set<String>] = [:]
         for one in cases {

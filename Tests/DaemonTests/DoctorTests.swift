@@ -28,7 +28,7 @@ import Testing
         var errors: [Finding] { findings.filter { $0.status == "error" } }
     }
 
-    /// `wrapper` runs it as somebody else, or elsewhere.
+    /// `wrapper` runs it as another user, or in another folder.
     private static func examine(
         _ environment: [String: String], _ more: [String] = [], _ wrapper: [String] = []
     ) throws -> Diagnosis {
@@ -272,7 +272,7 @@ import Testing
         #expect(without.first?.status == "warning")
     }
 
-    @Test func folderInWhichAnybodyMayRecord_isSaidToHaveRoom_andAnyOtherIsAWarning() throws {
+    @Test func writableFolder_isShownWithItsFreeSpace_andAnyOtherIsAWarning() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
         let folder = try bus.folder.folder("recordings")

@@ -3,15 +3,15 @@ import SessionManager
 
 @testable import ReferenceModel
 
-/// What happens in a history of ``FaultsDayTests``: something ordinary, or a fault of docs/faults.md.
+/// A step of a history of ``FaultsDayTests``: an ordinary event, or a fault of docs/faults.md.
 ///
-/// Its numbers say to which of the things that are there it happens, so that a history of which steps were left out means
-/// something, too. As text, `daemon-killed` or `activate 3`, it can be repeated.
+/// Its numbers select one of the existing objects, so that a history is also valid after steps were left out. Its text,
+/// such as `daemon-killed` or `activate 3`, can be repeated.
 struct FaultsDayStep: CustomStringConvertible {
     enum Word: String, CaseIterable {
-        // A session: its place, and what else.
+        // A session: its place, and other numbers.
         case create, activate, deactivate, notify, category, close
-        // The person: the volume of the music in percent, its program, the headphones.
+        // The user: the volume of the music in percent, its program, the headphones.
         case volume
         case musicEnds = "music-ends"
         case musicBegins = "music-begins"
@@ -41,7 +41,7 @@ struct FaultsDayStep: CustomStringConvertible {
         case serverKilled = "server-killed"
         case serverStopped = "server-stopped"
 
-        /// How often it is drawn, beside the others.
+        /// How often it is drawn, relative to the others.
         fileprivate var weight: Int {
             switch self {
             case .activate: 24
@@ -73,7 +73,7 @@ struct FaultsDayStep: CustomStringConvertible {
     }
 
     let word: Word
-    /// At most 99; each means something modulo how many there are.
+    /// At most 99; each is used modulo the number of existing objects.
     var numbers: [Int] = []
 
     func number(_ place: Int, below count: Int) -> Int { place < numbers.count ? numbers[place] % count : 0 }
@@ -97,14 +97,14 @@ struct FaultsDayStep: CustomStringConvertible {
         numbers = (0..<2).map { _ in Int.random(in: 0..<100, using: &random) }
     }
 
-    /// Steps as ``description`` writes them, with semicolons between them.
+    /// Parses steps in the format of ``description``, separated by semicolons.
     static func steps(_ text: String) -> [FaultsDayStep]? {
         let parts = text.split { $0 == ";" }
         let steps = parts.compactMap { FaultsDayStep($0) }
         return steps.count == parts.count ? steps : nil
     }
 
-    /// What a session may be.
+    /// The parameters of a session.
     struct Sort {
         let category: String
         var mode = "default"

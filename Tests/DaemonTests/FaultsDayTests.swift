@@ -4,17 +4,18 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Faults of docs/faults.md, drawn at random, in random histories on each sound server (`Scripts/faults-day`).
+/// Random faults of docs/faults.md in random histories on each sound server (`Scripts/faults-day`).
 ///
-/// After each step: the daemon lives and answers, each session is as the second model has it, and the music of a program that
-/// does not use sessiond is as its session says. At the end of each history everybody leaves: no volume, mute, sink or default
-/// sink is other than its person left it, also for the next stream; the music plays on; the state can be read; memory and
-/// descriptors are those of before. A history that ends otherwise is made shorter for as long as it still does.
+/// After each step, the daemon runs and answers, each session agrees with the second model, and the music of an adopted
+/// program is played or silenced as its session requires. At the end of each history, all clients leave. Then volume,
+/// mute, sink and default sink are as the user left them, also for the next stream; the music plays; the state file can
+/// be read; memory and descriptors are as before. A history that breaks one of these laws is shortened as far as it
+/// still breaks it.
 @Suite(.serialized) struct FaultsDayTests {
     private struct Finding: Equatable {
         let law: String
         let what: String
-        /// How many were taken until then.
+        /// The number of steps until then.
         let steps: Int
     }
 
@@ -22,7 +23,7 @@ import Testing
         let seed: UInt64
         let kind: ServerKind
         var steps: [FaultsDayStep]
-        /// What the headphones do is in every fourth.
+        /// Whether an unplug pauses sessions: in every fourth history.
         var pausesOnUnplug: Bool { seed % 4 == 0 }
 
         init(seed: UInt64, on kind: ServerKind, length: Int) {
@@ -32,7 +33,7 @@ import Testing
             steps = (0..<length).map { _ in FaultsDayStep(using: &random) }
         }
 
-        /// What was broken, after how many steps; nil: nothing.
+        /// The broken law and the number of steps; nil: none was broken.
         func run() -> Finding? {
             var count = 0
             do {
@@ -78,7 +79,7 @@ import Testing
     private static let seconds = variable("SECONDS").flatMap { Double($0) } ?? 0
     private static let firstSeed = variable("SEED").flatMap { UInt64($0) } ?? 1
 
-    /// Runs a history; a finding is shortened and reported. Returns how many faults there were.
+    /// Runs a history, and shortens and reports a finding. Returns the number of faults.
     private func run(_ history: History) -> Int {
         let faults = history.steps.count { $0.word.isFault }
         guard let broken = history.run() else { return faults }
@@ -95,7 +96,7 @@ import Testing
         return faults
     }
 
-    /// Without any of the variables, the same short day each time.
+    /// Without any of the variables, it runs the same short histories each time.
     @Test(arguments: ServerKind.allCases) func histories_leaveNothingBehind(_ kind: ServerKind) throws {
         if let text = Self.variable("STEPS") {
             var history = History(seed: Self.firstSeed, on: kind, length: 0)

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import ReferenceModel
 
-/// What must hold, whatever happens.
+/// The laws that must hold after each step.
 extension FaultsDayWorld {
     func expectAlive() throws {
         try reviveIfDead()
@@ -20,7 +20,7 @@ extension FaultsDayWorld {
         guard stage.isServing else { throw Broken(law: "every call is answered", what: "\(stage.daemon.errors)") }
     }
 
-    /// Every session is as the model has it.
+    /// Every session agrees with the model.
     func expectModel() throws {
         guard !pausesOnUnplug else { return }
         let sessions = try stage.sessions()
@@ -57,13 +57,13 @@ extension FaultsDayWorld {
 
     func isDucked() throws -> Bool { try adopted()?["Ducked"] == .bool(true) }
 
-    /// The music is as the sessions say, in the end.
+    /// Waits until the music is as the sessions require.
     func settle() throws {
         guard isMusicThere else { return }
         var why = ""
         let isRight = try eventually(timeout: 20) {
             try reviveIfDead()
-            // The daemon may die just now, and a stream may have gone.
+            // The daemon may crash at this moment, and a stream may be gone.
             do { why = try fault() ?? "" } catch { why = "\(error)" }
             return why.isEmpty
         }
@@ -90,7 +90,7 @@ extension FaultsDayWorld {
         }
     }
 
-    /// What the clients' sessions mean for that of the music.
+    /// The fault of the music's session, compared with the clients' sessions; nil: none.
     private func faultOfSession(_ state: String, _ isDucked: Bool) -> String? {
         guard !pausesOnUnplug else { return nil }
         let playing = model.people.filter(\.isPlaying)
@@ -105,7 +105,7 @@ extension FaultsDayWorld {
         return nil
     }
 
-    /// Everybody leaves: everything is as its person left it, also what comes later.
+    /// All clients leave. Then everything is as the user left it, also for later streams.
     func expectNothingLeft() throws {
         continueForeigner()
         try unplug()
@@ -153,7 +153,8 @@ extension FaultsDayWorld {
 
     func takeBaseline() throws { baseline = (stage.daemon.processID, try stage.footprint) }
 
-    /// Since the world began, or the daemon did; one that has only just begun has nothing to be compared with.
+    /// Memory and descriptors have not grown since the beginning, or since the start of the daemon. A daemon that has
+    /// just started cannot be compared.
     private func expectFlat() throws {
         guard let baseline, baseline.process == stage.daemon.processID else { return try takeBaseline() }
         let before = baseline.1

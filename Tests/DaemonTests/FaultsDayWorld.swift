@@ -9,11 +9,11 @@ import TestSupport
 
 @testable import ReferenceModel
 
-/// A sound server with music on it, the daemon, and its clients, to whom steps happen; after each, what must hold is looked at.
+/// A sound server with music, the daemon, and its clients. Performs the steps, and checks the laws after each.
 final class FaultsDayWorld {
     typealias House = ForeignCrashTests.House
 
-    /// Something that must hold does not.
+    /// A law that does not hold.
     struct Broken: Error {
         let law: String
         let what: String
@@ -27,20 +27,20 @@ final class FaultsDayWorld {
 
     let house: House
     let stage: DaemonStage
-    /// Whether the headphones pause who plays: the model knows nothing of them, and is not asked then.
+    /// Whether an unplug pauses sessions. The model does not know headphones, so it is not compared then.
     let pausesOnUnplug: Bool
     var model: ReferenceModel
     private var nextNumber: UInt64 = 0
     private var clients: [Client] = []
     private var foreigner: Foreigner
-    /// As the model numbers them: the clients, and the foreign one last.
+    /// The model's numbers of the clients; the last one is the foreign client.
     private var numbers: [ClientID] = []
     var places: [Int: Place] = [:]
     private var isForeignerStopped = false
-    /// The daemon may die by itself.
+    /// Whether the daemon may crash on its own.
     private var isArmed = false
     var isMusicThere = true
-    /// What the person set, and whether it was set while somebody ducked.
+    /// The volume that the user set, and whether it was set while the music was ducked.
     var volume = House.volume
     var isSetWhileDucked = false
     private var phones: UInt32?
@@ -116,7 +116,7 @@ final class FaultsDayWorld {
             foreigner.tell("activate-and-die \(place.path)")
             _ = foreigner.process.wait()
             try expectAnswer()
-            // Whether its call was read before its end is known from the history alone.
+            // Only the history shows whether the daemon read the call before the client ended.
             let decision = try stage.manager("History", [.uint32(50)])[0].arrayValue?.compactMap(\.asProperties).first {
                 $0["sequence"]?.uint64Value ?? 0 > before && $0["event"] == .string("activate")
                     && $0["session"] == .objectPath(place.path)
@@ -189,7 +189,7 @@ final class FaultsDayWorld {
 
     private func client(of slot: Int) -> Int { slot == Self.foreign ? clients.count : slot % clients.count }
 
-    /// The error's name; nil where it was done. A daemon that was to die is asked again when the next one is there.
+    /// Returns the name of the error, or nil. If the daemon crashes during the call, the next daemon is asked.
     private func ask(_ place: Place, _ slot: Int, _ member: String, _ arguments: [Value], _ words: String) throws
         -> String?
     {
@@ -221,7 +221,7 @@ final class FaultsDayWorld {
                 class: sort.sessionClass.rawValue, hears: false)
         }
         guard path.hasPrefix("/org/") else { throw Broken(law: "every call is answered", what: "create: \(path)") }
-        // The foreign client knows no modes.
+        // The foreign client supports no modes.
         let mode = slot == Self.foreign ? "default" : sort.mode
         let new = NewSession(
             name: name, client: numbers[client(of: slot)], sessionClass: sort.sessionClass,
@@ -312,10 +312,10 @@ final class FaultsDayWorld {
         }
     }
 
-    /// The same to the model, which must answer the same.
+    /// Passes the event to the model, which must give the same answer.
     private func tell(_ event: Event, _ error: String?) throws {
         if pausesOnUnplug {
-            // Numbers sessions, and nothing else is asked of it.
+            // The model only numbers the sessions.
             if case .create = event { _ = model.handle(event, at: now) }
             guard error.map({ $0.hasPrefix("org.sessiond1.Error.") }) ?? true else {
                 throw Broken(law: "every call is answered", what: "\(event): \(error ?? "")")
@@ -345,7 +345,7 @@ final class FaultsDayWorld {
         if !isArmed { try takeBaseline() }
     }
 
-    /// Dies on its way, at one of the points, or not at all.
+    /// Performs the step with a daemon that may crash at one of the points.
     private func dying(_ step: FaultsDayStep, _ deed: () throws -> Void) throws {
         let points = [
             "before-state", "state-written", "told-noted", "told", "before-reply", "replied", "state-rename",
@@ -353,7 +353,7 @@ final class FaultsDayWorld {
         ]
         stage.daemon.kill()
         try restart(crash: points[step.number(1, below: points.count)] + ":\(1 + step.number(1, below: 3))")
-        // It may die of what it finds, before anybody asks for anything.
+        // The daemon may crash while it restores its state, before the first call.
         try reviveIfDead()
         try deed()
         try reviveIfDead()
@@ -371,7 +371,7 @@ final class FaultsDayWorld {
         try restart()
     }
 
-    /// The sessions are lost, and nothing else.
+    /// Damages the state file. Only the sessions are lost.
     private func spoilState(_ kind: Int) throws {
         stage.daemon.kill()
         for file in try stateFiles() {
@@ -396,7 +396,7 @@ final class FaultsDayWorld {
     // MARK: The sound server
 
     private func killServer() throws {
-        // A session manager that is killed before it has written it forgets a person's volume by itself.
+        // A session manager that is killed before it has stored the user's volume forgets it.
         guard eventually(timeout: 3, { house.remembers(volume) }) else { return }
         phones = nil
         guard isMusicThere else {

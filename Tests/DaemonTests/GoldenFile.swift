@@ -2,16 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What programs print, word for word, in a file of `Tests/Golden`.
+/// The exact output of programs, in a file of `Tests/Golden`.
 ///
-/// With SESSIOND_GOLDEN=write the file is written, to be read and committed. What is another time, process or folder in each
-/// run is replaced, and columns are told apart by two spaces: how wide a column is depends on them.
+/// With SESSIOND_GOLDEN=write, the file is written, to be read and committed. Times, processes and folders, which
+/// differ from run to run, are replaced. Columns are separated by two spaces, because their width depends on those
+/// texts.
 struct GoldenFile {
     let name: String
 
     private var file: URL { repository.appendingPathComponent("Tests/Golden/" + name) }
 
-    /// The file's text, where it is known.
+    /// The text of the file.
     var text: String { get throws { try String(contentsOf: file, encoding: .utf8) } }
 
     /// Reports the first line that differs.
@@ -28,7 +29,7 @@ struct GoldenFile {
         #expect(old.count == new.count, sourceLocation: location)
     }
 
-    /// The text without what differs from run to run.
+    /// The text without the parts that differ from run to run.
     static func masked(_ text: String, of stage: DaemonStage) -> String {
         var text = text
         for (pattern, replacement) in [
@@ -41,7 +42,7 @@ struct GoldenFile {
             ("\"Owner\":\":[0-9.]+\"", "\"Owner\":\"OWNER\""), ("(?<= ):1\\.[0-9]+\\b", "OWNER"),
             ("[0-9.]+ [GM]B free: [0-9.]+ (s|min|h|d)", "ROOM free: TIME"),
             ("\\b[0-9]+(\\.[0-9])? (s|min)( ago)?\\b", "AGE$3"), (" {2,}", "  "), (" +(\r?\n)", "$1"),
-            // Which of them is installed, and whether systemd runs, is the machine's.
+            // It depends on the machine which server is installed, and whether systemd runs.
             ("(pipewire-pulse &|pulseaudio --start|systemctl --user start [a-z-]+|apt install [a-z-]+)", "START"),
             ("\\b[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3})?\\b", "CLOCK"),
         ] {

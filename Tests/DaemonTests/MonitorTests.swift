@@ -4,14 +4,15 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// What `sessionctl monitor` prints of everything that happens.
+/// The output of `sessionctl monitor` for all events.
 @Suite(.serialized) struct MonitorTests {
-    /// Two monitors of the same daemon: what a person sees, and what a program reads.
+    /// Two monitors of the same daemon: one with the output for users, one with JSON.
     private struct Monitors {
         let human: Child
         let machine: Child
 
-        /// When one listens cannot be told from outside: the silent switch is turned until both have told of it.
+        /// Turns the silent switch until both have printed it, because the test cannot see when a monitor has
+        /// subscribed.
         init(_ stage: SessionctlStage) throws {
             human = try stage.start(["monitor"])
             machine = try stage.start(["monitor", "--json"])
@@ -25,7 +26,7 @@ import Testing
             else { throw SupportError("no monitor: \(human.errors) \(machine.errors)") }
         }
 
-        /// What they wrote since, once each has written such a line.
+        /// The new output of both, after each has printed such a line.
         func lines(until last: (human: String, machine: String)) -> (human: [String], machine: [String]) {
             _ = human.line { $0.contains(last.human) }
             _ = machine.line { $0.contains(last.machine) }
@@ -43,7 +44,7 @@ import Testing
         return text.matches(of: /<(?:property|signal|method) name="([A-Za-z]+)"/).map { String($0.output.1) }
     }
 
-    /// Words for a person, without what only a program understands.
+    /// The lines contain no names that only programs understand.
     private static func expectPlain(_ lines: [String], _ location: SourceLocation = #_sourceLocation) {
         for line in lines {
             // After the time and the name.
@@ -55,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func everyEvent_isPrintedForPeopleAndForPrograms() throws {
+    @Test func everyEvent_isPrintedForUsersAndForPrograms() throws {
         let settings = "[ducking]\ngain = -12\n[interruption]\ngrace = 60\n"
         let stage = try SessionctlStage(settings: settings)
         let client = try stage.daemon.client()
@@ -79,7 +80,7 @@ import Testing
         try stage.daemon.manager("SetForeground", [.objectPath(music), .bool(true)])
         try stage.daemon.manager("SetScreenLocked", [.bool(true)])
         try stage.daemon.manager("SetScreenLocked", [.bool(false)])
-        // The process that acts for its client ends, and the session stays.
+        // The process that plays for the client ends, but the session stays.
         let command = try Child("sleep", ["infinity"])
         let acting = try client.session("Command", more: [("pid", .uint32(UInt32(command.processID)))])
         command.kill()
@@ -88,7 +89,7 @@ import Testing
         stage.daemon.daemon.signal(SIGHUP)
         let gain: () throws -> Double? = { try stage.daemon.property("Ducking").asProperties?["gain"]?.doubleValue }
         #expect(try eventually { try gain() == -6 })
-        // A plugin that comes, and goes.
+        // A plugin registers and leaves.
         let plugin = try stage.daemon.foreigner()
         #expect(plugin.ask("register own.radio") == "ok")
         plugin.process.kill()
@@ -111,7 +112,7 @@ import Testing
         }
     }
 
-    /// Which changes a sound server makes, and in which order, is its own: that all are worded is not.
+    /// Sound servers differ in their changes and the order of them. But all changes are printed in words.
     @Test(arguments: ServerKind.allCases) func soundServerChanges_areInWords(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try SessionctlStage(pulse: pulse)
@@ -130,7 +131,7 @@ import Testing
         try pulse.restart()
         let (human, machine) = monitors.lines(until: ("connected to", "ServicesReset"))
         Self.expectPlain(human)
-        // A program hears of all of it.
+        // The JSON output has all of it.
         for name in ["AvailableOutputs", "CurrentRoute", "ServerName", "RouteChanged", "ServicesLost"] {
             #expect(machine.contains { $0.contains("\"\(name)\"") }, "\(name)")
         }

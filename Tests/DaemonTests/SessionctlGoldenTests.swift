@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`; on terminals of every kind, and piped.
+/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`, on terminals of every kind and
+/// with a pipe.
 @Suite(.serialized) struct SessionctlGoldenTests {
     private let stage: SessionctlStage
     private let environment: [String: String]
@@ -33,7 +34,7 @@ import Testing
         ["status"], ["list"], ["show", "Phone"], ["explain", "Gr"], ["history"], ["history", "--before", "3"],
         ["route"], ["plugins"], ["doctor"], ["simulate", scenario],
     ]
-    /// What has neither ages nor processes in a column before the last: it is the same text in each run, however wide.
+    /// Commands without ages and processes before the last column: their text is the same in each run, at any width.
     private static let steady = [
         ["show", "Phone"], ["explain", "Gr"], ["route"], ["plugins"], ["simulate", scenario],
     ]
@@ -65,8 +66,8 @@ import Testing
         try GoldenFile(name: "sessionctl.txt").expect(sections)
     }
 
-    /// Where columns are cut and lines are broken.
-    @Test func steadyOutput_isWrittenDownForNarrowAndWideTerminals() throws {
+    /// Tests where columns are cut and lines are wrapped.
+    @Test func steadyOutput_matchesTheGoldenFile_onNarrowAndWideTerminals() throws {
         var sections: [String] = []
         for columns: UInt16 in [40, 80, 200] {
             for command in Self.steady {
@@ -99,7 +100,7 @@ import Testing
     @Test func colours_areUsedOnlyOnTerminalsThatWantThem() throws {
         // `route` prints nothing in colour.
         for command in Self.reading where command != ["route"] {
-            // So wide that no name is cut, however wide the ages are.
+            // Wide enough that no name is cut, with any width of the ages.
             let coloured = try shown(command, columns: 200)
             #expect(coloured.contains("\u{1B}["), "\(command)")
             let plain = try shown(command, columns: 200, ["NO_COLOR": "1"])

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `sessionctl run`, `play`, `record`, `effect` and the commands that change something print where nobody sits at a
+/// The output of `sessionctl run`, `play`, `record`, `effect` and the commands that change something, without a
 /// terminal.
 @Suite(.serialized) struct SessionctlProgramTests {
     let pulse: any PrivateServer
@@ -21,7 +21,7 @@ import Testing
         try WaveFile.write(WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: file(name))
     }
 
-    /// A command that has ended, with all it wrote.
+    /// The complete output of a command that has ended.
     private func section(_ words: [String], _ child: Child, timeout: Double = 60) throws -> String {
         let outcome = try SessionctlStage.outcome(of: child, words, timeout)
         let lines = outcome.output + outcome.errors.map { "! " + $0 } + ["exit \(outcome.code)"]
@@ -31,7 +31,7 @@ import Testing
 
     private func ended(_ words: [String]) throws -> String { try section(words, try stage.start(words)) }
 
-    @Test func everyCommandThatDoesSomething_printsWhatIsWrittenDown() throws {
+    @Test func everyChangingCommand_matchesTheGoldenFile() throws {
         let client = try stage.daemon.client()
         let phone = try client.session("Phone", category: "play-and-record", class: "call")
         var sections: [String] = []
@@ -85,7 +85,7 @@ import Testing
         try GoldenFile(name: "programs.txt").expect(sections)
     }
 
-    @Test func coloursForced_areNoneOfAnotherProgram() throws {
+    @Test func forcedColours_addNoneToPipedOutput() throws {
         let forced = ["CLICOLOR_FORCE": "1"]
         let run = try stage.run(["run", "--", "echo", "heard"], more: forced)
         #expect(run.output == ["heard"] && run.errors.isEmpty)

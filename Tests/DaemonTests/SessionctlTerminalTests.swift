@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [40, 60, 80, 120, 200] as [UInt16], [false, true])
-    func line_isShorterThanTheTerminal_andWhatItCanShow(columns: UInt16, isPlain: Bool) throws {
+    func line_isShorterThanTheTerminal_andUsesOnlyItsCharacters(columns: UInt16, isPlain: Bool) throws {
         let terminal = try player(columns: columns, isPlain ? ["NO_COLOR": "1", "LC_ALL": "C"] : [:])
         #expect(terminal.shows { $0.contains("0:01") })
         terminal.type("q")

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `sessionctl status --watch` on a terminal: it writes only what changed, where it is.
+/// `sessionctl status --watch` on a terminal: it writes only changed lines, at their positions.
 @Suite(.serialized) struct StatusWatchTests {
     private let stage: SessionctlStage
     private let opening = "\u{1B}[?1049h\u{1B}[?25l"
@@ -20,7 +20,7 @@ import Testing
         return terminal
     }
 
-    /// The text of each row, as the cursor's movements in `bytes` say; nil where they do anything else.
+    /// The text of each row, according to the cursor movements in `bytes`; nil if they contain other control sequences.
     private func rows(_ bytes: Substring) -> [Int: String]? {
         var rows: [Int: String] = [:]
         for part in bytes.split(separator: "\u{1B}[") {
@@ -47,7 +47,7 @@ import Testing
         let text = terminal.text
         #expect(text.hasPrefix(opening))
         #expect(!text.contains("\u{1B}[2J") && !text.contains("\n") && !text.contains("\r"))
-        // The screen of before comes back.
+        // The previous screen is restored.
         #expect(text.hasSuffix("\u{1B}[?25h\u{1B}[?1049l"))
         #expect(rows(text.dropFirst(opening.count)) != nil, "\(text.debugDescription)")
     }
@@ -59,7 +59,7 @@ import Testing
         #expect(eventually { terminal.text.dropFirst(before).contains("on\u{1B}[K") })
         let changed = try #require(rows(terminal.text.dropFirst(before)))
         #expect(changed.count == 1 && changed.values.first?.hasPrefix("Silent switch") == true, "\(changed)")
-        // Something happens that is not on the screen.
+        // An event that does not change the screen.
         before = terminal.text.count
         try stage.daemon.manager("SetScreenLocked", [.bool(true)])
         try stage.daemon.manager("SetScreenLocked", [.bool(false)])
@@ -74,7 +74,7 @@ import Testing
     @Test func nothingHappens_nothingIsWritten() throws {
         let terminal = try watch()
         let before = terminal.text
-        // Longer than it takes until ages are counted again.
+        // Longer than the interval of the ages.
         #expect(!eventually(timeout: 2.5) { terminal.text != before })
     }
 
@@ -99,7 +99,7 @@ import Testing
         #expect(eventually { coloured.text.contains("\u{1B}[2m") })
     }
 
-    @Test func serviceGoesAndComesBack_isSaidOnTheSameScreen() throws {
+    @Test func serviceStopsAndReturns_isShownOnTheSameScreen() throws {
         let terminal = try watch(columns: 40)
         stage.daemon.daemon.kill()
         #expect(

@@ -1,4 +1,4 @@
-//! A radio that is silent while it is interrupted, and plays on when it should.
+//! A radio that is silent while it is interrupted, and resumes when it should.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use zbus::zvariant::{OwnedObjectPath, OwnedValue, Value};
 
 type Options<'a> = HashMap<&'a str, Value<'a>>;
 
-// As zbus-xmlgen writes them from the interface descriptions, with what is used here.
+// The proxies that zbus-xmlgen generates from the interface descriptions, with only the members that are used here.
 
 #[proxy(interface = "org.sessiond1.Manager", default_service = "org.sessiond1", default_path = "/org/sessiond1")]
 trait Manager {
@@ -22,11 +22,11 @@ trait Session {
 
 fn main() -> zbus::Result<()> {
     let connection = Connection::session()?;
-    // The session is closed when this connection ends, however it ends.
+    // The daemon closes the session when this connection ends, for any reason.
     let options = HashMap::from([("category", Value::from("playback"))]);
     let path = ManagerProxyBlocking::new(&connection)?.create_session("Radio", options)?;
     let session = SessionProxyBlocking::builder(&connection).path(path)?.build()?;
-    // Before the activation, so that no interruption is missed.
+    // Subscribes before the activation, so that it misses no interruption.
     let signals = session.inner().receive_all_signals()?;
 
     session.activate(HashMap::new())?;
