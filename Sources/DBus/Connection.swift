@@ -25,6 +25,10 @@ public final class Connection {
     private static let largestDescriptors = 253
     /// Waiting calls handled before other events of the loop, unless there is something to read.
     private static let waitingBatch = 128
+    /// This many waiting calls are a crowd; and with so many of one peer it matters whether the peer is still there.
+    private static let (crowd, several) = (64, 8)
+    /// Bytes that the bus may leave unread while there is a crowd.
+    private static let crowdedBuffer: Int32 = 8 << 10
 
     /// The name the bus gave to this connection, such as `:1.42`.
     public let uniqueName: String
@@ -75,6 +79,10 @@ public final class Connection {
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
+    /// While there is a crowd: the size of the socket's buffer before.
+    private var ampleBuffer: Int32?
+    /// Of peers with several waiting calls, or many unread answers.
+    private var departures: [String: Subscription] = [:]
     /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
     /// does not check file descriptors while work is deferred.
     private var backlog: Timer?
@@ -154,6 +162,7 @@ public final class Connection {
         LoopBridge.detach(self)
         backlog = nil
         writable = nil
+        departures.removeAll()
         calls.removeAll()
         dbus_connection_close(raw)
     }
@@ -179,7 +188,48 @@ public final class Connection {
     func send(_ answer: Message, answering call: Message) {
         guard transmit(answer) != nil, let caller = call.sender else { return }
         answers.add(outbox.lastSize, to: caller)
+        calls.learn(outbox.lastSize, of: call.member ?? "")
         if answers.asks(caller) { askWhatWaits(for: caller) }
+        if answers.remembers(caller) { watchDeparture(of: caller) }
+    }
+
+    /// Adjusts to how much waits.
+    private func countCrowd() {
+        if calls.count >= Self.crowd, ampleBuffer == nil {
+            // What the bus has not taken yet is taken before any later answer, slowly while many peers send to it.
+            ampleBuffer = sendBuffer
+            sendBuffer = Self.crowdedBuffer
+        } else if calls.isEmpty {
+            if let ampleBuffer { sendBuffer = ampleBuffer }
+            ampleBuffer = nil
+            if !answers.isLarge { departures.removeAll() }
+        }
+    }
+
+    /// Nothing is done for a peer that is gone, and nothing is counted as unread.
+    private func watchDeparture(of peer: String) {
+        guard departures[peer] == nil else { return }
+        departures[peer] = names.watch(peer) { [weak self] in
+            guard let self else { return }
+            departures[peer] = nil
+            calls.forget(peer)
+            answers.settle(peer, nil)
+            countCrowd()
+        }
+    }
+
+    /// Bytes of the socket's buffer. The kernel doubles what is set, for its own needs.
+    private var sendBuffer: Int32 {
+        get {
+            var bytes: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, &size)
+            return bytes / 2
+        }
+        set {
+            var bytes = newValue
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+        }
     }
 
     /// Asks the bus how many answers wait for that peer; if the bus does not report that, asks the peer itself,
@@ -372,7 +422,7 @@ public final class Connection {
         }
     }
 
-    /// Handles waiting calls of peers with many calls: one while there is more to read, otherwise many.
+    /// Handles waiting calls of peers with many calls: at most one while there is more to read, otherwise many.
     private func handleWaiting() {
         guard !calls.isEmpty else {
             if !hasBacklog, !isReadable { calls.startTurn() }
@@ -380,16 +430,17 @@ public final class Connection {
         }
         // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
-        // Returning to the loop may cost this process its time slice, so it does so rarely.
-        let inspected = calls.isShared ? 1 : 8
+        defer { countCrowd() }
         for index in 0..<Self.waitingBatch {
-            // A bus with more to bring may need the processor first; what it brings may be another user's.
-            if calls.isShared, !isReadable { sched_yield() }
-            let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
+            // A bus with more to bring may need the processor first; what it brings may be for somebody who waits less.
+            if !isReadable { sched_yield() }
+            let isBusy = hasBacklog || isReadable
             if index == 0, !isBusy { calls.startTurn() }
-            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next() else { return }
+            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next(whileReading: isBusy) else {
+                return
+            }
             objects.handle(call, on: self)
-            if index == 0, isBusy { return }
+            if isBusy { return }
         }
     }
 
@@ -414,9 +465,11 @@ public final class Connection {
         guard callerCheck?.admits(call, on: self) ?? true else {
             return answer(call, .accessDenied("only the user of this program and root may call it"))
         }
-        switch calls.judge(call, from: call.sender, of: call.sender.flatMap(user)) {
+        switch calls.judge(call, method: call.member ?? "", from: call.sender, of: call.sender.flatMap(user)) {
         case .handle: objects.handle(call, on: self)
-        case .wait: break
+        case .wait:
+            if let caller = call.sender, calls.count(of: caller) == Self.several { watchDeparture(of: caller) }
+            countCrowd()
         case .refuse: answer(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
         }
     }
@@ -479,6 +532,7 @@ public final class Connection {
         LoopBridge.detachWatches(self)
         backlog = nil
         writable = nil
+        departures.removeAll()
         calls.removeAll()
         let handler = onDisconnect
         onDisconnect = nil

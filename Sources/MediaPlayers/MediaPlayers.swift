@@ -71,13 +71,13 @@ public final class MediaPlayers {
         watch.onFacts = { [unowned self] player in
             guard let facts = player.facts else { return }
             carryOut(book.told(facts, by: player.id, at: MonotonicClock.now()))
-            reconsider()
+            reconsiderLater()
         }
         watch.onGone = { [unowned self] player in
             book.forget(player.id)
             policy.gone(player)
             compareKept()
-            reconsider()
+            reconsiderLater()
         }
         watch.onFrontNameFree = { [unowned self] in name.retry() }
         name.onTouch = { [unowned self] in touched($0) }
@@ -105,10 +105,13 @@ public final class MediaPlayers {
         reconsider()
     }
 
-    /// The sessions changed: players are checked after this turn of the loop, so that no answer waits for it. Costs
-    /// nothing without players.
-    public func sessionsChanged() {
-        guard !watch.players.isEmpty, !isScheduled else { return }
+    /// The sessions changed: the players are checked. Costs nothing without players.
+    public func sessionsChanged() { if !watch.players.isEmpty { reconsiderLater() } }
+
+    /// After this turn of the loop: no answer waits for it, and a player that signals a thousand changes at once is
+    /// checked once.
+    private func reconsiderLater() {
+        guard !isScheduled else { return }
         isScheduled = true
         loop.later { [weak self] in
             self?.isScheduled = false

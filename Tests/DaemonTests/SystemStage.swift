@@ -23,11 +23,13 @@ final class SystemStage {
     /// - Parameters:
     ///   - user: whom the daemon runs as. Another than root may own the name as if it were in the policy.
     ///   - capability: the one that the daemon has, and would hand on (capabilities(7), as setpriv has it).
+    ///   - incomingBytes: how much the bus keeps of what one connection has sent; nil: as much as it does by default.
     ///   - isOpen: whether the bus's policy lets everything by that is said to the daemon.
     ///   - more: what everybody's environment has beside the usual.
     init(
         settings: String? = nil, as user: String = "root", capability: String? = nil, pulse: (any PrivateServer)? = nil,
-        on kind: Kind = .daemon, isOpen: Bool = false, environment more: [String: String] = [:]
+        on kind: Kind = .daemon, incomingBytes: Int? = nil, isOpen: Bool = false,
+        environment more: [String: String] = [:]
     ) throws {
         guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
         folder = try PrivateFolder()
@@ -37,6 +39,7 @@ final class SystemStage {
         let own = user == "root" ? "" : "<policy user=\"\(user)\"><allow own=\"org.sessiond1\"/></policy>"
         let open =
             isOpen ? "<policy context=\"default\"><allow send_destination=\"org.sessiond1\"/></policy>" : ""
+        let limit = incomingBytes.map { "<limit name=\"max_incoming_bytes\">\($0)</limit>" } ?? ""
         let listen = kind == .daemon ? "<listen>\(address)</listen>" : ""
         // The defaults of Debian's system.conf.
         let configuration = try folder.file(
@@ -52,7 +55,7 @@ final class SystemStage {
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Introspectable"/>
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Properties"/>
-            </policy><include>\(policy)</include>\(own)\(open)</busconfig>
+            </policy><include>\(policy)</include>\(own)\(open)\(limit)</busconfig>
             """)
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
         switch kind {
