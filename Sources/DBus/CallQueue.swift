@@ -1,8 +1,8 @@
-/// Calls of peers that send more than their share.
+/// The waiting calls of peers that send many calls.
 ///
-/// A bus delivers all calls in one sequence. A peer that sends thousands at once would delay all others, so after a few
-/// calls in one turn the calls of a peer wait here, in order, while the sequence is read on. Peers with few calls never
-/// wait here.
+/// A bus delivers all calls in one sequence. A peer that sends thousands at once would delay all others. So after a few
+/// calls in one turn, further calls of a peer wait here, in order, while the sequence is read. Peers with few calls
+/// never wait here.
 ///
 /// What is shared is the bus's time, in bytes of answers: while many peers send, a bus takes answers slowly, so one long
 /// answer delays everything that is sent after it. Each call has a price, which is about the size of the last answers to

@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// The items to play and their order: a value, without a clock, a file or a bus.
+/// The items to play and their order. It is a value without a clock, a file or a bus.
 ///
 /// If the queue is not empty, one item is the current one. Items keep their ids while they are in the queue, and ids
 /// are never reused.
@@ -18,7 +18,7 @@ public struct PlayQueue: Sendable {
         public let depth: Int
     }
 
-    /// A limit that nobody reaches by listening; it needs little memory.
+    /// The limit of items. No user listens to more, and they need little memory.
     public static let limit = 10_000
 
     /// The ids in the order of the list.

@@ -64,7 +64,7 @@ extension PlayerPlugin {
     }
 
     private func addTrack(_ uri: String, after path: String, isCurrent: Bool) throws(Failure) {
-        // An item that is not in the list means the end, as the specification says for a list that has changed.
+        // An item that is not in the list means the end, as the specification requires for a list that has changed.
         let place: UInt64?? = path == PlayerPlugin.noTrack ? .some(nil) : trackID(path).flatMap { queue[$0]?.id }
         let ids = try insert([PlaylistEntry(uri: uri)], after: place)
         if isCurrent, let id = ids.first { try go(to: id) }
