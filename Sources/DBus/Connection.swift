@@ -438,7 +438,8 @@ public final class Connection {
             guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next(whileReading: isBusy) else {
                 return
             }
-            objects.handle(call, on: self)
+            // Those before it may have been answered since it was received.
+            if mayBeAnswered(call) { objects.handle(call, on: self) }
             if isBusy { return }
         }
     }
@@ -450,15 +451,7 @@ public final class Connection {
 
     private func receive(call: Message) {
         if let overheard { return overheard(call) }
-        if let caller = call.sender {
-            switch answers.verdict(caller) {
-            case .answer: break
-            case .refuse: return refuse(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
-            case .silence:
-                if answers.asks(caller) { askWhatWaits(for: caller) }
-                return
-            }
-        }
+        guard mayBeAnswered(call) else { return }
         // No method here takes file descriptors, and a waiting call would keep them open.
         if call.hasFileDescriptors { return refuse(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
@@ -471,6 +464,17 @@ public final class Connection {
             countCrowd()
         case .refuse: refuse(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
         }
+    }
+
+    /// Whether the caller reads its answers. If not, the call is refused, and with too many refusals not answered.
+    private func mayBeAnswered(_ call: Message) -> Bool {
+        guard let caller = call.sender else { return true }
+        switch answers.verdict(caller) {
+        case .answer: return true
+        case .refuse: refuse(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
+        case .silence: if answers.asks(caller) { askWhatWaits(for: caller) }
+        }
+        return false
     }
 
     private func refuse(_ call: Message, _ failure: Failure) { answer(CallHeader(call), failure) }
