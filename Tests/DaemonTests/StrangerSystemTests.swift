@@ -121,8 +121,8 @@ struct StrangerSystemTests {
     }
 
     @Test func clientCallsAndNeverReads_othersAreAnswered() throws {
-        // A bus that keeps less of one sender stops reading from it sooner.
-        let stage = try SystemStage(incomingBytes: amount(16 << 20, long: nil))
+        // A bus that keeps less of one sender stops reading from it sooner. It counts up to twice the size of a message.
+        let stage = try SystemStage(incomingBytes: amount(32 << 20, long: nil))
         let other = try stage.client(as: "daemon")
         let session = other.create("Other")
         for _ in 0..<150 {
@@ -134,9 +134,9 @@ struct StrangerSystemTests {
             environment: stage.environment)
         defer { deaf.kill() }
         #expect(deaf.line { $0 == "ready" } != nil, "\(deaf.errors)")
-        // Far larger replies than the bus keeps of one sender.
-        for _ in 0..<amount(3, long: 60) {
-            deaf.send("200")
+        // Far larger replies than the bus keeps of one sender: first of calls that wait, then of later ones.
+        for calls in [1_000] + Array(repeating: 200, count: amount(2, long: 60)) {
+            deaf.send("\(calls)")
             _ = deaf.line { $0 == "sent" }
             // None is refused because too many wait.
             #expect(try stage.daemon.waitUntilIdle())
