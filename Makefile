@@ -26,7 +26,7 @@ release = swift build --configuration release --static-swift-stdlib -Xswiftc -Os
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check check-long book format install uninstall deb tarball clean
+.PHONY: help run test build release bench check check-long book api format install uninstall deb tarball clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -70,10 +70,15 @@ book: ## build README, docs, manual pages and D-Bus reference as HTML in .build/
 	@Scripts/setup book
 	@Scripts/book
 
-check-long: check ## run also the long checks: packages on bare Debian systems, a package that depends on this one
+api: ## build the documentation of SessionKit as HTML in .build/api
+	@Scripts/setup build
+	@swift build --target SessionKit
+	@Scripts/api
+
+check-long: check ## run also the long checks: packages on bare Debian systems, ten minutes of random faults
 	@Scripts/setup deb
 	@Scripts/deb
-	@Scripts/check packages dependent
+	@Scripts/check packages dependent wyoming rust faults-day
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
@@ -94,6 +99,8 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
 	install -d $(DESTDIR)$(datadir)/dbus-1/interfaces
 	install -m 644 data/dbus/*.xml $(DESTDIR)$(datadir)/dbus-1/interfaces
+	install -d $(DESTDIR)$(datadir)/sessiond/schema
+	install -m 644 data/schema/*.json $(DESTDIR)$(datadir)/sessiond/schema
 	$(call fill,data/pkgconfig/sessiond.pc,$(datadir)/pkgconfig)
 	install -d $(DESTDIR)$(policydir)
 	install -m 644 data/dbus-1/system.d/org.sessiond1.conf $(DESTDIR)$(policydir)
@@ -138,6 +145,7 @@ uninstall: ## remove what install installed; changed settings are kept
 	rm -f $(addprefix $(installed)/,sessiond sessionctl $(plugins))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
+	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/schema/,$(notdir $(wildcard data/schema/*.json)))
 	rm -f $(DESTDIR)$(datadir)/pkgconfig/sessiond.pc
 	rm -f $(DESTDIR)$(policydir)/org.sessiond1.conf $(DESTDIR)$(sysusersdir)/sessiond.conf
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
@@ -153,6 +161,7 @@ uninstall: ## remove what install installed; changed settings are kept
 		&& rm -f $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf || true
 	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d) \
 		$(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond) $(wildcard $(DESTDIR)$(datadir)/sessiond/plugins) \
+		$(wildcard $(DESTDIR)$(datadir)/sessiond/schema) \
 		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(datadir)/doc/sessiond) 2>/dev/null
 
 deb: ## build Debian packages of the release in .build/deb

@@ -2,10 +2,6 @@
 """A voice satellite that ducks music while it speaks. It keeps one session, which is active while it speaks.
 
     satellite.py     reads events from standard input, one on each line: "speak" and "done"
-
-A Wyoming satellite runs a command for each of its events; let them write here:
-
-    --tts-start-command 'sh -c "echo speak >/run/satellite"' --tts-played-command 'sh -c "echo done >/run/satellite"'
 """
 import sys
 

@@ -49,10 +49,12 @@ struct Diagnosis {
     var isHealthy: Bool { count(.error) == 0 }
 
     var json: String {
-        JSON.object([
-            ("Healthy", .bool(isHealthy)), ("Version", .string(version)),
-            ("Findings", .array(of: "a{sv}", findings.map(\.value))),
-        ])
+        JSON.object(
+            .doctor,
+            [
+                ("Healthy", .bool(isHealthy)), ("Version", .string(version)),
+                ("Findings", .array(of: "a{sv}", findings.map(\.value))),
+            ])
     }
 
     /// One line for each finding, and below it the remedy.

@@ -3,6 +3,7 @@ import DBus
 import EventLoop
 import Glibc
 import Installation
+import MediaValues
 import PluginAPI
 import PulseBackend
 import SessionBus
@@ -63,6 +64,7 @@ private final class Examination {
         lookAtPlugins()
         lookAtCalls()
         lookAtState()
+        lookAtRecordingFolder()
     }
 
     // MARK: The bus and the service
@@ -424,6 +426,34 @@ private final class Examination {
             tellFolder(state + "/sessiond", "volumes are given back after a crash")
         }
     }
+
+    /// `sessionctl record` writes a file without a path to the current folder.
+    private func lookAtRecordingFolder() {
+        let topic = "recording folder"
+        guard let path = FileURI.currentFolder else {
+            return diagnosis.add(topic, .warning, "the current folder no longer exists", remedy: "cd")
+        }
+        var disk = statvfs()
+        guard access(path, W_OK | X_OK) == 0, statvfs(path, &disk) == 0 else {
+            return diagnosis.add(
+                topic, .warning,
+                "\(path) cannot be written: \(String(cString: strerror(errno))); record to a file elsewhere",
+                remedy: "cd")
+        }
+        let free = Double(disk.f_bavail) * Double(disk.f_frsize)
+        let room = "\(path) can be written, and has \(Wording.size(free)) free: "
+        let time = Wording.duration(UInt64(free / Self.bytesPerSecond * 1e6))
+        if free < Self.leastFree {
+            diagnosis.add(topic, .warning, room + "only \(time) of WAV", remedy: "df -h \(path)")
+        } else {
+            diagnosis.add(topic, .ok, room + "\(time) of WAV")
+        }
+    }
+
+    /// What a recording takes by default: 44.1 kHz, two channels, 16 bits.
+    private static let bytesPerSecond = 44_100.0 * 2 * 2
+    /// Ten minutes.
+    private static let leastFree = bytesPerSecond * 600
 
     /// Checks the folder or, if it does not exist yet, the nearest existing parent.
     private func tellFolder(_ path: String, _ purpose: String) {

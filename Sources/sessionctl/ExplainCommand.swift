@@ -20,10 +20,12 @@ struct ExplainCommand: ParsableCommand {
         let causes = try service.ask("Explain", [.objectPath(chosen.path)]).first?.arrayValue ?? []
         if output.json {
             return Output.line(
-                JSON.object([
-                    ("path", .objectPath(chosen.path)), ("Name", .string(chosen.name)),
-                    ("causes", .array(of: "a{sv}", causes)),
-                ]))
+                JSON.object(
+                    .explain,
+                    [
+                        ("path", .objectPath(chosen.path)), ("Name", .string(chosen.name)),
+                        ("causes", .array(of: "a{sv}", causes)),
+                    ]))
         }
         Output.line(Terminal.standard.styled(chosen.name.escaped, .strong))
         let clock = WallClock()

@@ -101,7 +101,7 @@ struct Snapshot {
         var members = (manager.dictionaryValue ?? []).map { ($0.key.stringValue ?? "", $0.value) }
         members.append(("Sessions", .array(of: "a{sv}", sessions.map(\.raw))))
         members.append(("Plugins", .array(of: "a{sv}", plugins ?? [])))
-        return JSON.object(members)
+        return JSON.object(.status, members)
     }
 }
 

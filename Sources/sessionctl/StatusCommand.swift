@@ -41,6 +41,8 @@ final class StatusWatch {
     private var isReading = false
     private var isStale = false
     private var shown = ""
+    /// What is on the screen, and how wide that was; only lines that differ are written again.
+    private var frame: (lines: [String], columns: Int) = ([], 0)
     private var subscriptions: [Subscription] = []
     private var signals: [SignalWatch] = []
     private var closed: IOWatch?
@@ -73,10 +75,20 @@ final class StatusWatch {
         }
         signals.append(loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
         // The shell has used the screen in the meantime.
-        signals.append(loop.watch(signal: SIGCONT) { [unowned self] in draw(isAnew: true) })
+        signals.append(
+            loop.watch(signal: SIGCONT) { [unowned self] in
+                openScreen()
+                draw()
+            })
         closed = Output.quitWhenClosed(loop)
-        // The alternate screen, without the cursor. The terminal restores the previous contents afterwards.
-        if usesScreen { Output.write("\u{1B}[?1049h\u{1B}[?25l") }
+        openScreen()
+    }
+
+    /// The alternate screen, without the cursor. The terminal restores the previous contents afterwards.
+    private func openScreen() {
+        guard usesScreen else { return }
+        frame = ([], 0)
+        Output.write("\u{1B}[?1049h\u{1B}[?25l")
     }
 
     func end() {
@@ -112,18 +124,30 @@ final class StatusWatch {
         draw()
     }
 
-    private func draw(isAnew: Bool = false) {
+    private func draw() {
         guard usesScreen else { return drawPlain() }
         clock?.arm(after: 1)
         let size = terminal.size ?? (80, 24)
-        var lines = ["sessiond is not running; waiting for it"]
-        if let snapshot {
-            lines = StatusView(snapshot, terminal).lines(width: size.columns, rows: size.rows)
+        // The last column stays free: erasing what follows a line that fills it would erase its last character.
+        let width = size.columns - 1
+        var lines = ["sessiond is not running; waiting for it".truncated(to: width)]
+        if let snapshot { lines = StatusView(snapshot, terminal).lines(width: width, rows: size.rows) }
+        show(Array(lines.prefix(size.rows)), columns: size.columns)
+    }
+
+    /// Writes what differs from what is there, in one piece. The screen is never cleared, and never scrolls.
+    private func show(_ lines: [String], columns: Int) {
+        // A terminal that was resized may have broken the old lines.
+        let isAnew = frame.lines.isEmpty || frame.columns != columns
+        var text = ""
+        for (row, line) in lines.enumerated() where isAnew || row >= frame.lines.count || frame.lines[row] != line {
+            text += "\u{1B}[\(row + 1);1H" + line + "\u{1B}[K"
         }
-        // Every line overwrites the old one and erases its rest, so the screen never flickers.
-        let text = lines.prefix(size.rows).joined(separator: "\u{1B}[K\r\n")
-        let start = isAnew ? "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J" : ""
-        Output.write(start + "\u{1B}[?2026h\u{1B}[H" + text + "\u{1B}[K\u{1B}[J\u{1B}[?2026l")
+        if isAnew || lines.count < frame.lines.count { text += "\u{1B}[\(lines.count);\(columns)H\u{1B}[J" }
+        frame = (lines, columns)
+        guard !text.isEmpty else { return }
+        // Terminals that know the mode show it at once.
+        Output.write("\u{1B}[?2026h" + text + "\u{1B}[?2026l")
     }
 
     private func drawPlain() {

@@ -165,5 +165,10 @@ enum Wording {
         }
     }
 
+    /// Bytes as a person counts: `700 MB`, `12.3 GB`.
+    static func size(_ bytes: Double) -> String {
+        bytes < 1e9 ? tenths((bytes / 1e6).rounded()) + " MB" : tenths(bytes / 1e9) + " GB"
+    }
+
     static func decibels(_ gain: Double) -> String { tenths(abs(gain)) + " dB" }
 }

@@ -5,47 +5,6 @@ import Testing
 /// Programs in other languages that use this project: compiled examples, generated code, and pkg-config. These tests
 /// need compilers and headers, so they run where the project is built.
 @Suite(.serialized) struct BindingsTests {
-    /// A private bus with the daemon, and the environment of a user's shell.
-    private final class Desk {
-        let bus: PrivateBus
-        let environment: [String: String]
-        private let daemon: Child
-
-        init(pulse: (any PrivateServer)? = nil) throws {
-            let bus = try PrivateBus()
-            let program = try builtProduct(named: "sessiond")
-            let programs = URL(fileURLWithPath: program).deletingLastPathComponent().path
-            let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-            var environment = ["PULSE_SERVER": "unix:\(bus.folder.path)/absent", "LC_ALL": "C.UTF-8"]
-            environment.merge(pulse?.environment ?? [:]) { $1 }
-            environment.merge(bus.environment) { $1 }
-            environment.merge(["PATH": programs + ":" + path, "HOME": bus.folder.path]) { $1 }
-            self.bus = bus
-            self.environment = environment
-            daemon = try Child(program, environment: environment)
-            guard eventually({ (try? sessionctl("status")) != nil }) else {
-                throw SupportError("sessiond did not start: \(daemon.errors)")
-            }
-        }
-
-        @discardableResult
-        func sessionctl(_ words: String...) throws -> String {
-            try Child.run(try builtProduct(named: "sessionctl"), words, environment: environment)
-        }
-
-        func start(_ command: String) throws -> Child { try Child("sh", ["-c", command], environment: environment) }
-
-        /// Starts a call. The call ends when the test closes the child's input.
-        func call() throws -> Child {
-            let call = try start(
-                "exec sessionctl run --name Phone --category play-and-record --class call -- sh -c 'echo calling; cat'")
-            guard call.line(where: { $0 == "calling" }) != nil else { throw SupportError("no call: \(call.errors)") }
-            return call
-        }
-
-        func path(_ name: String) -> String { bus.folder.path + "/" + name }
-    }
-
     private let examples = repository.path + "/Examples"
 
     /// Compiles with all warnings as errors, and returns the program.
@@ -63,6 +22,18 @@ import Testing
         let folder = try PrivateFolder()
         let radio = try Child(
             try compile([examples + "/C/radio.c"], "dbus-1", into: folder), environment: desk.environment)
+        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
+        let call = try desk.call()
+        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
+        call.closeInput()
+        #expect(call.wait() == .code(0))
+        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
+        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
+    }
+
+    @Test func radioInJavaScript_isSilentDuringACallAndPlaysOn() throws {
+        let desk = try Desk()
+        let radio = try Child(examples + "/JavaScript/radio.js", environment: desk.environment)
         #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
         let call = try desk.call()
         #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")

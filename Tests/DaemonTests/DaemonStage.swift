@@ -74,11 +74,11 @@ final class DaemonStage {
     /// The folder of the state files.
     var stateFolder: String { (environment["XDG_RUNTIME_DIR"] ?? "") + "/sessiond" }
 
-    /// Starts the daemon again, once the one before has ended.
-    func restart() throws {
+    /// Starts the daemon again, once the one before has ended. One that is to die at a point may do so at once.
+    func restart(crash: String? = nil) throws {
         _ = daemon.wait()
-        daemon = try start()
-        guard eventually({ isServing || !daemon.isRunning }), isServing else {
+        daemon = try start(crash: crash)
+        guard eventually({ isServing || !daemon.isRunning }), isServing || crash != nil else {
             throw SupportError("sessiond did not come up again: \(daemon.errors)")
         }
     }
@@ -90,8 +90,9 @@ final class DaemonStage {
     }
 
     /// Starts another daemon, while this one runs or after it ended.
-    func start(_ more: [String] = []) throws -> Child {
-        try Child(try builtProduct(named: "sessiond"), arguments + more, environment: environment)
+    func start(_ more: [String] = [], crash: String? = nil) throws -> Child {
+        let armed = environment.merging(crash.map { ["SESSIOND_CRASH": $0] } ?? [:]) { $1 }
+        return try Child(try builtProduct(named: "sessiond"), arguments + more, environment: armed)
     }
 }
 

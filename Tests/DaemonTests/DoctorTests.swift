@@ -28,9 +28,13 @@ import Testing
         var errors: [Finding] { findings.filter { $0.status == "error" } }
     }
 
-    private static func examine(_ environment: [String: String], _ more: [String] = []) throws -> Diagnosis {
+    /// `wrapper` runs it as somebody else, or elsewhere.
+    private static func examine(
+        _ environment: [String: String], _ more: [String] = [], _ wrapper: [String] = []
+    ) throws -> Diagnosis {
         let arguments = ["doctor", "--json"] + more
-        let child = try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment)
+        let words = wrapper + [try builtProduct(named: "sessionctl")] + arguments
+        let child = try Child(words[0], Array(words.dropFirst()), environment: environment)
         let outcome = try SessionctlStage.outcome(of: child, arguments, 60)
         let object = try SessionctlStage.object(outcome.text)
         let findings = try #require(object["Findings"] as? [[String: String]])
@@ -266,6 +270,24 @@ import Testing
         #expect(try Self.examine(environment).of("state").map(\.status) == ["ok", "ok"])
         let without = try Self.examine(environment.filter { $0.key != "XDG_RUNTIME_DIR" }).of("state")
         #expect(without.first?.status == "warning")
+    }
+
+    @Test func folderInWhichAnybodyMayRecord_isSaidToHaveRoom_andAnyOtherIsAWarning() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        let folder = try bus.folder.folder("recordings")
+        func finding(in folder: String, of user: [String] = []) throws -> Finding {
+            try Self.examine(environment, [], user + ["env", "-C", folder]).one("recording folder")
+        }
+        let own = try finding(in: folder)
+        #expect(own.status == "ok" && own.text.hasPrefix(folder + " can be written, and has "), "\(own)")
+        // Root may write everywhere.
+        let nobody = ["setpriv", "--reuid=nobody", "--clear-groups"]
+        let foreign = try finding(in: "/", of: getuid() == 0 ? nobody : [])
+        #expect(foreign.status == "warning" && foreign.text.contains("cannot be written"), "\(foreign)")
+        // No file system has less room.
+        let full = try finding(in: "/proc")
+        #expect(full.status == "warning", "\(full)")
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can run programs as several users"))

@@ -2,13 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`.
-///
-/// With SESSIOND_GOLDEN=write the test writes the file; read it before you commit it. Times, process ids and folders
-/// are replaced by words. They also change the widths of columns, so two spaces stand between columns in the file.
+/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`; on terminals of every kind, and piped.
 @Suite(.serialized) struct SessionctlGoldenTests {
-    private static let file = repository.appendingPathComponent("Tests/Golden/sessionctl.txt")
-
     private let stage: SessionctlStage
     private let environment: [String: String]
     private let client: Client
@@ -29,27 +24,21 @@ import Testing
         client.activate(timer)
     }
 
+    private static let scenario = repository.appendingPathComponent(
+        "Examples/Scenarios/navigation-over-podcast.scenario"
+    )
+    .path
+
     private static let reading = [
         ["status"], ["list"], ["show", "Phone"], ["explain", "Gr"], ["history"], ["history", "--before", "3"],
-        ["route"], ["plugins"], ["doctor"],
+        ["route"], ["plugins"], ["doctor"], ["simulate", scenario],
+    ]
+    /// What has neither ages nor processes in a column before the last: it is the same text in each run, however wide.
+    private static let steady = [
+        ["show", "Phone"], ["explain", "Gr"], ["route"], ["plugins"], ["simulate", scenario],
     ]
 
-    private func masked(_ text: String) -> String {
-        var text = text
-        for (pattern, replacement) in [
-            (NSRegularExpression.escapedPattern(for: stage.daemon.bus.folder.path), "FOLDER"),
-            ("\\b\(stage.daemon.daemon.processID)\\b", "DAEMON"), ("\\b\(getpid())\\b", "PID"),
-            ("(\"(?:time-usec|since-usec|until-usec|StateSince)\":)[0-9]+", "$1TIME"),
-            ("\"Owner\":\":[0-9.]+\"", "\"Owner\":\"OWNER\""), (":1\\.[0-9]+", "OWNER"),
-            ("\\b[0-9]+(\\.[0-9])? (s|min)( ago)?\\b", "AGE$3"), (" {2,}", "  "), (" +(\r?\n)", "$1"),
-            // The suggested command depends on the machine: which server is installed, and whether systemd runs.
-            ("(pipewire-pulse &|pulseaudio --start|systemctl --user start [a-z-]+|apt install [a-z-]+)", "START"),
-            ("since [0-9]{2}:[0-9]{2}:[0-9]{2}", "since CLOCK"),
-        ] {
-            text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
-        }
-        return text
-    }
+    private func masked(_ text: String) -> String { GoldenFile.masked(text, of: stage.daemon) }
 
     private func piped(_ arguments: [String], _ more: [String: String] = [:]) throws -> String {
         let child = try Child(
@@ -69,21 +58,24 @@ import Testing
     @Test func everyReadingCommand_printsTheExpectedText() throws {
         var sections: [String] = []
         for command in Self.reading {
-            let words = command.joined(separator: " ")
+            let words = masked(command.joined(separator: " "))
             sections.append("$ sessionctl \(words)\n" + masked(try piped(command)))
             sections.append("$ sessionctl \(words) --json\n" + masked(try piped(command + ["--json"])))
         }
-        let printed = sections.joined(separator: "\n\n") + "\n"
-        guard ProcessInfo.processInfo.environment["SESSIOND_GOLDEN"] != "write" else {
-            return try printed.write(to: Self.file, atomically: true, encoding: .utf8)
+        try GoldenFile(name: "sessionctl.txt").expect(sections)
+    }
+
+    /// Where columns are cut and lines are broken.
+    @Test func steadyOutput_isWrittenDownForNarrowAndWideTerminals() throws {
+        var sections: [String] = []
+        for columns: UInt16 in [40, 80, 200] {
+            for command in Self.steady {
+                let words = masked(command.joined(separator: " "))
+                let text = try shown(command, columns: columns, ["NO_COLOR": "1"]).dropLast()
+                sections.append("\(columns) columns $ sessionctl \(words)\n" + masked(String(text)))
+            }
         }
-        let golden = try String(contentsOf: Self.file, encoding: .utf8)
-        let (old, new) = (golden.components(separatedBy: "\n"), printed.components(separatedBy: "\n"))
-        for (line, (expected, actual)) in zip(old, new).enumerated() where expected != actual {
-            Issue.record("Tests/Golden/sessionctl.txt:\(line + 1)\n- \(expected)\n+ \(actual)")
-            return
-        }
-        #expect(old.count == new.count)
+        try GoldenFile(name: "widths.txt").expect(sections)
     }
 
     /// No line is wider than the terminal.

@@ -18,8 +18,8 @@ final class SessionctlStage {
         var complaint: String { errors.joined(separator: "\n") }
     }
 
-    init(pulse: (any PrivateServer)? = nil) throws {
-        daemon = try DaemonStage(pulse: pulse)
+    init(pulse: (any PrivateServer)? = nil, settings: String? = nil) throws {
+        daemon = try DaemonStage(pulse: pulse, settings: settings)
         environment = try SessionctlStage.environment(on: daemon.bus, pulse)
     }
 

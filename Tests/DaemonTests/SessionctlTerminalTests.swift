@@ -14,15 +14,18 @@ import Testing
         guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
     }
 
-    private func terminal(_ arguments: [String], columns: UInt16 = 100) throws -> PseudoTerminal {
+    private func terminal(
+        _ arguments: [String], columns: UInt16 = 100, _ more: [String: String] = [:]
+    ) throws -> PseudoTerminal {
         try PseudoTerminal(
-            try builtProduct(named: "sessionctl"), arguments, environment: stage.environment, columns: columns)
+            try builtProduct(named: "sessionctl"), arguments, environment: stage.environment.merging(more) { $1 },
+            columns: columns)
     }
 
     /// Starts a player, and waits until its status line says that it plays.
-    private func player(columns: UInt16 = 100) throws -> PseudoTerminal {
+    private func player(columns: UInt16 = 100, _ more: [String: String] = [:]) throws -> PseudoTerminal {
         let path = try sine(440, seconds: 60, in: stage.daemon.bus.folder).dropFirst("file://".count)
-        let terminal = try terminal(["play", "--name", "Tune", String(path)], columns: columns)
+        let terminal = try terminal(["play", "--name", "Tune", String(path)], columns: columns, more)
         try #require(terminal.shows("playing"), "\(terminal.text)")
         #expect(terminal.isRaw)
         return terminal
@@ -57,17 +60,18 @@ import Testing
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
-    @Test func narrowTerminal_isNeverWrapped() throws {
-        let terminal = try player(columns: 40)
-        #expect(terminal.shows { $0.contains("0:02") })
+    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16], [false, true])
+    func line_isShorterThanTheTerminal_andWhatItCanShow(columns: UInt16, isPlain: Bool) throws {
+        let terminal = try player(columns: columns, isPlain ? ["NO_COLOR": "1", "LC_ALL": "C"] : [:])
+        #expect(terminal.shows { $0.contains("0:01") })
         terminal.type("q")
         #expect(terminal.wait() == .code(0))
         // Without its control sequences, each status line is narrower than the terminal.
         let drawn = terminal.text.components(separatedBy: "\r\n").last?.split(separator: "\r") ?? []
-        let columns = drawn.map { line in
-            line.replacing(/\u{1B}\[[0-9;]*[A-Za-z]/, with: "").count
-        }
-        #expect(columns.count > 5 && columns.allSatisfy { $0 < 40 }, "\(columns)")
+        let widths = drawn.map { $0.replacing(/\u{1B}\[[0-9;]*[A-Za-z]/, with: "").count }
+        #expect(widths.count > 5 && widths.allSatisfy { $0 < Int(columns) }, "\(widths)")
+        #expect(terminal.text.contains("\u{1B}[32m") != isPlain)
+        if isPlain { #expect(terminal.text.utf8.allSatisfy { $0 < 0x80 }, "\(terminal.line)") }
     }
 
     /// 0 is the key Ctrl-C. SIGSEGV and SIGTRAP are crashes.
