@@ -1,16 +1,19 @@
 import DBus
+import EventLoop
 import MediaControl
 
 /// The players on a bus and their state. Watches names and property changes, never asks for a known state, and costs
 /// nothing without players.
 final class PlayerWatch {
-    /// A limit, because any program on the bus may pretend to be a player.
-    private static let limit = 128
+    /// Limits, because any program on the bus may pretend to be a player, and take as many names as it likes.
+    private static let (limit, limitOfNames) = (128, 16)
 
     private let connection: Connection
     private(set) var players: [String: Player] = [:]
     private var names: [String: String] = [:]
     private var subscriptions: [String: Subscription] = [:]
+    /// Players that are being asked because of a signal. Their answer comes after that signal, and after others until then.
+    private var asked: Set<String> = []
     private var appearances: Subscription?
     private var order: UInt64 = 0
 
@@ -86,8 +89,9 @@ final class PlayerWatch {
             if players[before]?.names.isEmpty == true { leave(before) }
         }
         guard let owner else { return }
-        names[name] = owner
         if players[owner] == nil { appear(owner) }
+        guard let player = players[owner], player.names.count < PlayerWatch.limitOfNames else { return }
+        names[name] = owner
         players[owner]?.names.insert(short)
     }
 
@@ -97,6 +101,12 @@ final class PlayerWatch {
         var player = Player(id: id, processID: 0)
         player.order = order
         players[id] = player
+        // Not one that is gone again by then.
+        connection.loop.later { [weak self] in self?.meet(id) }
+    }
+
+    private func meet(_ id: String) {
+        guard players[id] != nil, subscriptions[id] == nil else { return }
         subscriptions[id] = connection.subscribe(
             path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged", sender: id,
             arg0: MPRIS.player
@@ -126,9 +136,14 @@ final class PlayerWatch {
         let invalid = values[2].stringsValue ?? []
         guard PlayerFacts.concern(changes.keys) || PlayerFacts.concern(invalid) else { return }
         // A player that did not answer when it appeared may answer now.
-        guard var facts = players[id]?.facts, !PlayerFacts.concern(invalid) else { return ask(id) { _ in } }
+        guard var facts = players[id]?.facts, !PlayerFacts.concern(invalid) else { return askOnce(id) }
         facts.merge(changes)
         take(facts, id)
+    }
+
+    private func askOnce(_ id: String) {
+        guard asked.insert(id).inserted else { return }
+        ask(id) { [weak self] _ in self?.asked.remove(id) }
     }
 
     private func take(_ facts: PlayerFacts, _ id: String) {

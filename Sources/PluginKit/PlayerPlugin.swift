@@ -165,7 +165,10 @@ public final class PlayerPlugin: Plugin {
     /// Loads the queue's current item into the engine. If the previous item played, this one plays.
     func open(sounding: Bool) {
         (tags, artURI, isListFailed) = (MediaTags(), "", false)
-        memory = memory.filter { held in queue.items.contains { $0.entry.uri == held.key } }
+        if !memory.isEmpty {
+            let uris = Set(queue.items.map(\.entry.uri))
+            memory = memory.filter { uris.contains($0.key) }
+        }
         if !sounding { _ = take(.fellSilent) }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)

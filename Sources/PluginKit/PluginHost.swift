@@ -2,6 +2,7 @@ public import DBus
 public import EventLoop
 import Glibc
 public import PluginAPI
+import Processes
 import SessionBus
 
 /// The process of a plugin: its loop, its connection, its bus name, and the signals at which it exits.
@@ -38,9 +39,7 @@ public final class PluginHost {
     ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
     public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
         self.name = name
-        signal(SIGPIPE, SIG_IGN)
-        // A file that cannot grow is an error, like a full disk, and must not kill the process.
-        signal(SIGXFSZ, SIG_IGN)
+        FailedWrites.areErrors()
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
         if isShared { connection.servedUsers = [0, getuid()] }

@@ -35,8 +35,7 @@ public enum Spawn {
         // The program must not inherit ignored signals; handlers are reset anyway.
         var defaults = sigset_t()
         sigemptyset(&defaults)
-        sigaddset(&defaults, SIGPIPE)
-        sigaddset(&defaults, SIGTTOU)
+        for number in FailedWrites.signals + [SIGTTOU] { sigaddset(&defaults, number) }
         posix_spawnattr_setsigdefault(&attributes, &defaults)
         posix_spawnattr_setpgroup(&attributes, 0)
         var none = sigset_t()

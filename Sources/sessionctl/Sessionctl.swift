@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Processes
 
 /// Inspects and controls the audio session service.
 @main
@@ -13,8 +14,7 @@ struct Sessionctl: ParsableCommand {
         ])
 
     static func main() {
-        // A reader that has gone is an error of write(2), and must not kill the process.
-        signal(SIGPIPE, SIG_IGN)
+        FailedWrites.areErrors()
         do {
             var command = try parseAsRoot()
             try command.run()

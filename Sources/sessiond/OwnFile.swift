@@ -66,8 +66,8 @@ enum OwnFile {
     /// written.
     static func append(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
         let count = write(file, bytes.baseAddress, bytes.count)
-        // A partial write means a full disk; only the next write would return the error.
-        if count >= 0, count < bytes.count { errno = ENOSPC }
+        // A partial write means a full disk, or a file that may not grow; only the next write returns which.
+        if count >= 0, count < bytes.count, write(file, bytes.baseAddress, bytes.count) >= 0 { errno = ENOSPC }
         return count == bytes.count
     }
 }

@@ -25,6 +25,19 @@ struct Footprint {
     }
 }
 
+extension Child {
+    /// Waits until the process uses no processor any more, for several looks.
+    func waitUntilIdle() throws -> Bool {
+        var (used, looks) = ("", 0)
+        return try eventually(timeout: 60) {
+            let now = try String(contentsOfFile: "/proc/\(processID)/schedstat", encoding: .utf8)
+            looks = now == used ? looks + 1 : 0
+            used = now
+            return looks == 50
+        }
+    }
+}
+
 /// The size of a test: short by default, and as long as faults.md says if `SESSIOND_TEST_LONG` is set.
 func amount<T>(_ short: T, long: T) -> T {
     ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] == nil ? short : long
@@ -216,9 +229,12 @@ final class Foreigner {
                         message = dbus.lowlevel.MethodCallMessage('org.sessiond1', '/org/sessiond1',
                                                                   'org.freedesktop.DBus.Peer', 'Ping')
                         message.set_no_reply(True)
-                        message.append(*[dbus.types.UnixFd(null)] * 16, signature='h' * 16)
+                        message.append(*[dbus.types.UnixFd(null)] * int(rest[1]), signature='h' * int(rest[1]))
                         bus.send_message(message)
                     bus.flush()
+                elif word == 'create-with-descriptor':
+                    file = dbus.types.UnixFd(0, variant_level=1)
+                    manager.CreateSession('A', dbus.Dictionary({'file': file}, signature='sv'))
                 elif word == 'chroot': os.chroot(rest[0])
                 elif word == 'hide': libc.prctl(4, 0, 0, 0, 0)
                 elif word == 'pid': result = os.getpid()

@@ -111,6 +111,19 @@ import Testing
         #expect(full.errors.joined().contains("No space left"), "\(full.errors)")
     }
 
+    @Test func fileMayNotGrow_isAnErrorAndNotASignal() throws {
+        let stage = try SessionctlStage()
+        let file = stage.daemon.bus.folder.path + "/status"
+        let limited = try Child(
+            "sh", ["-c", "exec prlimit --fsize=16 sessionctl status >'\(file)'"], environment: stage.programs())
+        #expect(limited.wait(timeout: 20) == .code(1))
+        #expect(limited.errors.joined().contains("File too large"), "\(limited.errors)")
+        // A command that is run gets the signals as they are at its start, SIGPIPE (13) and SIGXFSZ (25) too.
+        let ignored = try stage.run(["run", "--", "sed", "-n", "s/^SigIgn:\\s*//p", "/proc/self/status"])
+        let signals = try #require(UInt64(ignored.text, radix: 16))
+        #expect(signals & (1 << 12 | 1 << 24) == 0, "\(ignored.text)")
+    }
+
     @Test func daemonIsStartedByStatus_statusKnowsTheSoundServer() throws {
         let pulse = try ServerKind.standard.server()
         let services = try PrivateFolder()

@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Foundation
+import Fuzzing
 import PluginAPI
 import SessionBus
 import SessionManager
@@ -12,13 +13,16 @@ import Testing
 @Suite(.serialized) struct StrangerTests {
     private static let missing = "org.sessiond1.Error.MissingEntitlement"
 
-    @Test func callsWithDescriptors_doNotEndTheDaemon() throws {
+    @Test func callsWithDescriptors_areRefusedAndDoNotEndTheDaemon() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             // The daemon may now have far fewer descriptors open than the client sends.
             _ = try Child.run("prlimit", ["--pid=\(stage.daemon.processID)", "--nofile=128:128"])
             let stranger = try stage.foreigner()
-            #expect(stranger.ask("descriptors 2000") == "ok")
+            // More than libdbus takes in one message by itself.
+            for each in ["2000 16", "200 60"] { #expect(stranger.ask("descriptors \(each)") == "ok") }
+            #expect(stranger.ask("create-with-descriptor") == "org.freedesktop.DBus.Error.InvalidArgs")
+            #expect(stranger.ask("list") == "ok 0", "such a call is not carried out")
             #expect(stranger.create("A").hasPrefix("/org/"))
             stranger.process.kill()
         }
@@ -102,6 +106,63 @@ import Testing
         #expect(client.activate(try client.session("Music")) == nil)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
         #expect(stage.daemon.line { $0.contains("cannot be written") } != nil)
+    }
+
+    @Test func stateFileMayNotGrow_isReportedByOneWarning() throws {
+        let stage = try DaemonStage()
+        try Child.run("prlimit", ["--fsize=4096", "--pid=\(stage.daemon.processID)"])
+        let client = try stage.client()
+        let paths = try (0..<32).map { index in
+            try client.session("\(index) " + String(repeating: "x", count: 200), hears: false)
+        }
+        #expect(stage.daemon.line { $0.contains("cannot be written (File too large)") } != nil)
+        for path in paths.suffix(2) { #expect(client.activate(path) == nil) }
+        #expect(stage.daemon.isRunning)
+        #expect(stage.daemon.errors.filter { $0.contains("cannot be written") }.count <= 1)
+        // What fitted is not the state of later: the next daemon believes none of it.
+        stage.daemon.kill()
+        try stage.restart()
+        #expect(try stage.listedSessions().isEmpty)
+    }
+
+    /// libdbus stops reading while it keeps so large a message, so the daemon must not keep it until the bus has answered.
+    @Test func hugeCallAnsweredLater_doesNotDelayOthers() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let other = try stage.client()
+        let path = try other.session("Music")
+        let huge = String(repeating: "x", count: 10 << 20)
+        #expect(client.register("huge", object: "/" + huge) == "org.sessiond1.Error.BadParameter")
+        #expect(throws: Failure.self) { try client.session(huge, more: [("pid", .uint32(1))], hears: false) }
+        #expect(other.activate(path) == nil)
+    }
+
+    @Test func playerThatNeverAnswers_isNotAskedAgainForEachSignal() throws {
+        let stage = try DaemonStage()
+        let player = try RawPeer(stage.bus.address)
+        let name = try Message.methodCall(
+            destination: StandardName.bus, path: StandardName.busPath, interface: StandardName.bus,
+            member: "RequestName")
+        name.append([.string("org.mpris.MediaPlayer2.noisy"), .uint32(4)])
+        player.send(name)
+        while let message = player.receive(timeout: 10), message.member != "GetAll" {}
+        for _ in 0..<500 {
+            let signal = try Message.signal(
+                path: "/org/mpris/MediaPlayer2", interface: StandardName.properties, member: "PropertiesChanged")
+            signal.append([
+                .string("org.mpris.MediaPlayer2.Player"), .properties([("PlaybackStatus", .string("Playing"))]),
+                .strings([]),
+            ])
+            player.send(signal)
+        }
+        let call = try Message.methodCall(
+            destination: BusName.service, path: ObjectPath.root, interface: BusName.manager, member: "ListSessions")
+        let serial = player.send(call)
+        var asked = 0
+        while let message = player.receive(timeout: 10), message.replySerial != serial {
+            if message.member == "GetAll" { asked += 1 }
+        }
+        #expect(asked <= 1)
     }
 
     @Test func processOfASession_isForgottenWhenItEnds_andNotConfusedWithALaterOne() throws {

@@ -21,13 +21,15 @@ final class SystemStage {
     }
 
     /// - Parameters:
-    /// - user: The user of the daemon. If it is not root, the bus policy lets this user own the name. - capability: A
-    /// capability that the daemon gets and can inherit to children (capabilities(7), named as in setpriv). - isOpen:
-    /// Whether the bus policy lets every message to the daemon pass. - more: Additional environment variables of the
-    /// daemon and the clients.
+    ///   - user: The user of the daemon. If it is not root, the bus policy lets this user own the name.
+    ///   - capability: A capability that the daemon gets and can pass on to children (capabilities(7), named as in setpriv).
+    ///   - incomingBytes: How much the bus keeps of what one connection has sent; nil: its default.
+    ///   - isOpen: Whether the bus policy lets every message to the daemon pass.
+    ///   - more: Additional environment variables of the daemon and the clients.
     init(
         settings: String? = nil, as user: String = "root", capability: String? = nil, pulse: (any PrivateServer)? = nil,
-        on kind: Kind = .daemon, isOpen: Bool = false, environment more: [String: String] = [:]
+        on kind: Kind = .daemon, incomingBytes: Int? = nil, isOpen: Bool = false,
+        environment more: [String: String] = [:]
     ) throws {
         guard getuid() == 0 else { throw SupportError("only root can start clients of several users") }
         folder = try PrivateFolder()
@@ -37,6 +39,7 @@ final class SystemStage {
         let own = user == "root" ? "" : "<policy user=\"\(user)\"><allow own=\"org.sessiond1\"/></policy>"
         let open =
             isOpen ? "<policy context=\"default\"><allow send_destination=\"org.sessiond1\"/></policy>" : ""
+        let limit = incomingBytes.map { "<limit name=\"max_incoming_bytes\">\($0)</limit>" } ?? ""
         let listen = kind == .daemon ? "<listen>\(address)</listen>" : ""
         // The defaults of Debian's system.conf.
         let configuration = try folder.file(
@@ -52,7 +55,7 @@ final class SystemStage {
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Introspectable"/>
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Properties"/>
-            </policy><include>\(policy)</include>\(own)\(open)</busconfig>
+            </policy><include>\(policy)</include>\(own)\(open)\(limit)</busconfig>
             """)
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
         switch kind {

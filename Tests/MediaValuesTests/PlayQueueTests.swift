@@ -129,6 +129,40 @@ import Testing
         #expect(played(list) == "bcdefghijklmnopqrstuvwxyz0")
     }
 
+    @Test(arguments: [false, true]) func edits_reportTheUnchangedEnds(shuffled: Bool) {
+        var list = queue("abcdefghijkl", shuffled: shuffled)
+        var before = list.ids
+        _ = list.takeUnchanged()
+        for round in 0..<2_000 {
+            for _ in 0..<Int.random(in: 0...3) {
+                let id = list.ids.randomElement()
+                switch Int.random(in: 0..<5) {
+                case 0: _ = list.append(entries("x"))
+                case 1: _ = list.insert(entries("yz"), after: id)
+                case 2: if let id, list.count > 4 { list.remove(id) }
+                case 3: if let id { _ = list.replace(id, with: entries("rs")) }
+                default: _ = list.insert(entries("0"), after: nil)
+                }
+            }
+            if round % 100 == 99 { list.replaceAll(with: entries("new")) }
+            let (start, end) = list.takeUnchanged()
+            #expect(list.ids.prefix(start).elementsEqual(before.prefix(start)))
+            #expect(list.ids.suffix(end).elementsEqual(before.suffix(end)))
+            #expect(list.items.map(\.id) == list.ids && Set(list.ids).count == list.count)
+            #expect(list.current.map { list.ids.contains($0.id) } ?? list.ids.isEmpty)
+            before = list.ids
+        }
+        list.remove(before[0])
+        let (start, end) = list.takeUnchanged()
+        #expect(start == 0 && end == list.count)
+    }
+
+    @Test func fullQueue_itemCanBeReplaced() {
+        var list = queue(String(repeating: "a", count: PlayQueue.limit))
+        let new = list.replace(list.ids[7], with: entries("b"))
+        #expect(new.count == 1 && list.room == 0 && names(list).dropFirst(7).first == "b")
+    }
+
     @Test func queue_hasALimit() {
         var list = PlayQueue()
         list.replaceAll(with: entries(String(repeating: "a", count: PlayQueue.limit + 10)))

@@ -15,7 +15,8 @@ public final class PrivateBus {
         let path = folder.path + "/bus"
         address = "unix:path=\(path)"
         let folders = services.map { "<servicedir>\($0)</servicedir>" }.joined()
-        // The limits of Debian's session.conf, which are higher than the built-in ones.
+        // The limits of Debian's session.conf, which are higher than the built-in ones; and as many descriptors in one
+        // message as other buses let by.
         let limits = [
             "max_incoming_bytes": 1_000_000_000, "max_incoming_unix_fds": 250_000_000,
             "max_outgoing_bytes": 1_000_000_000, "max_outgoing_unix_fds": 250_000_000,
@@ -23,7 +24,7 @@ public final class PrivateBus {
             "pending_fd_timeout": 150_000, "max_completed_connections": 100_000,
             "max_incomplete_connections": 10_000, "max_connections_per_user": 100_000,
             "max_pending_service_starts": 10_000, "max_names_per_connection": 50_000,
-            "max_match_rules_per_connection": 50_000, "max_replies_per_connection": 50_000,
+            "max_match_rules_per_connection": 50_000, "max_replies_per_connection": 50_000, "max_message_unix_fds": 253,
         ]
         .map { "<limit name=\"\($0.key)\">\($0.value)</limit>" }.joined()
         let configuration = try folder.file(
