@@ -18,7 +18,7 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
 /// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
-    plugins.flatMap(\.interfaces).map { "Interfaces/org.sessiond1.\($0).xml" }
+    (plugins.flatMap(\.interfaces) + ["Job"]).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
@@ -171,7 +171,9 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
-        tests("PluginKitTests", ["PluginKit", "PluginAPI", "ReferenceModel"]),
+        tests(
+            "PluginKitTests",
+            ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
