@@ -12,7 +12,8 @@ let strict: [SwiftSetting] = [
 /// The plugins: executable, the interfaces of its plugins, and the engines it is made of. What else there is to a kind says
 /// PluginKind. Plugins with the same engines share one executable, which is installed under the name of each.
 let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
-    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"])
+    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
+    ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
 ]
 
 /// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
@@ -67,6 +68,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
+        system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
 
         // Words and rules: standard library only.
         room("PluginAPI", []),
@@ -98,6 +100,10 @@ let package = Package(
         // What is played after what, and what files say of themselves: values and bytes, without a bus or an engine.
         room("MediaValues", ["PluginAPI"]),
         room("FileFormats", ["PluginAPI"]),
+
+        // How a file gets to a server: rules and the text they are kept in; and requests to web servers, on the loop.
+        room("Uploading", ["PluginAPI"]),
+        room("HTTP", ["CCurl", "EventLoop"]),
 
         // Adapters; none imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
@@ -132,7 +138,7 @@ let package = Package(
         // processor than all that was listened to.
         .target(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
-            exclude: ["FakeBluetooth.py"], swiftSettings: fast),
+            exclude: ["FakeBluetooth.py", "FakeMachine.py", "UploadServer.py"], swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
@@ -175,6 +181,8 @@ let package = Package(
             "PluginKitTests",
             ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
+        tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
+        tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),

@@ -1,4 +1,4 @@
-public import DBus
+import DBus
 import EventLoop
 public import PluginAPI
 import SessionBus
@@ -67,6 +67,10 @@ public final class Job {
 
     /// As a client does it.
     public func cancel() { handle(.cancel) }
+    public func pause() { handle(.pause) }
+
+    /// Whether it is still on the bus, which it is for a while after its end.
+    public var isListed: Bool { jobs?.lists(self) ?? false }
 
     private func handle(_ input: JobStatus.Input) {
         do throws(SessionError) {

@@ -98,6 +98,8 @@ public final class Jobs {
         if live.isEmpty { onBusyChanged(false) }
     }
 
+    func lists(_ job: Job) -> Bool { live[job.number] === job || over.contains { $0.job === job } }
+
     private func clean() {
         let now = MonotonicClock.now()
         let surplus = max(0, over.count - Self.listedLimit)
