@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 KEEP ?=
-# Empty where somebody else strips the programs, as the packages are.
+# The Debian packages set it to nothing, because dh_strip strips the programs.
 STRIP ?= -s
 version = $(shell sed -n 's/^let version = "\(.*\)"/\1/p' Sources/sessiond/Version.swift)
 
@@ -13,15 +13,15 @@ datadir = $(PREFIX)/share
 mandir = $(datadir)/man
 unitdir = $(PREFIX)/lib/systemd
 sysusersdir = $(PREFIX)/lib/sysusers.d
-# dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
+# dbus-daemon reads policies under /usr/share and /etc. Under /usr/share, it ignores other prefixes such as /usr/local.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
 programs = sessiond sessionctl sessiond-plugin sessiond-transfer
 # The names of the plugins, as in their manifests.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
-# sessiond-plugin is all that are no program of their own: it is installed under each name.
+# The plugins whose program is sessiond-plugin: it is installed under each of these names.
 links = $(filter-out $(programs),$(plugins))
-# What the flags of the linker save is in docs/adr/0002-footprint.md.
+# docs/adr/0002-footprint.md tells how much the linker flags save.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 products = .build/release
@@ -71,7 +71,7 @@ book: ## build README, docs, manual pages and D-Bus reference as HTML in .build/
 	@Scripts/setup book
 	@Scripts/book
 
-check-long: check ## ... and those that take long: packages on bare Debian systems, a package that depends on this one
+check-long: check ## run also the long checks: packages on bare Debian systems, a package that depends on this one
 	@Scripts/setup deb
 	@Scripts/deb
 	@Scripts/check packages dependent
@@ -79,14 +79,14 @@ check-long: check ## ... and those that take long: packages on bare Debian syste
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
 
-# Builds nothing: it usually runs as root, and root should not build.
+# It builds nothing: it usually runs as root, and root should not build.
 install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	@for program in $(programs); do \
 		test -x $(products)/$$program || { echo "$(products)/$$program is not there: make release first" >&2; exit 1; }; \
 	done
 	install -d $(installed)
 	install $(STRIP) -m 755 $(addprefix $(products)/,$(filter-out sessiond-plugin,$(programs))) $(installed)
-	@# Hard links: of a symbolic link the kernel knows only where it leads, and settings could not tell plugins apart.
+	@# Hard links: the kernel resolves a symbolic link, so settings could not distinguish the plugins by their paths.
 	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(links))
 	for plugin in $(wordlist 2,9,$(links)); do \
 		ln -f $(installed)/$(firstword $(links)) $(installed)/$$plugin || exit 1; \
@@ -116,18 +116,19 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	install -d $(DESTDIR)$(datadir)/doc/sessiond
 	install -m 644 LICENSE data/sessiond.conf $(DESTDIR)$(datadir)/doc/sessiond
 	install -d $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d
-	@# What somebody has set stays; the new defaults are beside the documentation.
+	@# An existing configuration file is kept; the new defaults are installed with the documentation.
 	test -e $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf \
 		|| install -m 644 data/sessiond.conf $(DESTDIR)$(SYSCONFDIR)/sessiond
 
-# $(call fill,template without .in,folder): the template with its paths.
+# $(call fill,template without .in,folder): replaces the placeholders of the template and installs it in the folder.
 define fill
 install -d $(DESTDIR)$(2)
 sed 's|@bindir@|$(bindir)|g; s|@prefix@|$(PREFIX)|g; s|@version@|$(version)|g' $(1).in >$(DESTDIR)$(2)/$(notdir $(1))
 chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
 endef
 
-# $(call completion,shell,folder,file): as the program writes it itself; it is no program of its own.
+# $(call completion,shell,folder,file): installs the completion that sessionctl writes. Removes its first line (#!),
+# because a completion is not a program.
 define completion
 install -d $(DESTDIR)$(datadir)/$(2)
 $(products)/sessionctl --generate-completion-script $(1) >$(DESTDIR)$(datadir)/$(2)/$(3)

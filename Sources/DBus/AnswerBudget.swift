@@ -1,8 +1,9 @@
 /// Counts the answers that callers have not read yet, as far as known.
 ///
-/// A bus stores what a peer does not read on the account of the sender, and stops reading from a sender with too much
-/// of it: one peer that asks and never reads would stop the service for all. So answers are counted, and sometimes the
-/// bus is asked how many still wait. A peer with too many waiting answers is refused, then not answered at all.
+/// If a peer does not read messages, the bus stores them and counts them for the sender. It stops reading from a sender
+/// with too many of them. So one peer that calls and never reads would stop the service for all. Therefore answers are
+/// counted, and sometimes the bus is asked how many still wait. Calls of a peer with too many waiting answers are
+/// refused, and later not answered at all.
 struct AnswerBudget {
     /// Bytes for one peer, after which the bus is asked.
     static let asked = 1 << 20

@@ -1,12 +1,12 @@
-/// Calls of peers that send more than their share.
+/// The waiting calls of peers that send many calls.
 ///
-/// A bus delivers all calls in one sequence. A peer that sends thousands at once would delay all others, so after a few
-/// calls in one turn the calls of a peer wait here, in order, while the sequence is read on. Peers with few calls never
-/// wait here.
+/// A bus delivers all calls in one sequence. A peer that sends thousands at once would delay all others. So after a few
+/// calls in one turn, further calls of a peer wait here, in order, while the sequence is read. Peers with few calls
+/// never wait here.
 ///
-/// Where several users share the bus, the same holds for users: all connections of a user have together the turns of
-/// one user, then each connection has its turn of those. A user is nil until the bus has told who it is; the
-/// connections of which that is true share the turns of one user, so that new connections gain nothing.
+/// If several users share the bus, the turns are those of users, and the connections of a user share its turns. A user
+/// is nil until the bus has reported it. All connections of unknown users share the turns of one user, so that a
+/// program gains nothing from new connections.
 struct CallQueue<Call> {
     /// Calls handled at once, of all peers together, before the senders are counted.
     static var freeCalls: Int { 16 }
@@ -70,7 +70,7 @@ struct CallQueue<Call> {
 
     var isEmpty: Bool { order.isEmpty }
 
-    /// Whether the sender of the next call matters; otherwise ``judge(_:from:of:)`` handles it whoever it is from.
+    /// Whether the sender of the next call matters. Otherwise ``judge(_:from:of:)`` handles the call of any sender.
     var counts: Bool { !order.isEmpty || count >= Self.freeCalls }
 
     /// Stores the call if the verdict is to wait. On a bus that is not shared, `user` is nil.
@@ -100,7 +100,7 @@ struct CallQueue<Call> {
         return .wait
     }
 
-    /// Moves what waits of that peer to its user.
+    /// Moves the waiting calls of the peer to its user.
     mutating func learn(_ user: UInt32, of sender: String) {
         guard let line = waiting[sender], line.user == nil else { return }
         leave(sender, with: line.count)
@@ -146,7 +146,7 @@ struct CallQueue<Call> {
         shares[user, default: Share()].count += calls
     }
 
-    /// Leaves those whose user is unknown.
+    /// Removes the peer from those with an unknown user.
     private mutating func leave(_ sender: String, with calls: Int) {
         shares[nil]?.peers.removeAll { $0 == sender }
         shares[nil]?.count -= calls

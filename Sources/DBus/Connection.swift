@@ -49,7 +49,7 @@ public final class Connection {
         set { calls.isShared = newValue }
     }
 
-    /// Gets every call instead of the objects here, and nothing is answered: for a ``BusMonitor``.
+    /// Gets every call instead of the objects here, without an answer. For a ``BusMonitor``.
     var overheard: ((Message) -> Void)?
 
     let raw: OpaquePointer
@@ -60,12 +60,12 @@ public final class Connection {
     let names = NameTable()
     /// False once the bus is gone or ``close()`` was called.
     public private(set) var isOpen = true
-    /// What the filter was added with, to remove it by.
+    /// The context that the filter was added with, to remove it again.
     var filterContext: UnsafeMutableRawPointer?
     /// Outgoing messages once the connection is ready. libdbus then writes only blocking calls, each after a
     /// ``flush()``, so that messages are never interleaved.
     private var outbox = Outbox()
-    /// How many ``batch(_:)``es are under way.
+    /// The number of active calls of ``batch(_:)``.
     private var batches = 0
     private let descriptor: Int32
     /// While the bus accepts no more data; created when first needed.
@@ -79,7 +79,7 @@ public final class Connection {
     /// does not check file descriptors while work is deferred.
     private var backlog: Timer?
 
-    /// Connects and says Hello; blocks until the bus has answered (`dbus_bus_register`).
+    /// Connects and sends Hello; blocks until the bus has answered (`dbus_bus_register`).
     public init(_ address: BusAddress, loop: EventLoop) throws(Failure) {
         raw = try Self.open(address)
         uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""
@@ -103,7 +103,7 @@ public final class Connection {
             close()
             throw .noMemory
         }
-        // NameAcquired is usually there already.
+        // NameAcquired has usually been received already.
         scheduleDispatch()
     }
 
@@ -224,7 +224,7 @@ public final class Connection {
         return serial
     }
 
-    /// Sends together what `body` sends, when it is done or with a ``push()``: one system call, not one for each.
+    /// Sends the messages of `body` together, at its end or with a ``push()``: with one system call, not one for each.
     public func batch<Result>(_ body: () throws -> Result) rethrows -> Result {
         batches += 1
         defer {
@@ -234,16 +234,15 @@ public final class Connection {
         return try body()
     }
 
-    /// Writes what was sent up to now, as far as the bus takes it at once; the rest follows from the loop.
+    /// Writes the sent messages, as far as the bus accepts them at once. The loop writes the rest.
     public func push() {
         // If messages already wait for the bus, new ones follow them.
         guard isOpen, !outbox.isEmpty, writable?.events != .writable else { return }
         write()
     }
 
-    /// Lets processes that wait for the written messages run before the rest is done: a kernel that wakes them on this
-    /// processor would let them wait until it is free (`sched_yield`). Does nothing if more messages must be handled
-    /// here.
+    /// Lets processes that wait for the written messages run first (`sched_yield`): if the kernel wakes them on this
+    /// processor, they would wait until it is free. Does nothing if more messages must be handled here.
     public func giveWay() {
         if calls.isEmpty, !hasBacklog { sched_yield() }
     }
@@ -262,9 +261,9 @@ public final class Connection {
         }
     }
 
-    /// Calls, and hands over the answer from the loop, exactly once.
+    /// Calls a method, and passes on the answer from the loop, exactly once.
     ///
-    /// - Parameter timeout: seconds; then the answer is NoReply. `.infinity` waits as long as the bus lives.
+    /// - Parameter timeout: seconds; then the answer is NoReply. `.infinity` waits as long as the bus exists.
     public func call(
         _ message: Message, timeout: Double = 25, _ reply: @escaping (Result<[Value], Failure>) -> Void
     ) {
@@ -335,10 +334,10 @@ public final class Connection {
         backlog?.arm(after: 0)
     }
 
-    /// Whether something that was read has not been handled yet.
+    /// Whether there are read messages that have not been handled yet.
     public var hasBacklog: Bool { dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_COMPLETE }
 
-    /// Lets libdbus read or write, then handles what was read at once.
+    /// Lets libdbus read or write, then handles the read messages at once.
     func handle(_ watch: OpaquePointer, _ flags: UInt32) {
         guard isOpen else { return }
         var flags = flags
@@ -383,7 +382,7 @@ public final class Connection {
         // Returning to the loop may cost this process its time slice, so it does so rarely.
         let inspected = calls.isShared ? 1 : 8
         for index in 0..<Self.waitingBatch {
-            // A bus with more to bring may need the processor first; what it brings may be another user's.
+            // The bus may need the processor to deliver more calls, perhaps those of another user.
             if calls.isShared, !isReadable { sched_yield() }
             let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
             if index == 0, !isBusy { calls.startTurn() }
@@ -421,7 +420,7 @@ public final class Connection {
         }
     }
 
-    /// The user of a peer on a shared bus, when it matters; nil until the bus has answered, which is not waited for.
+    /// The user of a peer on a shared bus, if it matters; nil until the bus has answered. Does not wait for the answer.
     private func user(of caller: String) -> UInt32? {
         guard calls.isShared, calls.counts else { return nil }
         switch callerUsers[caller] {
@@ -438,7 +437,7 @@ public final class Connection {
         }
     }
 
-    /// Every message. False leaves it to libdbus.
+    /// Gets every message. Returns false if libdbus must handle it.
     func receive(_ message: OpaquePointer) -> Bool {
         switch dbus_message_get_type(message) {
         case DBUS_MESSAGE_TYPE_METHOD_CALL:

@@ -11,7 +11,7 @@ public final class Invocation {
     /// Empty if a relayed call had none.
     public let interface: String
     public let member: String
-    /// They have the types that the method declares.
+    /// The arguments, which have the types that the method declares.
     public let arguments: [Value]
     private let message: Message
     private weak var connection: Connection?
@@ -48,7 +48,7 @@ public final class Invocation {
         connection?.answer(message, Failure(name: name, message: text))
     }
 
-    /// Sends together what `body` sends, the answer too: see ``Connection/batch(_:)``.
+    /// Sends the messages of `body` together, also the answer; see ``Connection/batch(_:)``.
     public func batch<Outcome>(_ body: () -> Outcome) -> Outcome {
         if let connection { connection.batch(body) } else { body() }
     }

@@ -20,7 +20,7 @@ public final class Message {
     /// Takes over one reference.
     package init(owning raw: OpaquePointer) { owned = raw }
 
-    /// Takes a reference of its own.
+    /// Takes another reference.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }
 
     /// The names must be valid: they are not checked again.
@@ -162,7 +162,7 @@ public final class Message {
     /// The serial of the call that this answers; 0 for calls and signals.
     public var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
 
-    /// The receiver; nil: the other end of the connection, or for a signal every subscriber. A malformed name sets
+    /// The receiver; nil: the other end of the connection or, for a signal, every subscriber. A malformed name sets
     /// ``failure``.
     public var destination: String? {
         get { draft.map(\.destination) ?? text(dbus_message_get_destination(raw)) }
@@ -219,8 +219,8 @@ public final class Message {
         }
     }
 
-    /// The arguments, each file descriptor a duplicate that its ``FileDescriptor`` closes. Throws LimitsExceeded for
-    /// more than a million values, and where the process has no descriptor left.
+    /// The arguments. Each file descriptor is a duplicate, which its ``FileDescriptor`` closes. Throws LimitsExceeded
+    /// for more than a million values, or if the process has no descriptor left.
     public func arguments() throws(Failure) -> [Value] {
         // Part of the value may have been written.
         if let failure { throw failure }

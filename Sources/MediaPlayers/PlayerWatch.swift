@@ -1,8 +1,8 @@
 import DBus
 import MediaControl
 
-/// The players on a bus and their state. Watches names and property changes, never asks for what it already knows, and
-/// costs nothing without players.
+/// The players on a bus and their state. Watches names and property changes, never asks for a known state, and costs
+/// nothing without players.
 final class PlayerWatch {
     /// A limit, because any program on the bus may pretend to be a player.
     private static let limit = 128
@@ -14,14 +14,17 @@ final class PlayerWatch {
     private var appearances: Subscription?
     private var order: UInt64 = 0
 
-    /// A player answered for the first time, or signalled a change.
-    var onFacts: ((Player) -> Void)?
-    /// It left the bus.
-    var onGone: ((Player) -> Void)?
+    /// A player appeared, answered for the first time, signalled a change, or left the bus.
+    var onEvent: ((Player.ID, PlayerEvent) -> Void)?
+    /// The kernel's data of a player whose process is known.
+    private let identify: (Player) -> PlayerOrigin
     /// ``MPRIS/front`` has no owner any more.
     var onFrontNameFree: (() -> Void)?
 
-    init(_ connection: Connection) { self.connection = connection }
+    init(_ connection: Connection, identify: @escaping (Player) -> PlayerOrigin) {
+        self.connection = connection
+        self.identify = identify
+    }
 
     func start() {
         appearances = connection.watchOwners(below: MPRIS.namespace) { [weak self] name, owner in
@@ -58,14 +61,14 @@ final class PlayerWatch {
     func players(behind name: String) -> [Player.ID] {
         guard let player = players[names[name] ?? name] else { return [] }
         guard player.processID != 0 else { return [player.id] }
-        return players.values.filter { $0.processID == player.processID }.map(\.id)
+        return players.values.filter { $0.processID == player.processID }.map(\.id).sorted()
     }
 
     // MARK: Names
 
     private func find(_ name: String) {
         connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            // Reported by a signal meanwhile, or gone.
+            // It was reported by a signal in the meantime, or it is gone.
             guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
             self.owns(name, owner)
         }
@@ -100,16 +103,19 @@ final class PlayerWatch {
         ) { [weak self] signal in self?.changed(id, signal) }
         // The process must be known before its state is reported.
         connection.credentials(of: id) { [weak self] answer in
-            guard let self, self.players[id] != nil else { return }
-            self.players[id]?.processID = (try? answer.get())?.processID ?? 0
+            guard let self, var player = self.players[id] else { return }
+            player.processID = (try? answer.get())?.processID ?? 0
+            self.players[id] = player
+            self.onEvent?(id, .appeared(self.identify(player)))
+            // It signalled a change in the meantime.
+            if let facts = player.facts { self.onEvent?(id, .told(facts, order: player.order)) }
             self.ask(id) { _ in }
         }
     }
 
     private func leave(_ id: String) {
         subscriptions[id] = nil
-        guard let player = players.removeValue(forKey: id) else { return }
-        onGone?(player)
+        if players.removeValue(forKey: id) != nil { onEvent?(id, .gone) }
     }
 
     // MARK: Facts
@@ -132,6 +138,6 @@ final class PlayerWatch {
             order += 1
             players[id]?.order = order
         }
-        if before != facts, let player = players[id] { onFacts?(player) }
+        if before != facts, let order = players[id]?.order { onEvent?(id, .told(facts, order: order)) }
     }
 }

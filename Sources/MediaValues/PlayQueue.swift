@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// The items to play and their order: a value, without a clock, a file or a bus.
+/// The items to play and their order. It is a value without a clock, a file or a bus.
 ///
 /// If the queue is not empty, one item is the current one. Items keep their ids while they are in the queue, and ids
 /// are never reused.
@@ -17,7 +17,7 @@ public struct PlayQueue: Sendable {
         public fileprivate(set) var hasFailed = false
     }
 
-    /// A limit that nobody reaches by listening; it needs little memory.
+    /// The limit of items. No user listens to more, and they need little memory.
     public static let limit = 10_000
 
     /// In the order in which they were added.
@@ -192,7 +192,7 @@ public struct PlayQueue: Sendable {
         if let currentID { order.insert(currentID, at: 0) }
     }
 
-    /// Looked up once for all: ten thousand times among ten thousand would keep everybody waiting.
+    /// Computed once for all items: searching ten thousand items ten thousand times would take too long.
     private var failed: Set<UInt64> { Set(items.lazy.filter(\.hasFailed).map(\.id)) }
     private var turn: Int? { currentID.flatMap { order.firstIndex(of: $0) } }
     private func place(of id: UInt64) -> Int? { items.firstIndex { $0.id == id } }

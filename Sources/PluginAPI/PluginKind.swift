@@ -20,7 +20,7 @@ public struct PluginKind: Sendable, Hashable {
     public let category: Category?
     /// Whether it records; then it has the options `--input` and `--duration`.
     public let records: Bool
-    /// The argument of the program, and what the program does with it, for the usage text. Empty: it has none, and only
+    /// The argument of the program, and its meaning, for the usage text. Empty: the program has no argument and only
     /// serves D-Bus.
     public let item: String
     public let action: String

@@ -3,7 +3,7 @@ import MediaValues
 import PluginAPI
 import SessionKit
 
-// Events of the engine, and what happens next.
+// Events of the engine and their consequences.
 
 extension PlayerPlugin {
     func finished(_ success: Bool) {

@@ -36,7 +36,7 @@ extension PlayerPlugin {
         connection.objects.emit(
             path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
-        // What is the same at both ends did not change: in a long list an edit concerns a few items.
+        // Skips equal items at both ends, because an edit of a long list usually changes only a few items.
         let start = zip(before, now).prefix { $0 == $1 }.count
         let end = zip(before[start...].reversed(), now[start...].reversed()).prefix { $0 == $1 }.count
         let (was, became) = (before[start..<before.count - end], now[start..<now.count - end])
@@ -63,7 +63,7 @@ extension PlayerPlugin {
     }
 
     private func addTrack(_ uri: String, after path: String, isCurrent: Bool) throws(Failure) {
-        // An item that is not in the list means the end, as the specification says for a list that has changed.
+        // An item that is not in the list means the end, as the specification requires for a list that has changed.
         let place: UInt64?? = path == PlayerPlugin.noTrack ? .some(nil) : trackID(path).flatMap { queue[$0]?.id }
         let ids = try insert([PlaylistEntry(uri: uri)], after: place)
         if isCurrent, let id = ids.first { try go(to: id) }

@@ -11,7 +11,7 @@ public struct PluginArguments {
     private var isSystem = false
     /// Whether it exits, as on SIGTERM, when the program that started it exits.
     var endsWithParent = false
-    /// What to play, or the file to record, as given; nil: serve D-Bus.
+    /// The item to play, or the file to record, as given; nil: serve D-Bus.
     public var item: String?
     /// The length of a recording in seconds.
     public var duration: Double?

@@ -20,14 +20,14 @@ public final class RecorderPlugin: Plugin {
     public let session: AudioSessionClient
     /// The file is complete and closed (false: its end is missing); called after the signal was sent.
     public var onFinished: ((Bool) -> Void)?
-    /// Recording ended early; the message says why.
+    /// Recording ended early; the message gives the reason.
     public var onFailed: ((String) -> Void)?
-    /// The recording paused by itself and will not resume by itself; the message says why.
+    /// The recording paused without a request and will not resume automatically; the message gives the reason.
     public var onPaused: ((String) -> Void)?
 
     let connection: Connection
     private let input: String
-    /// When it may record.
+    /// Decides when it may record.
     private var grant = Grant()
     /// The session that interrupted it last; empty if none did.
     private var interrupter = ""
@@ -35,7 +35,7 @@ public final class RecorderPlugin: Plugin {
     private var isPrepared = false
     /// The daemon was asked for the device of the chosen input.
     private var isPreparing = false
-    /// Where a recording of a given length ends, in seconds of the recording.
+    /// The end of a recording with a given length, in seconds of the recording.
     private var limit: Double?
     /// How many seconds to record; nil: no limit.
     private var seconds: Double?
@@ -148,8 +148,8 @@ public final class RecorderPlugin: Plugin {
         if case .failure(let failure) = changing({ take(.due) }) { failed(failure.message) }
     }
 
-    /// Pauses and deactivates the session; the file can be played. If interrupted at that time, it will not resume by
-    /// itself.
+    /// Pauses and deactivates the session; the file can be played. If it is interrupted at that time, it will not
+    /// resume automatically.
     public func pause() {
         changing { _ = take(.paused) }
     }
@@ -278,7 +278,7 @@ public final class RecorderPlugin: Plugin {
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
         case .session(let event): heard(event)
-        // Without a daemon nobody would end the interruption.
+        // Without a daemon, the interruption would not end.
         case .daemonLost:
             if grant.isInterrupted { paused("sessiond stopped while it was interrupted") }
             _ = take(.daemonLost)
@@ -332,7 +332,7 @@ public final class RecorderPlugin: Plugin {
         return (names.isEmpty ? "the input of the recording" : names.joined(separator: " and ")) + " was disconnected"
     }
 
-    /// Sent before the state that follows.
+    /// Sends the message before the new state.
     private func paused(_ message: String) {
         emit("Paused", [.string(message)])
         onPaused?(message)

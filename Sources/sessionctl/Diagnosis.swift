@@ -1,6 +1,6 @@
 import DBus
 
-/// One thing that `sessionctl doctor` looked at.
+/// The result of one check of `sessionctl doctor`.
 struct Finding {
     enum Status: String {
         case ok
@@ -24,7 +24,7 @@ struct Finding {
     let topic: String
     let status: Status
     let text: String
-    /// The one command, or the one change, that mends it.
+    /// The command, or the change, that fixes it.
     let remedy: String?
 
     var value: Value {
@@ -36,7 +36,7 @@ struct Finding {
     }
 }
 
-/// All that was looked at, in the order of the output.
+/// The results of all checks, in the order of the output.
 struct Diagnosis {
     private(set) var findings: [Finding] = []
 
@@ -55,7 +55,7 @@ struct Diagnosis {
         ])
     }
 
-    /// One line for each finding, and below it what mends it.
+    /// One line for each finding, and below it the remedy.
     var table: Table {
         var table = Table()
         for finding in findings {

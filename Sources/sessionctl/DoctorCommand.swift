@@ -9,8 +9,8 @@ import SessionBus
 
 /// `sessionctl doctor`.
 ///
-/// Starts nothing and changes nothing: a service that is not running stays so. What cannot be found out is said to be
-/// unknown.
+/// Starts nothing and changes nothing, not even a service that is not running. Reports everything that it cannot find
+/// out as unknown.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Look for what is wrong, and name the command that mends it.",
@@ -33,9 +33,9 @@ struct DoctorCommand: ParsableCommand {
     }
 }
 
-/// What `sessionctl doctor` looks at, one topic after the other.
+/// The checks of `sessionctl doctor`, one topic after the other.
 private final class Examination {
-    /// Seconds that everybody who is asked has to answer.
+    /// Seconds in which each bus or service must answer.
     private static let patience = 2.0
 
     private(set) var diagnosis = Diagnosis()
@@ -43,9 +43,9 @@ private final class Examination {
     private let address: BusAddress
     private let loop = EventLoop()
     private var connection: Connection?
-    /// The process of the service; nil: none runs, or nobody knows which.
+    /// The process of the service; nil: it does not run, or its process is unknown.
     private var process: UInt32?
-    /// The Manager's properties; empty where the service does not run or does not answer.
+    /// The Manager's properties; empty if the service does not run or does not answer.
     private var service: [String: Value] = [:]
     private var settings = Settings()
 
@@ -81,14 +81,14 @@ private final class Examination {
         }
     }
 
-    /// False where it would block: libdbus waits for half a minute.
+    /// False if the bus accepts connections but does not answer: libdbus would block for half a minute.
     private func answers() -> Bool {
         let session =
             environment("DBUS_SESSION_BUS_ADDRESS")
             ?? environment("XDG_RUNTIME_DIR").map { "unix:path=\($0)/bus" }
         var answer: Bool?
         let path = isSystem ? BusAddress.system : session.map { BusAddress.custom($0) } ?? .session
-        // Where nobody listens, the connection says why.
+        // If no program listens there, a connection fails at once and gives the reason.
         let probe = BusProbe(path, loop: loop, patience: Self.patience) { answer = $0 }
         let begun = MonotonicClock.now()
         _ = withExtendedLifetime(probe) { loop.iterate(timeout: 2 * Self.patience) { answer != nil } }
@@ -103,7 +103,7 @@ private final class Examination {
         do throws(Failure) {
             let message = try Message.methodCall(
                 destination: name, path: path, interface: interface, member: member)
-            // Only those who are there already.
+            // Does not start a service for the call.
             message.autoStart = false
             message.append(arguments)
             return .success(try connection.callAndWait(message, timeout: Self.patience))
@@ -270,7 +270,7 @@ private final class Examination {
         tellNeighbours(nil)
     }
 
-    /// For whichever of them is installed.
+    /// For the installed sound server.
     private func serverCommand(_ verb: String) -> String? {
         let hasSystemd = access("/run/systemd/system", F_OK) == 0
         func has(_ program: String) -> Bool { ManifestFiles.executable(program, beside: nil) != nil }
@@ -308,7 +308,8 @@ private final class Examination {
         tellNeighbours(server.policies)
     }
 
-    /// `policies`: those that were seen here; nil: only the service sees them.
+    /// `policies`: the policies that this program found; nil if it cannot read the server, so only the service knows
+    /// them.
     private func tellNeighbours(_ policies: Set<ServerPolicy>?) {
         var seen: [String: String] = [:]
         for policy in policies ?? [] { seen[policy.rawValue] = "" }
@@ -330,7 +331,7 @@ private final class Examination {
         }
     }
 
-    /// sessiond(8), NEIGHBOURS.
+    /// The remedies of sessiond(8), section NEIGHBOURS.
     private static func remedy(against name: String) -> String {
         switch ServerPolicy(rawValue: name) {
         case .roleCork, .roleDucking: "pactl unload-module \(name)"
@@ -348,7 +349,7 @@ private final class Examination {
             let file = String(error.prefix { $0 != ":" })
             diagnosis.add("plugins", .error, error, remedy: "${EDITOR:-nano} \(file)")
         }
-        // The daemon looks beside itself first; what is beside this program is there, too.
+        // The daemon first searches its own folder. This program is installed in the same one.
         let own = executable(of: process ?? UInt32(getpid())) ?? executable(of: UInt32(getpid())) ?? ""
         let folder = own.lastIndex(of: "/").map { String(own[..<$0]) }
         var working: [String] = []
@@ -424,7 +425,7 @@ private final class Examination {
         }
     }
 
-    /// The folder, or the one in which it will be made.
+    /// Checks the folder or, if it does not exist yet, the nearest existing parent.
     private func tellFolder(_ path: String, _ purpose: String) {
         var folder = path
         while access(folder, F_OK) != 0, folder.contains("/"), folder != "/" {

@@ -46,7 +46,7 @@ struct ExplainCommand: ParsableCommand {
         case "active": return "active since \(since): \(text)"
         case "interrupted" where isSubject, "inactive", "claim": return "silent since \(since): \(text)\(until)"
         case "ducked": return "since \(since) \(text)"
-        case "muted", "lacks-route", "stream-silenced": return "since \(since) \(text)"
+        case "muted", "lacks-route", "stream-silenced", "player-paused": return "since \(since) \(text)"
         case "refused": return "at \(since) \(text)"
         case "adopted": return text
         default: return "\(text) (since \(since)\(until))"

@@ -72,10 +72,10 @@ final class StatusWatch {
             loop.watch(signal: number) { [unowned loop] in loop.quit(128 + number) }
         }
         signals.append(loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
-        // Another screen came to the front meanwhile.
+        // The shell has used the screen in the meantime.
         signals.append(loop.watch(signal: SIGCONT) { [unowned self] in draw(isAnew: true) })
         closed = Output.quitWhenClosed(loop)
-        // The alternate screen, without the cursor: the previous contents come back afterwards.
+        // The alternate screen, without the cursor. The terminal restores the previous contents afterwards.
         if usesScreen { Output.write("\u{1B}[?1049h\u{1B}[?25l") }
     }
 
@@ -143,7 +143,7 @@ final class StatusWatch {
 }
 
 extension Output {
-    /// Ends the program when nobody reads standard output any more, where that can be told before writing.
+    /// Ends the program when the reader of standard output is gone, also if there is nothing to write. Only for a pipe.
     static func quitWhenClosed(_ loop: EventLoop) -> IOWatch? {
         guard isPipe else { return nil }
         return IOWatch(on: loop, descriptor: STDOUT_FILENO, events: .readable) { [unowned loop] events in

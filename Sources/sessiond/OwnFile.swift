@@ -5,7 +5,7 @@ import Processes
 /// A file of this program: checked and read through one descriptor, so that the checked file is the one that is read.
 enum OwnFile {
     case absent
-    /// A file that cannot be opened, or read to its end; errno says why.
+    /// A file that cannot be opened or read completely; errno has the reason.
     case unreadable
     /// A link, a device, a folder, a file of another user, with several hard links, or too large.
     case foreign

@@ -240,7 +240,7 @@ final class PluginSupervisor: PluginService {
         log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
     }
 
-    /// What is stored of a registration: a few short texts.
+    /// The stored part of a registration: a few short texts.
     private func described(_ id: String, _ info: [String: Value]) throws(Failure) -> PluginManifest {
         func checked(_ key: String, _ type: String, _ read: (Value) -> [String]?) throws(Failure) -> [String] {
             guard let value = info[key] else { return [] }

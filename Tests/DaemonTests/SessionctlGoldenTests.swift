@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What every reading command prints, character by character, in `Tests/Golden/sessionctl.txt`.
+/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`.
 ///
-/// With SESSIOND_GOLDEN=write the file is written, to be read and committed. Times, processes and folders are replaced,
-/// and columns are told apart by two spaces: how wide a column is depends on them.
+/// With SESSIOND_GOLDEN=write the test writes the file; read it before you commit it. Times, process ids and folders
+/// are replaced by words. They also change the widths of columns, so two spaces stand between columns in the file.
 @Suite(.serialized) struct SessionctlGoldenTests {
     private static let file = repository.appendingPathComponent("Tests/Golden/sessionctl.txt")
 
@@ -13,7 +13,7 @@ import Testing
     private let environment: [String: String]
     private let client: Client
 
-    /// Music is interrupted by a call, and a timer has been refused.
+    /// A call has interrupted music, and the daemon has refused a timer.
     init() throws {
         stage = try SessionctlStage()
         let data = try stage.daemon.bus.folder.folder("data")
@@ -42,7 +42,7 @@ import Testing
             ("(\"(?:time-usec|since-usec|until-usec|StateSince)\":)[0-9]+", "$1TIME"),
             ("\"Owner\":\":[0-9.]+\"", "\"Owner\":\"OWNER\""), (":1\\.[0-9]+", "OWNER"),
             ("\\b[0-9]+(\\.[0-9])? (s|min)( ago)?\\b", "AGE$3"), (" {2,}", "  "), (" +(\r?\n)", "$1"),
-            // Which of them is installed, and whether systemd runs, is the machine's.
+            // The suggested command depends on the machine: which server is installed, and whether systemd runs.
             ("(pipewire-pulse &|pulseaudio --start|systemctl --user start [a-z-]+|apt install [a-z-]+)", "START"),
             ("since [0-9]{2}:[0-9]{2}:[0-9]{2}", "since CLOCK"),
         ] {
@@ -66,7 +66,7 @@ import Testing
         return terminal.text.replacingOccurrences(of: "\r\n", with: "\n")
     }
 
-    @Test func everyReadingCommand_printsWhatIsWrittenDown() throws {
+    @Test func everyReadingCommand_printsTheExpectedText() throws {
         var sections: [String] = []
         for command in Self.reading {
             let words = command.joined(separator: " ")
@@ -86,8 +86,8 @@ import Testing
         #expect(old.count == new.count)
     }
 
-    /// The text of the widest one, however it is broken; no line is wider than the terminal.
-    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_isNeverWrappedByItself(
+    /// No line is wider than the terminal.
+    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_hasNoLineWiderThanItself(
         columns: UInt16
     ) throws {
         for command in Self.reading {
@@ -99,15 +99,15 @@ import Testing
         }
     }
 
-    /// The names above have wide characters; nothing else here takes more or less than one column.
+    /// The width of a line. Only the wide characters of the names above take two columns.
     private static func columns(of line: String) -> Int {
         line.reduce(0) { $0 + ("音楽".contains($1) ? 2 : 1) }
     }
 
-    @Test func coloursAreForTerminalsThatWantThem() throws {
-        // All but a line without an emphasis.
+    @Test func colours_areUsedOnlyOnTerminalsThatWantThem() throws {
+        // `route` prints nothing in colour.
         for command in Self.reading where command != ["route"] {
-            // So wide that no name is cut, wherever the ages end.
+            // So wide that no name is cut, however wide the ages are.
             let coloured = try shown(command, columns: 200)
             #expect(coloured.contains("\u{1B}["), "\(command)")
             let plain = try shown(command, columns: 200, ["NO_COLOR": "1"])
@@ -115,21 +115,21 @@ import Testing
             let bare = coloured.replacingOccurrences(
                 of: "\u{1B}\\[[0-9]*m", with: "", options: .regularExpression)
             func words(_ text: String) -> [Substring] { masked(text).split { $0 == " " || $0 == "\n" } }
-            #expect(words(bare) == words(plain), "\(command): colours change nothing but the colours")
+            #expect(words(bare) == words(plain), "\(command): the text must be the same without colours")
             #expect(!(try shown(command, columns: 100, ["TERM": "dumb"])).contains("\u{1B}"), "\(command)")
             #expect(!(try piped(command)).contains("\u{1B}"), "\(command)")
             #expect(try piped(command, ["CLICOLOR_FORCE": "1"]).contains("\u{1B}["), "\(command)")
         }
     }
 
-    @Test func terminalWithoutUTF8_getsASCIIInAsManyColumns() throws {
+    @Test func terminalWithoutUTF8_getsASCIIOfTheSameWidth() throws {
         for command in Self.reading {
             let usual = try shown(command, columns: 100, ["NO_COLOR": "1"])
             let plain = try shown(command, columns: 100, ["NO_COLOR": "1", "LC_ALL": "C"])
             #expect(plain.utf8.allSatisfy { $0 < 0x80 }, "\(command): \(plain)")
             let widths = [usual, plain].map { masked($0).components(separatedBy: "\n").map(Self.columns) }
             #expect(widths[0] == widths[1], "\(command)")
-            // A program reads it as JSON all the same.
+            // The JSON stays valid.
             let json = try shown(command + ["--json"], columns: 100, ["LC_ALL": "C"])
             #expect(json.utf8.allSatisfy { $0 < 0x80 })
             let piped = try piped(command + ["--json"])

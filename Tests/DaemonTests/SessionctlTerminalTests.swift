@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `sessionctl play` and `record` on a terminal, with keys, and with the terminal given back.
+/// `sessionctl play` and `record` on a terminal: their keys, and the terminal's mode afterwards.
 @Suite(.serialized) struct SessionctlTerminalTests {
     let pulse: any PrivateServer
     let stage: SessionctlStage
@@ -19,7 +19,7 @@ import Testing
             try builtProduct(named: "sessionctl"), arguments, environment: stage.environment, columns: columns)
     }
 
-    /// It plays, and its line is drawn.
+    /// Starts a player, and waits until its status line says that it plays.
     private func player(columns: UInt16 = 100) throws -> PseudoTerminal {
         let path = try sine(440, seconds: 60, in: stage.daemon.bus.folder).dropFirst("file://".count)
         let terminal = try terminal(["play", "--name", "Tune", String(path)], columns: columns)
@@ -28,7 +28,7 @@ import Testing
         return terminal
     }
 
-    @Test func keys_pauseSeekTurnAndQuit() throws {
+    @Test func keys_pauseSeekChangeTheVolumeAndQuit() throws {
         let terminal = try player()
         #expect(terminal.text.contains("space pause"))
         #expect(terminal.shows { $0.contains("▮") && $0.contains("/ 1:00") && $0.contains("━") }, "\(terminal.line)")
@@ -47,12 +47,12 @@ import Testing
         #expect(terminal.shows("volume 100 %"))
         terminal.type("r")
         #expect(terminal.shows("repeat all"))
-        // What means nothing does nothing.
+        // Other keys do nothing.
         terminal.type("x\u{1B}[5~é\u{7F}\t")
         terminal.type("q")
         #expect(terminal.wait() == .code(0))
         #expect(!terminal.isRaw)
-        // The line is wiped before the prompt comes back.
+        // The status line is erased before the shell prints its prompt.
         #expect(terminal.text.hasSuffix("\r\u{1B}[K"))
         #expect(try eventually { try stage.session("Tune") == nil })
     }
@@ -62,7 +62,7 @@ import Testing
         #expect(terminal.shows { $0.contains("0:02") })
         terminal.type("q")
         #expect(terminal.wait() == .code(0))
-        // Without what colours and wipes, a line drawn over has fewer columns than there are.
+        // Without its control sequences, each status line is narrower than the terminal.
         let drawn = terminal.text.components(separatedBy: "\r\n").last?.split(separator: "\r") ?? []
         let columns = drawn.map { line in
             line.replacing(/\u{1B}\[[0-9;]*[A-Za-z]/, with: "").count
@@ -70,9 +70,9 @@ import Testing
         #expect(columns.count > 5 && columns.allSatisfy { $0 < 40 }, "\(columns)")
     }
 
-    /// Ctrl-C by its key; SIGSEGV stands for a crash.
+    /// 0 is the key Ctrl-C. SIGSEGV and SIGTRAP are crashes.
     @Test(arguments: [(0, 130), (SIGTERM, 143), (SIGHUP, 129), (SIGSEGV, nil), (SIGTRAP, nil)] as [(Int32, Int32?)])
-    func endsAnotherWay_terminalIsGivenBack(signal: Int32, code: Int32?) throws {
+    func playerEndsBySignal_terminalIsRestored(signal: Int32, code: Int32?) throws {
         let terminal = try player()
         if signal == 0 { terminal.type("\u{3}") } else { terminal.signal(signal) }
         let exit = try #require(terminal.wait())
@@ -81,7 +81,7 @@ import Testing
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
-    @Test func suspended_isSilentWithTheTerminalAsItWas_andGoesOnAfterwards() throws {
+    @Test func suspendedPlayer_isSilentAndRestoresTheTerminal_andContinuesAfterwards() throws {
         let terminal = try player()
         terminal.type("\u{1A}")
         #expect(eventually { !terminal.isRaw })

@@ -8,14 +8,14 @@ import State
 import TestSupport
 import Testing
 
-/// Strangers on a session's own bus (faults.md, F).
+/// Hostile clients on the session bus (faults.md, F).
 @Suite(.serialized) struct StrangerTests {
     private static let missing = "org.sessiond1.Error.MissingEntitlement"
 
-    @Test func callsWithDescriptors_endNobody() throws {
+    @Test func callsWithDescriptors_doNotEndTheDaemon() throws {
         let stage = try DaemonStage()
         try stage.surviving {
-            // What it has at most at once is then far less than what is sent.
+            // The daemon may now have far fewer descriptors open than the client sends.
             _ = try Child.run("prlimit", ["--pid=\(stage.daemon.processID)", "--nofile=128:128"])
             let stranger = try stage.foreigner()
             #expect(stranger.ask("descriptors 2000") == "ok")
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func filesThatMayBeOpen_areAllForTheDaemonAndAsBeforeForItsPlugins() throws {
+    @Test func limitOfOpenFiles_isRaisedForTheDaemonButNotForPlugins() throws {
         let folder = try PluginFolder("sleep", script: "exec sleep 60")
         let stage = try DaemonStage(environment: folder.environment)
         func limits(_ process: Int32) throws -> [Substring] {
@@ -39,18 +39,18 @@ import Testing
         #expect(try limits(plugin) == ["\(own.rlim_cur)", "\(own.rlim_max)"])
     }
 
-    @Test func pluginThatIsStarting_isNobodyElse() throws {
+    @Test func pluginIsStarting_anotherClientCannotTakeItsPlace() throws {
         let folder = try PluginFolder("sleep", script: "exec sleep 60")
         let stage = try DaemonStage(environment: folder.environment)
         let plugin = try folder.start(on: stage)
         let stranger = try stage.foreigner()
         #expect(stranger.ask("register sleep") == Self.missing)
-        #expect(stranger.ask("register sleep 7") == Self.missing, "what it speaks is nobody's to say for it")
+        #expect(stranger.ask("register sleep 7") == Self.missing, "the version is the plugin's to state")
         #expect(kill(plugin, 0) == 0)
         #expect(try stage.pluginStates()["sleep"] == "starting")
     }
 
-    @Test func oneClient_isNotEveryPlugin() throws {
+    @Test func oneClient_mayRegisterOnlySomePlugins() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         var answers: [String: Int] = [:]
@@ -62,7 +62,8 @@ import Testing
         #expect(try stage.client().register("long", object: long) == "org.sessiond1.Error.BadParameter")
     }
 
-    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotSwitchActForOthersOrBeAPlugin() throws {
+    @Test(.enabled(if: getuid() == 0, "only root can use chroot"))
+    func sandboxedProgram_mayNotChangeSwitchesActForOthersOrBeAPlugin() throws {
         let root = try PrivateFolder()
         try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n")
         let stage = try DaemonStage(environment: ["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": "/nowhere"])
@@ -75,24 +76,24 @@ import Testing
         #expect(game.ask("bare SetSilentMode b true") == denied)
         #expect(game.ask("create A playback - app \(other.process.processID)") == Self.missing)
         #expect(game.ask("register guest") == Self.missing)
-        #expect(game.ask("open player file:///etc/hostname") == denied, "it would read there for the game")
+        #expect(game.ask("open player file:///etc/hostname") == denied, "the plugin would read the file for the game")
         #expect(game.create("A").hasPrefix("/org/"))
         #expect(other.ask("silent on") == "ok")
-        #expect(other.ask("open player file:///x") == "org.sessiond1.Error.ResourceNotAvailable", "there is no plugin")
+        #expect(other.ask("open player file:///x") == "org.sessiond1.Error.ResourceNotAvailable", "it has no plugin")
     }
 
-    @Test func systemBusThatNeverAnswers_keepsNobodyWaiting() throws {
+    @Test func systemBusNeverAnswers_clientsAreNotDelayed() throws {
         let folder = try PrivateFolder()
         let deaf = try DeafBus.start(in: folder)
         #expect(deaf.line { $0 == "ready" } != nil)
         let stage = try DaemonStage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder.path)/bus"])
-        #expect(deaf.line { $0 == "00415554" } != nil, "it was asked")
+        #expect(deaf.line { $0 == "00415554" } != nil, "the daemon must have connected")
         let client = try stage.client()
         #expect(client.activate(try client.session("Music")) == nil)
         deaf.kill()
     }
 
-    @Test func folderOfSomebodyElse_isNotWrittenTo() throws {
+    @Test func folderWritableByOthers_isNotUsed() throws {
         let runtime = try PrivateFolder()
         let folder = try runtime.folder("sessiond")
         chmod(folder, 0o777)
@@ -103,7 +104,7 @@ import Testing
         #expect(stage.daemon.line { $0.contains("cannot be written") } != nil)
     }
 
-    @Test func processThatActs_isHeldUntilItEnds_andNoLaterOneIsTakenForIt() throws {
+    @Test func processOfASession_isForgottenWhenItEnds_andNotConfusedWithALaterOne() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let acting = try Child("/bin/sleep", ["60"])
@@ -111,7 +112,7 @@ import Testing
         #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
         try stage.rewriteState { _ in }
         #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
-        // As if another process had its number.
+        // Now the process id seems to belong to another process.
         try stage.rewriteState { entries in for index in entries.indices { entries[index].processStart += 1 } }
         #expect(try stage.property("ProcessId", of: path).uint32Value == 0)
         let other = try client.session("Other", more: [("pid", .uint32(UInt32(acting.processID)))])
@@ -144,7 +145,7 @@ import Testing
         #expect(pages == all)
     }
 
-    @Test func sessionInTheStateThatCannotBe_costsItselfAlone() throws {
+    @Test func invalidSessionInTheStateFile_isDiscardedAlone() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
@@ -166,7 +167,7 @@ import Testing
         #expect(client.activate(music) == nil)
     }
 
-    @Test func instantsBeyondTime_areAsIfOfNow() throws {
+    @Test func timesInTheFuture_countAsNow() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
@@ -190,7 +191,7 @@ import Testing
 }
 
 extension DaemonStage {
-    /// Ends the daemon, changes what it has written down, and starts the next one.
+    /// Ends the daemon, changes its state file, and starts it again.
     fileprivate func rewriteState(
         paused: [StateRecord.PausedPlayer] = [], _ change: (inout [StateRecord.Entry]) -> Void
     ) throws {
@@ -220,7 +221,7 @@ extension DaemonStage {
 }
 
 extension Client {
-    /// Nil where it was done, the error's name where not.
+    /// Returns nil on success, otherwise the error's name.
     fileprivate func register(_ id: String, object: String) -> String? {
         do throws(Failure) {
             _ = try connection.callAndWait(

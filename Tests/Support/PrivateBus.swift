@@ -1,15 +1,15 @@
 import Foundation
 
-/// A message bus of the test's own: the real dbus-daemon, with nothing activatable but what is asked for.
+/// A message bus for one test: a real dbus-daemon that can activate only the given services.
 public final class PrivateBus {
-    /// As for DBUS_SESSION_BUS_ADDRESS.
+    /// The address, in the form of DBUS_SESSION_BUS_ADDRESS.
     public let address: String
     public let folder: PrivateFolder
     private let arguments: [String]
     private var daemon: Child
 
-    /// Starts it and waits until it listens. `services` are folders with `*.service` files; `environment` is what
-    /// activated services get beside PATH and HOME.
+    /// Starts the bus and waits until it listens. `services` are folders with `*.service` files. `environment` has the
+    /// variables of activated services in addition to PATH and HOME.
     public init(services: [String] = [], environment: [String: String] = [:]) throws {
         folder = try PrivateFolder()
         let path = folder.path + "/bus"
@@ -50,7 +50,8 @@ public final class PrivateBus {
 
     public var processID: Int32 { daemon.processID }
 
-    /// What a program needs to find this bus; as both session and system bus, so that it never meets the real ones.
+    /// The variables with which a program finds this bus. It is both the session bus and the system bus, so that the
+    /// program never uses the real ones.
     public var environment: [String: String] {
         ["DBUS_SESSION_BUS_ADDRESS": address, "DBUS_SYSTEM_BUS_ADDRESS": address]
     }
@@ -63,5 +64,5 @@ public final class PrivateBus {
 /// PATH for children that get no other environment.
 let searchPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
 
-/// Where Scripts/setup puts the sound servers that it does not install.
+/// The folder in which Scripts/setup unpacks the sound servers that it does not install.
 let unpackedServers = repository.appendingPathComponent(".build/servers/bin").path
