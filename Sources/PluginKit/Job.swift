@@ -70,7 +70,7 @@ public final class Job {
     public func pause() { handle(.pause) }
 
     /// Whether it is still on the bus, which it is for a while after its end.
-    public var isListed: Bool { jobs?.lists(self) ?? false }
+    public internal(set) var isListed = true
 
     private func handle(_ input: JobStatus.Input) {
         do throws(SessionError) {

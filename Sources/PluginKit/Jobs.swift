@@ -98,13 +98,14 @@ public final class Jobs {
         if live.isEmpty { onBusyChanged(false) }
     }
 
-    func lists(_ job: Job) -> Bool { live[job.number] === job || over.contains { $0.job === job } }
-
     private func clean() {
         let now = MonotonicClock.now()
         let surplus = max(0, over.count - Self.listedLimit)
         let count = over.indices.first { $0 >= surplus && over[$0].until > now } ?? over.count
-        for (job, _) in over[..<count] { connection.objects.remove(path: job.path) }
+        for (job, _) in over[..<count] {
+            connection.objects.remove(path: job.path)
+            job.isListed = false
+        }
         over.removeSubrange(..<count)
         if let next = over.first?.until { cleaning.arm(at: next) }
     }

@@ -30,7 +30,18 @@ public enum UploadSlots {
         let able = wishes.filter {
             $0.wantsNetwork && (!isMetered || $0.sendsOnMetered) && (!isFallingAsleep || $0.isAllowed && !$0.continues)
         }
-        let order = able.sorted { $0.isAllowed != $1.isAllowed ? $0.isAllowed : $0.number < $1.number }
-        return Set(order.prefix(limit).map(\.number))
+        // Of thousands only the first few are wanted.
+        var first: [Wish] = []
+        for wish in able {
+            let place = first.firstIndex { isBefore(wish, $0) } ?? first.count
+            guard place < limit else { continue }
+            first.insert(wish, at: place)
+            if first.count > limit { first.removeLast() }
+        }
+        return Set(first.map(\.number))
+    }
+
+    private static func isBefore(_ one: Wish, _ other: Wish) -> Bool {
+        one.isAllowed != other.isAllowed ? one.isAllowed : one.number < other.number
     }
 }

@@ -8,6 +8,8 @@ final class MachineWatch {
     /// Whether what is sent costs money (`Metered`: yes, or guessed so). True until NetworkManager has answered once, so that
     /// nothing is sent too early.
     private(set) var isMetered = true
+    /// Whether it has answered, or is not there.
+    private(set) var isKnown = false
     /// Whether there is no network at all.
     private(set) var isOffline = false
     private(set) var isFallingAsleep = false
@@ -25,7 +27,7 @@ final class MachineWatch {
     init(on loop: EventLoop) {
         system = try? Connection(.system, loop: loop)
         guard let system else {
-            isMetered = false
+            (isMetered, isKnown) = (false, true)
             return
         }
         system.onDisconnect = { [unowned self] in learn(metered: 0, state: 0) }
@@ -68,6 +70,7 @@ final class MachineWatch {
     /// `NMMetered` and `NMState`; nil: unchanged.
     private func learn(metered: UInt32?, state: UInt32?) {
         let before = (isMetered, isOffline)
+        isKnown = true
         // Yes, and guessed yes.
         if let metered { isMetered = metered == 1 || metered == 3 }
         // Asleep, disconnected, disconnecting, connecting; 0 is unknown.

@@ -107,7 +107,8 @@ final class UploadTask {
 
     // MARK: The job
 
-    private func show() {
+    /// The state of the upload, and why it waits.
+    func show() {
         switch machine.stage {
         case .working: job.begin()
         case .ready: if !machine.isPaused { job.wait(plugin.reasonToWait(machine, record)) }

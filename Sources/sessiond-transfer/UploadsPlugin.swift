@@ -41,7 +41,10 @@ final class UploadsPlugin: Plugin {
         jobs = Jobs(.uploads, on: host.connection, loop, lastNumber: store?.lastNumber ?? 0)
         jobs.onBusyChanged = { [unowned host] in host.isBusy = $0 }
         host.connection.objects.export(self, at: PluginKind.uploads.objectPath, interfaces: [UploadsPlugin.interface])
-        machine.onChanged = { [unowned self] in settleSoon() }
+        machine.onChanged = { [unowned self] in
+            for task in tasks.values { task.show() }
+            settleSoon()
+        }
         machine.onNetworkChanged = { [unowned self] in for task in tasks.values { task.take(.networkChanged) } }
         for record in store?.records() ?? [] { resume(record) }
     }
@@ -125,8 +128,11 @@ final class UploadsPlugin: Plugin {
     private func forgetOld() { for (number, task) in over where !task.job.isListed { over[number] = nil } }
 
     func reasonToWait(_ upload: UploadMachine, _ record: UploadRecord) -> String {
-        if machine.isMetered, !record.options.sendsOnMetered { return "it waits for a network that is not metered" }
-        return machine.isFallingAsleep ? "the machine falls asleep" : "other uploads are sent first"
+        if machine.isKnown, machine.isMetered, !record.options.sendsOnMetered {
+            return "it waits for a network that is not metered"
+        }
+        if machine.isFallingAsleep { return "the machine falls asleep" }
+        return sendingCount >= UploadSlots.limit ? "other uploads are sent first" : ""
     }
 
     // MARK: Who may use the network

@@ -39,10 +39,11 @@ import Testing
         try UploadPlugin.install(below: pulse.folder.path)
         let shell = try Child("bash", ["-eu"], environment: try stage.programs(), folder: folder.path)
         func count() throws -> Int { try stage.daemon.manager("ListSessions")[0].arrayValue?.count ?? 0 }
-        let text = block.text.replacingOccurrences(
-            of: Self.filesOfAnExample + "/upload/", with: server?.url("tus") ?? ""
-        )
-        .replacingOccurrences(of: Self.filesOfAnExample, with: server?.url("") ?? "")
+        var text = block.text
+        if let server {
+            text = text.replacingOccurrences(of: Self.filesOfAnExample + "/upload/", with: server.url("tus"))
+                .replacingOccurrences(of: Self.filesOfAnExample + "/", with: server.url(""))
+        }
         for (number, line) in Self.commands(text).enumerated() {
             let before = try count()
             shell.send(line + "\necho line \(number) was run")

@@ -177,14 +177,14 @@ import Testing
         let upload = Upload(path, to: stage.server.url("film"), bus: bus)
         try await upload.start()
         await upload.cancel()
-        do {
+        do throws(SessionError) {
             _ = try await upload.response
             Issue.record("it has an answer")
         } catch {
             #expect(error.code == .cancelled)
         }
         let refused = Upload("/nowhere", to: stage.server.url("film"), bus: bus)
-        do {
+        do throws(SessionError) {
             try await refused.start()
             Issue.record("it has begun")
         } catch {
