@@ -16,10 +16,11 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies under /usr/share and /etc. Under /usr/share, it ignores other prefixes such as /usr/local.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-plugin
-# The names of the plugins, as in their manifests. sessiond-plugin is the program of all plugins: it is installed under
-# each name.
+programs = sessiond sessionctl sessiond-plugin sessiond-transfer
+# The names of the plugins, as in their manifests.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
+# The plugins whose program is sessiond-plugin: it is installed under each of these names.
+links = $(filter-out $(programs),$(plugins))
 # docs/adr/0002-footprint.md tells how much the linker flags save.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
@@ -49,12 +50,12 @@ build: ## build everything for debugging
 release: ## build optimized, with the Swift library linked statically
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
-	@for plugin in $(plugins); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
 	@for program in sessiond sessiond-plugin sessiond-benchmark; do $(release) --product $$program || exit 1; done
-	@for plugin in $(plugins); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player
@@ -89,11 +90,11 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 		test -x $(products)/$$program || { echo "$(products)/$$program is not there: make release first" >&2; exit 1; }; \
 	done
 	install -d $(installed)
-	install $(STRIP) -m 755 $(products)/sessiond $(products)/sessionctl $(installed)
+	install $(STRIP) -m 755 $(addprefix $(products)/,$(filter-out sessiond-plugin,$(programs))) $(installed)
 	@# Hard links: the kernel resolves a symbolic link, so settings could not distinguish the plugins by their paths.
-	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(plugins))
-	for plugin in $(wordlist 2,9,$(plugins)); do \
-		ln -f $(installed)/$(firstword $(plugins)) $(installed)/$$plugin || exit 1; \
+	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(links))
+	for plugin in $(wordlist 2,9,$(links)); do \
+		ln -f $(installed)/$(firstword $(links)) $(installed)/$$plugin || exit 1; \
 	done
 	install -d $(DESTDIR)$(datadir)/sessiond/plugins
 	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
@@ -111,6 +112,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	$(call fill,data/applications/sessiond-player.desktop,$(datadir)/applications)
 	$(call fill,data/systemd/user/sessiond.service,$(unitdir)/user)
 	$(call fill,data/systemd/system/sessiond.service,$(unitdir)/system)
+	install -m 644 data/systemd/user/sessiond-uploads.service $(DESTDIR)$(unitdir)/user
 	install -d $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8
 	install -m 644 man/*.1 $(DESTDIR)$(mandir)/man1
 	install -m 644 man/*.5 $(DESTDIR)$(mandir)/man5
@@ -151,7 +153,7 @@ uninstall: ## remove what install installed; changed settings are kept
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/applications/sessiond-player.desktop
-	rm -f $(DESTDIR)$(unitdir)/user/sessiond.service $(DESTDIR)$(unitdir)/system/sessiond.service
+	rm -f $(addprefix $(DESTDIR)$(unitdir)/,user/sessiond.service user/sessiond-uploads.service system/sessiond.service)
 	rm -f $(foreach page,$(notdir $(wildcard man/*.[158])),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(page))
 	rm -f $(DESTDIR)$(datadir)/bash-completion/completions/sessionctl
 	rm -f $(DESTDIR)$(datadir)/zsh/site-functions/_sessionctl

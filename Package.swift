@@ -12,14 +12,15 @@ let strict: [SwiftSetting] = [
 /// Each executable of plugins, with the D-Bus interfaces of its plugins and the engines it uses. `PluginKind` describes
 /// the rest of a kind. Plugins with the same engines share one executable, which is installed under the name of each.
 let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
-    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"])
+    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
+    ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
 ]
 
 /// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each
 /// target that embeds them.
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
-    plugins.flatMap(\.interfaces).map { "Interfaces/org.sessiond1.\($0).xml" }
+    (plugins.flatMap(\.interfaces) + ["Job"]).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
 /// Optimizes also in a debug build. The tests run some targets a million times, and others analyze sound. SwiftPM
@@ -68,6 +69,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
+        system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
 
         // Values and rules. They import only the standard library.
         room("PluginAPI", []),
@@ -99,6 +101,10 @@ let package = Package(
         // The order of the tracks in a queue, and the metadata of files. Neither needs D-Bus or GStreamer.
         room("MediaValues", ["PluginAPI"]),
         room("FileFormats", ["PluginAPI"]),
+
+        // Uploads: the rules and the records as values; and HTTP requests by libcurl, on the event loop.
+        room("Uploading", ["PluginAPI"]),
+        room("HTTP", ["CCurl", "EventLoop"]),
 
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
@@ -133,7 +139,7 @@ let package = Package(
         // optimization, the analysis used more processor time than the tested programs.
         .target(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
-            exclude: ["FakeBluetooth.py"], swiftSettings: fast),
+            exclude: ["FakeBluetooth.py", "FakeMachine.py", "UploadServer.py"], swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
@@ -175,8 +181,12 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
-        tests("PluginKitTests", ["PluginKit", "PluginAPI", "ReferenceModel"]),
+        tests(
+            "PluginKitTests",
+            ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
+        tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
+        tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),

@@ -20,7 +20,8 @@ public struct PluginKind: Sendable, Hashable {
     public let category: Category?
     /// Whether it records; then it has the options `--input` and `--duration`.
     public let records: Bool
-    /// The argument of the program, and its meaning, for the usage text.
+    /// The argument of the program, and its meaning, for the usage text. Empty: the program has no argument and only
+    /// serves D-Bus.
     public let item: String
     public let action: String
 
@@ -44,7 +45,7 @@ public struct PluginKind: Sendable, Hashable {
     public var needsSession: Bool { category != nil }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects]
+    public static let all = [player, recorder, soundEffects, uploads]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -64,4 +65,10 @@ public struct PluginKind: Sendable, Hashable {
         interface: "org.sessiond1.SoundEffects", objectPath: "/org/sessiond1/effects",
         busName: "org.sessiond1.SoundEffects", category: .ambient, item: "FILE",
         action: "Plays FILE, a sound of at most 30 s, to its end")
+
+    /// Without a session: it makes no sound.
+    public static let uploads = PluginKind(
+        word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer",
+        interface: "org.sessiond1.Uploads", objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
+        category: nil, item: "", action: "Uploads files to web servers for other programs")
 }

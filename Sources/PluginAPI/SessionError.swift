@@ -29,6 +29,39 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The session belongs to another client.
         case notOwner = "NotOwner"
 
+        // Of jobs and files.
+
+        /// There is no such file, address or item.
+        case notFound = "NotFound"
+        /// The file has no format that is known here.
+        case formatNotSupported = "FormatNotSupported"
+        /// The content of the file is damaged, or reading it took too long or ended the process that read it.
+        case decodeFailed = "DecodeFailed"
+        /// Nothing that is installed decodes it; the message names what is missing.
+        case decoderNotFound = "DecoderNotFound"
+        /// Nothing that is installed encodes it; the message names what is missing.
+        case encoderNotFound = "EncoderNotFound"
+        /// The film has no picture at that time.
+        case noImageAtTime = "NoImageAtTime"
+        /// The file could not be written from its source.
+        case exportFailed = "ExportFailed"
+        /// The target exists, and may not be replaced.
+        case fileAlreadyExists = "FileAlreadyExists"
+        /// The disk is full, or would be.
+        case diskFull = "DiskFull"
+        /// The other end cannot be reached, or answered with an error; the message has the HTTP status.
+        case networkFailed = "NetworkFailed"
+        /// It did not answer in time.
+        case timedOut = "TimedOut"
+        /// The job was cancelled.
+        case cancelled = "Cancelled"
+        /// Not possible for this item or this job.
+        case notSupported = "NotSupported"
+        /// Not possible yet.
+        case notReady = "NotReady"
+        /// The source is not what it has to be, or has changed meanwhile.
+        case invalidSource = "InvalidSource"
+
         /// The platform's number in its usual form, a four-character code or a decimal number; empty if it has none.
         public var platformCode: String {
             switch self {
@@ -44,7 +77,20 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
             case .resourceNotAvailable: "!res"
             case .sessionNotActive: "inac"
             case .expiredSession: "!ses"
-            case .notOwner: ""
+            case .notOwner, .notFound, .notReady: ""
+            case .formatNotSupported: "-11828"
+            case .decodeFailed: "-11821"
+            case .decoderNotFound: "-11833"
+            case .encoderNotFound: "-11834"
+            case .noImageAtTime: "-11832"
+            case .exportFailed: "-11820"
+            case .fileAlreadyExists: "-11823"
+            case .diskFull: "-11807"
+            case .networkFailed: "-1009"
+            case .timedOut: "-1001"
+            case .cancelled: "-999"
+            case .notSupported: "-11838"
+            case .invalidSource: "-11822"
             }
         }
 

@@ -51,6 +51,7 @@ public struct PluginArguments {
         var mayBeOption = true
         while let word = rest.popFirst() {
             guard mayBeOption, word.hasPrefix("-"), word != "-" else {
+                guard !kind.item.isEmpty else { throw Wrong(message: "unknown argument \(quoted(word))") }
                 guard item == nil else { throw Wrong(message: "only one item is allowed; remove \(quoted(word))") }
                 item = word
                 continue
@@ -104,7 +105,16 @@ public struct PluginArguments {
     }
 
     private static func usage(_ kind: PluginKind) -> String {
-        var usage = """
+        var usage =
+            kind.item.isEmpty
+            ? """
+            Usage: \(kind.program) [OPTION]...
+
+            \(kind.action): serves D-Bus until SIGTERM.
+
+
+            """
+            : """
             Usage: \(kind.program) [OPTION]... [\(kind.item)]
 
             \(kind.action); without it, serves D-Bus until SIGTERM.

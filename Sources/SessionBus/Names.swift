@@ -9,6 +9,8 @@ public enum BusName {
     public static let player = PluginKind.player.interface
     public static let recorder = PluginKind.recorder.interface
     public static let soundEffects = PluginKind.soundEffects.interface
+    /// What takes long in a plugin; see ``ObjectPath/job(_:of:)``.
+    public static let job = "org.sessiond1.Job"
     /// The prefix of a refusal's error name.
     public static let errorPrefix = "org.sessiond1.Error."
 }
@@ -21,6 +23,9 @@ public enum ObjectPath {
     public static let soundEffects = PluginKind.soundEffects.objectPath
     /// The path that means "none".
     public static let none = "/"
+
+    /// A job of a plugin of that kind.
+    public static func job(_ number: UInt64, of kind: PluginKind) -> String { "\(kind.objectPath)/job/\(number)" }
 
     private static let sessions = "/org/sessiond1/session/"
 

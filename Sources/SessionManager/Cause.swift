@@ -114,6 +114,11 @@ extension SessionError.Code {
         case .incompatibleCategory: .route
         case .mediaServicesFailed: .services
         case .badParameter, .isBusy, .resourceNotAvailable, .sessionNotActive, .expiredSession, .notOwner: .errors
+        // Of jobs and files: no session is refused with them.
+        case .notFound, .formatNotSupported, .decodeFailed, .decoderNotFound, .encoderNotFound, .noImageAtTime,
+            .exportFailed, .fileAlreadyExists, .diskFull, .networkFailed, .timedOut, .cancelled, .notSupported,
+            .notReady, .invalidSource:
+            .errors
         }
     }
 }

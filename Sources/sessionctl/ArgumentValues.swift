@@ -32,6 +32,11 @@ extension CompletionKind {
         }
     }
 
+    /// The jobs that have not ended.
+    static var jobs: CompletionKind {
+        .custom { words, _, _ in ((try? service(words).jobs()) ?? []).filter { !$0.isOver }.map(\.label) }
+    }
+
     private static func service(_ words: [String]) throws -> Service {
         var options = BusOptions()
         options.system = words.contains("--system")

@@ -374,7 +374,8 @@ private final class Examination {
             service.isEmpty
             ? .failure(.disconnected) : ask(BusName.service, ObjectPath.root, BusName.plugins, "List", [])
         let kinds = Set(manifests.map(\.kind))
-        for kind in PluginKind.all where !kinds.contains(kind.word) {
+        // The others are in packages that many machines do not need.
+        for kind in PluginKind.all where kind.needsSession && !kinds.contains(kind.word) {
             diagnosis.add(
                 "plugins", .warning, "none of the kind \(kind.word) is installed",
                 remedy: "install \(kind.program) and its manifest")

@@ -39,6 +39,15 @@ enum Wording {
 
     static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : String(number) }
 
+    /// An amount of bytes: `512 bytes`, `1.5 kB`, `20 MB`; a kB is 1000 bytes.
+    static func bytes(_ count: UInt64) -> String {
+        guard count >= 1_000 else { return "\(count) bytes" }
+        var (amount, unit) = (Double(count) / 1_000, 0)
+        let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
+        while amount >= 999.95, unit < units.count - 1 { (amount, unit) = (amount / 1_000, unit + 1) }
+        return "\(amount < 100 ? tenths(amount) : String(Int(amount.rounded()))) \(units[unit])"
+    }
+
     /// A number with one digit after the point, or without it if that is 0; "?" for NaN and infinity.
     static func tenths(_ number: Double) -> String {
         guard number.isFinite, abs(number) < 1e12 else { return "?" }

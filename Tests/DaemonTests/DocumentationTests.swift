@@ -34,9 +34,17 @@ import Testing
             try FileManager.default.copyItem(
                 atPath: "\(repository.path)/Examples/Plugins/tone/\(file)", toPath: "\(folder.path)/\(file)")
         }
+        // What a page calls a server of files.
+        let server = try block.text.contains(DocumentationTests.filesOfAnExample) ? UploadServer() : nil
+        try UploadPlugin.install(below: pulse.folder.path)
         let shell = try Child("bash", ["-eu"], environment: try stage.programs(), folder: folder.path)
         func count() throws -> Int { try stage.daemon.manager("ListSessions")[0].arrayValue?.count ?? 0 }
-        for (number, line) in Self.commands(block.text).enumerated() {
+        var text = block.text
+        if let server {
+            text = text.replacingOccurrences(of: Self.filesOfAnExample + "/upload/", with: server.url("tus"))
+                .replacingOccurrences(of: Self.filesOfAnExample + "/", with: server.url(""))
+        }
+        for (number, line) in Self.commands(text).enumerated() {
             let before = try count()
             shell.send(line + "\necho line \(number) was run")
             #expect(
@@ -51,6 +59,8 @@ import Testing
         #expect(shell.errors == [], "\(stage.daemon.daemon.errors) \(pulse.log)")
         withExtendedLifetime(pulse) {}
     }
+
+    private static let filesOfAnExample = "https://files.example.org"
 
     /// The lines of a block. Continued lines are joined.
     private static func commands(_ text: String) -> [String] {

@@ -75,6 +75,23 @@ import Testing
             listener.line { $0.hasSuffix(" → \(before): old device unavailable") } != nil, "\(listener.output)")
     }
 
+    @Test(arguments: [true, false]) func recording_isUploadedOverCutsAndThereAsItIsHere(byTus: Bool) throws {
+        let pulse = try ServerKind.standard.server()
+        try UploadPlugin.install(below: pulse.folder.path)
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let tone = try Tone(pulse, hertz: 440, name: "Music")
+        let server = try UploadServer()
+        if byTus { for place in [5_000, 60_000, 90_000, 100_000, 150_000] { try server.tell("cutat \(place)") } }
+        let file = pulse.folder.path + "/clip.wav"
+        let program = try example(
+            "Shell/record-and-upload", ["2", file, server.url(byTus ? "tus" : "clip")], on: stage)
+        #expect(program.wait(timeout: 60) == .code(0), "\(program.errors)")
+        #expect(program.output.last?.hasPrefix("the same there as here: ") == true, "\(program.output)")
+        #expect(server.uploads.count == (byTus ? 1 : 0))
+        withExtendedLifetime(tone) {}
+    }
+
     @Test func quietHours_muteOnlySessionsThatObeyTheSwitch() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()

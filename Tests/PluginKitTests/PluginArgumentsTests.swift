@@ -35,8 +35,9 @@ import Testing
     @Test func usage_describesTheKind() {
         for kind in PluginKind.all {
             let text = usage(kind)
-            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]... [\(kind.item)]\n\n\(kind.action); without it,"))
-            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))"))
+            let item = kind.item.isEmpty ? ("", ": serves") : (" [\(kind.item)]", "; without it,")
+            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]...\(item.0)\n\n\(kind.action)\(item.1)"))
+            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))") == kind.needsSession)
             #expect(text.contains("--input") == kind.records && text.contains("--duration") == kind.records)
             #expect(text.hasSuffix("  --help             print this help\n"))
         }

@@ -13,14 +13,16 @@ public func builtProduct(named name: String) throws -> String {
     return path
 }
 
-/// The folder of the executables. Each plugin in it is a hard link to the executable that SwiftPM builds.
+/// The folder of the executables. Each plugin with a session in it is a hard link to the executable that SwiftPM builds.
 private let folderOfProducts = Result<String, any Error> {
     let running = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     var folder = URL(fileURLWithPath: running).deletingLastPathComponent()
     for _ in 0..<5 {
         let built = folder.appendingPathComponent("sessiond-plugin").path
         if FileManager.default.isExecutableFile(atPath: built) {
-            for kind in PluginKind.all { try link(built, to: folder.appendingPathComponent(kind.program).path) }
+            for kind in PluginKind.all where kind.needsSession {
+                try link(built, to: folder.appendingPathComponent(kind.program).path)
+            }
             return folder.path
         }
         folder.deleteLastPathComponent()

@@ -1,0 +1,28 @@
+package import DBus
+import Processes
+
+/// The callers of a plugin that are in no sandbox.
+///
+/// A plugin reads and writes with its own rights: by naming a path, a program in a sandbox could reach files outside of the
+/// sandbox.
+package final class FreeCallers {
+    private let connection: Connection
+    /// Those that were looked at, so that the bus is not asked at each call; no name is ever another's.
+    private var known: Set<String> = []
+
+    package init(on connection: Connection) { self.connection = connection }
+
+    /// - Parameter deed: what a program in a sandbox may not do, for the error.
+    package func require(_ caller: String, to deed: String) throws(Failure) {
+        if known.contains(caller) { return }
+        let credentials = try connection.credentialsAndWait(of: caller, timeout: 5)
+        // A sandbox has the rights of its user. On the system bus root may call, too (`Connection.servedUsers`), and the
+        // kernel shows a plugin nothing of root's processes.
+        let isRoot = credentials.userID != PluginHost.userID
+        guard let process = credentials.processID, isRoot || Sandbox(of: process) == .none else {
+            throw Failure(name: Failure.Name.accessDenied, message: "a program in a sandbox may not \(deed)")
+        }
+        if known.count >= 64 { known = [] }
+        known.insert(caller)
+    }
+}
