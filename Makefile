@@ -16,9 +16,11 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-plugin
-# The names of the plugins, as in their manifests. sessiond-plugin is all of them: it is installed under each name.
+programs = sessiond sessionctl sessiond-plugin sessiond-assets
+# The names of the plugins, as in their manifests. sessiond-plugin is all of those that have no program of their own: it is
+# installed under each of these names.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
+sounding = $(filter-out $(programs),$(plugins))
 # What the flags of the linker save is in docs/adr/0002-footprint.md.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
@@ -48,18 +50,23 @@ build: ## build everything for debugging
 release: ## build optimized, with the Swift library linked statically
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
-	@for plugin in $(plugins); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@for plugin in $(sounding); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
-	@for program in sessiond sessiond-plugin sessiond-benchmark; do $(release) --product $$program || exit 1; done
-	@for plugin in $(plugins); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@for program in sessiond sessionctl sessiond-plugin sessiond-assets sessiond-benchmark; do \
+		$(release) --product $$program || exit 1; \
+	done
+	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
+	@for plugin in $(sounding); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player
 	@Benchmarks/recorder
 	@Benchmarks/unplug
 	@Benchmarks/foreign
+	@Benchmarks/assets
 
 check: ## run all checks that a change must pass
 	@Scripts/setup
@@ -85,10 +92,14 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	install -d $(installed)
 	install $(STRIP) -m 755 $(products)/sessiond $(products)/sessionctl $(installed)
 	@# Hard links: of a symbolic link the kernel knows only where it leads, and settings could not tell plugins apart.
-	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(plugins))
-	for plugin in $(wordlist 2,9,$(plugins)); do \
-		ln -f $(installed)/$(firstword $(plugins)) $(installed)/$$plugin || exit 1; \
+	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(sounding))
+	for plugin in $(wordlist 2,9,$(sounding)); do \
+		ln -f $(installed)/$(firstword $(sounding)) $(installed)/$$plugin || exit 1; \
 	done
+	install $(STRIP) -m 755 $(products)/sessiond-assets $(installed)
+	ln -f $(installed)/sessiond-assets $(installed)/sessiond-thumbnailer
+	install -d $(DESTDIR)$(datadir)/thumbnailers
+	install -m 644 data/thumbnailers/sessiond.thumbnailer $(DESTDIR)$(datadir)/thumbnailers
 	install -d $(DESTDIR)$(datadir)/sessiond/plugins
 	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
 	install -d $(DESTDIR)$(datadir)/dbus-1/interfaces
@@ -133,7 +144,8 @@ chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
 endef
 
 uninstall: ## remove what install installed; changed settings are kept
-	rm -f $(addprefix $(installed)/,sessiond sessionctl $(plugins))
+	rm -f $(addprefix $(installed)/,sessiond sessionctl sessiond-thumbnailer $(plugins))
+	rm -f $(DESTDIR)$(datadir)/thumbnailers/sessiond.thumbnailer
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
 	rm -f $(DESTDIR)$(datadir)/pkgconfig/sessiond.pc

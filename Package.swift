@@ -12,7 +12,8 @@ let strict: [SwiftSetting] = [
 /// The plugins: executable, the interfaces of its plugins, and the engines it is made of. What else there is to a kind says
 /// PluginKind. Plugins with the same engines share one executable, which is installed under the name of each.
 let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
-    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"])
+    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
+    ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
 ]
 
 /// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
@@ -67,6 +68,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
+        system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Words and rules: standard library only.
         room("PluginAPI", []),
@@ -88,6 +90,8 @@ let package = Package(
         room("EventLoop", ["CLinux", "CPulse"]),
         // Starting programs, and what becomes of them.
         room("Processes", ["CLinux"]),
+        // Processes that open files of strangers.
+        room("Workers", ["Processes", "EventLoop", "CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played),
 
@@ -104,11 +108,17 @@ let package = Package(
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
+        // What opens films, in a worker: nothing else is linked to it.
+        room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "Workers", "PluginAPI"]),
 
         // What authors of apps import, and what authors of plugins do.
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
         room(
-            "PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes", "PluginAPI"],
+            "PluginKit",
+            [
+                "SessionKit", "MediaValues", "FileFormats", "SessionBus", "DBus", "EventLoop", "Processes", "Workers",
+                "PluginAPI",
+            ],
             embedding: played, exclude: served),
 
         // Programs: wiring only.
@@ -175,6 +185,13 @@ let package = Package(
             "PluginKitTests",
             ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
+        tests("WorkersTests", ["Workers", "EventLoop", "TestSupport", "ReferenceModel"]),
+        tests(
+            "FilmTests",
+            [
+                "FilmBackend", "Workers", "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop", "FileFormats",
+                "PluginAPI", "TestSupport", "ReferenceModel",
+            ]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),

@@ -1,4 +1,4 @@
-public import DBus
+import DBus
 import EventLoop
 public import PluginAPI
 import SessionBus

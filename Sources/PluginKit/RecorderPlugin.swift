@@ -1,7 +1,6 @@
 public import DBus
 import EventLoop
 public import PluginAPI
-import Processes
 import SessionBus
 public import SessionKit
 
@@ -43,8 +42,7 @@ public final class RecorderPlugin: Plugin {
     private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
     /// The caller that waits for the answer to the next request.
     private var answers: Reply?
-    /// Callers outside of sandboxes, so that the bus is not asked at each call; no name is ever another's.
-    private var freeCallers: Set<String> = []
+    private var freeCallers = FreeCallers()
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
@@ -89,17 +87,7 @@ public final class RecorderPlugin: Plugin {
 
     /// The recorder writes with its own rights: with a path, a program in a sandbox could write outside of the sandbox.
     func requireFree(_ caller: String) throws(Failure) {
-        if freeCallers.contains(caller) { return }
-        let credentials = try connection.credentialsAndWait(of: caller, timeout: 5)
-        // A sandbox has the rights of its user. On the system bus root may call, too (`Connection.servedUsers`), and the
-        // kernel shows the recorder nothing of root's processes.
-        let isRoot = credentials.userID != PluginHost.userID
-        guard let process = credentials.processID, isRoot || Sandbox(of: process) == .none else {
-            throw Failure(
-                name: Failure.Name.accessDenied, message: "a program in a sandbox may not name a file to record to")
-        }
-        if freeCallers.count >= 64 { freeCallers = [] }
-        freeCallers.insert(caller)
+        try freeCallers.require(caller, on: connection, "name a file to record to")
     }
 
     /// Creates the file and connects to the source. `path` is absolute; an existing file is replaced.

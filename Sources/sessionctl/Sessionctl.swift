@@ -9,7 +9,8 @@ struct Sessionctl: ParsableCommand {
         subcommands: [
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
             MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
-            RouteCommand.self, SilentCommand.self, PluginsCommand.self, JobsCommand.self, CancelCommand.self,
+            RouteCommand.self, SilentCommand.self, InspectCommand.self, ThumbnailCommand.self, ExportCommand.self,
+            PluginsCommand.self, JobsCommand.self, CancelCommand.self,
             DoctorCommand.self, SimulateCommand.self,
         ])
 

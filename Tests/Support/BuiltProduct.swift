@@ -20,7 +20,11 @@ private let folderOfProducts = Result<String, any Error> {
     for _ in 0..<5 {
         let built = folder.appendingPathComponent("sessiond-plugin").path
         if FileManager.default.isExecutableFile(atPath: built) {
-            for kind in PluginKind.all { try link(built, to: folder.appendingPathComponent(kind.program).path) }
+            for kind in PluginKind.all where kind.needsSession {
+                try link(built, to: folder.appendingPathComponent(kind.program).path)
+            }
+            let assets = folder.appendingPathComponent("sessiond-assets").path
+            try link(assets, to: folder.appendingPathComponent("sessiond-thumbnailer").path)
             return folder.path
         }
         folder.deleteLastPathComponent()
