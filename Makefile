@@ -16,7 +16,7 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies under /usr/share and /etc. Under /usr/share, it ignores other prefixes such as /usr/local.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-plugin sessiond-transfer
+programs = sessiond sessionctl sessiond-plugin sessiond-assets sessiond-transfer
 # The names of the plugins, as in their manifests.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
 # The plugins whose program is sessiond-plugin: it is installed under each of these names.
@@ -51,17 +51,20 @@ release: ## build optimized, with the Swift library linked statically
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
 	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
-	@for program in sessiond sessiond-plugin sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@for program in $(programs) sessiond-benchmark; do $(release) --product $$program || exit 1; done
 	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player
 	@Benchmarks/recorder
 	@Benchmarks/unplug
 	@Benchmarks/foreign
+	@Benchmarks/assets
 
 check: ## run all checks that a change must pass
 	@Scripts/setup
@@ -96,6 +99,9 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	for plugin in $(wordlist 2,9,$(links)); do \
 		ln -f $(installed)/$(firstword $(links)) $(installed)/$$plugin || exit 1; \
 	done
+	ln -f $(installed)/sessiond-assets $(installed)/sessiond-thumbnailer
+	install -d $(DESTDIR)$(datadir)/thumbnailers
+	install -m 644 data/thumbnailers/sessiond.thumbnailer $(DESTDIR)$(datadir)/thumbnailers
 	install -d $(DESTDIR)$(datadir)/sessiond/plugins
 	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
 	install -d $(DESTDIR)$(datadir)/dbus-1/interfaces
@@ -144,7 +150,8 @@ chmod 644 $(DESTDIR)$(datadir)/$(2)/$(3)
 endef
 
 uninstall: ## remove what install installed; changed settings are kept
-	rm -f $(addprefix $(installed)/,sessiond sessionctl $(plugins))
+	rm -f $(addprefix $(installed)/,sessiond sessionctl sessiond-thumbnailer $(plugins))
+	rm -f $(DESTDIR)$(datadir)/thumbnailers/sessiond.thumbnailer
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/schema/,$(notdir $(wildcard data/schema/*.json)))

@@ -14,6 +14,7 @@ let strict: [SwiftSetting] = [
 let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
     ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
     ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
+    ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
 ]
 
 /// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each
@@ -70,6 +71,7 @@ let package = Package(
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Values and rules. They import only the standard library.
         room("PluginAPI", []),
@@ -91,6 +93,8 @@ let package = Package(
         room("EventLoop", ["CLinux", "CPulse"]),
         // Starts programs and reports how they end.
         room("Processes", ["CLinux"]),
+        // Processes that open files of strangers.
+        room("Workers", ["Processes", "EventLoop", "CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played),
 
@@ -111,11 +115,17 @@ let package = Package(
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
+        // What opens films, in a worker: nothing else is linked to it.
+        room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
         room(
-            "PluginKit", ["SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes", "PluginAPI"],
+            "PluginKit",
+            [
+                "SessionKit", "MediaValues", "FileFormats", "SessionBus", "DBus", "EventLoop", "Processes", "Workers",
+                "PluginAPI",
+            ],
             embedding: played, exclude: served),
 
         // Programs. They only connect the modules above.
@@ -187,6 +197,13 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
+        tests("WorkersTests", ["Workers", "EventLoop", "TestSupport", "ReferenceModel"]),
+        tests(
+            "FilmTests",
+            [
+                "FilmBackend", "Workers", "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop", "FileFormats",
+                "PluginAPI", "TestSupport", "ReferenceModel",
+            ]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),

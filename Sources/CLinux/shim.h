@@ -3,17 +3,24 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/types.h>
@@ -177,3 +184,135 @@ static inline pid_t shim_start_confined(
     errno = failure;
     return process;
 }
+
+// Descriptors on a socket: the macros of control messages are function-like.
+
+enum { shim_most_descriptors = 8 };
+
+// Bytes that were sent, with copies of the descriptors at the first of them; -1 with errno.
+static inline long shim_send_with_descriptors(int socket, const void *bytes, size_t size, const int *descriptors, int count) {
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * shim_most_descriptors)];
+    } control;
+    struct iovec piece = {(void *)bytes, size};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (count > shim_most_descriptors) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (count > 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = control.space;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
+        memcpy(CMSG_DATA(header), descriptors, sizeof(int) * (size_t)count);
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// Bytes that were received, 0 at the end, -1 with errno; and the descriptors that came with them, at most
+// shim_most_descriptors.
+static inline long shim_receive_with_descriptors(int socket, void *bytes, size_t size, int *descriptors, int *count) {
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * shim_most_descriptors)];
+    } control;
+    struct iovec piece = {bytes, size};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    long received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    *count = 0;
+    if (received <= 0) return received;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        int number = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(descriptors, CMSG_DATA(header), sizeof(int) * (size_t)number);
+        *count = number;
+    }
+    return received;
+}
+
+// No core, and no more memory than that. Not of what a sanitizer runs.
+static inline void shim_limit_worker(rlim_t memory) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    struct rlimit most;
+    if (shim_is_sanitized() || getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_max <= memory) return;
+    most.rlim_cur = most.rlim_max = memory;
+    setrlimit(RLIMIT_AS, &most);
+}
+
+// The rest of this process's life: no new socket, no other program, no look into other processes. Refused calls fail with
+// EPERM. 1 where the kernel has it.
+static inline int shim_refuse_calls(void) {
+#if defined(__x86_64__)
+    const unsigned int machine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+    const unsigned int machine = AUDIT_ARCH_AARCH64;
+#else
+    return 0;
+#endif
+#define SHIM_REFUSE(name)                                                                                              \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+#if defined(__x86_64__)
+        // The numbers of the other ABI of this machine (x32).
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+#endif
+        SHIM_REFUSE(socket), SHIM_REFUSE(connect), SHIM_REFUSE(bind), SHIM_REFUSE(listen), SHIM_REFUSE(execve),
+        SHIM_REFUSE(execveat), SHIM_REFUSE(ptrace), SHIM_REFUSE(process_vm_readv), SHIM_REFUSE(process_vm_writev),
+        SHIM_REFUSE(pidfd_getfd), SHIM_REFUSE(io_uring_setup), SHIM_REFUSE(bpf), SHIM_REFUSE(keyctl),
+        SHIM_REFUSE(unshare), SHIM_REFUSE(setns), SHIM_REFUSE(mount), SHIM_REFUSE(umount2), SHIM_REFUSE(chroot),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+#undef SHIM_REFUSE
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 0;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static inline void shim_write_map(const char *file, unsigned int id) {
+    char line[32];
+    int size = snprintf(line, sizeof line, "%u %u 1", id, id);
+    int descriptor = open(file, O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    if (write(descriptor, line, (size_t)size) < 0) {}
+    close(descriptor);
+}
+
+// A file system of its own in which everything is read-only, and a network without an interface, where an ordinary user may
+// have them. Files that are open, and those that it gets, stay what they are.
+static inline int shim_leave_system(void) {
+    unsigned int user = geteuid(), group = getegid();
+    const int user_namespace = 0x10000000, network = 0x40000000, mounts = 0x00020000;
+    if (syscall(SYS_unshare, user_namespace | network | mounts) != 0) return 0;
+    int descriptor = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        if (write(descriptor, "deny", 4) < 0) {}
+        close(descriptor);
+    }
+    shim_write_map("/proc/self/uid_map", user);
+    shim_write_map("/proc/self/gid_map", group);
+    const unsigned long recursive = 0x4000, private_mounts = 1ul << 18;
+    if (syscall(SYS_mount, NULL, "/", NULL, recursive | private_mounts, NULL) != 0) return 0;
+    // struct mount_attr, which glibc 2.36 has in a header that Linux's own contradicts.
+    struct {
+        uint64_t set, clear, propagation, descriptor;
+    } attributes = {1 /* MOUNT_ATTR_RDONLY */ | 2 /* NOSUID */, 0, 0, 0};
+    long changed = syscall(442 /* mount_setattr */, -100, "/", 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes);
+    const struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+    shim_write_capabilities(none);
+    return changed == 0;
+}
+
+// 1: no files can be written, 2: calls are refused.
+static inline int shim_isolate(void) { return shim_leave_system() | shim_refuse_calls() << 1; }

@@ -26,26 +26,29 @@ public enum FileURI {
         character.isASCII && (character.isLetter || character.isNumber || "+-.".contains(character))
     }
 
-    private static func escaped(_ path: String) -> String {
-        var result = ""
-        for byte in path.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
-                result.unicodeScalars.append(UnicodeScalar(byte))
-            default: result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
+    /// The path of a `file:` URI on this machine, which need not be text; nil for any other URI, and for one without an
+    /// absolute path.
+    public static func path(of uri: String) -> [UInt8]? {
+        guard uri.prefix(5).lowercased() == "file:" else { return nil }
+        var rest = uri.dropFirst(5)[...]
+        if rest.hasPrefix("//") {
+            rest = rest.dropFirst(2)
+            let host = rest.prefix { $0 != "/" }
+            guard host.isEmpty || host.lowercased() == "localhost" else { return nil }
+            rest = rest.dropFirst(host.count)
         }
-        return result
+        let bytes = unescaped(rest.utf8)
+        return bytes.first == UInt8(ascii: "/") && !bytes.contains(0) ? bytes : nil
     }
 
-    /// The last part of a URI's path for display, with escapes resolved; nil if there is none.
-    package static func title(_ uri: String) -> String? {
-        let path = uri.prefix { $0 != "?" && $0 != "#" }
-        guard let last = path.split(separator: "/").last, path.contains("/") else { return nil }
+    /// The URI by which programs share what they know of a file, such as its thumbnail: escaped as GLib does it.
+    public static func shared(_ path: [UInt8]) -> String {
+        "file://" + escaped(path, leaving: "!$&'()*+,-./:=@_~".utf8)
+    }
+
+    private static func unescaped(_ text: some Sequence<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
-        var rest = Array(last.utf8)[...]
+        var rest = Array(text)[...]
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "%"), rest.count > 1,
                 let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
@@ -56,7 +59,30 @@ public enum FileURI {
                 bytes.append(byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
+    }
+
+    private static func escaped(_ path: some Sequence<UInt8>, leaving marks: some Sequence<UInt8>) -> String {
+        var result = ""
+        for byte in path {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                result.unicodeScalars.append(UnicodeScalar(byte))
+            case _ where marks.contains(byte): result.unicodeScalars.append(UnicodeScalar(byte))
+            default: result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+
+    private static func escaped(_ path: String) -> String { escaped(path.utf8, leaving: "/-._~".utf8) }
+
+    /// The last part of a URI's path for display, with escapes resolved; nil if there is none.
+    package static func title(_ uri: String) -> String? {
+        let path = uri.prefix { $0 != "?" && $0 != "#" }
+        guard let last = path.split(separator: "/").last, path.contains("/") else { return nil }
+        return String(decoding: unescaped(last.utf8), as: UTF8.self)
     }
 
     /// Removes user and password before each host (RFC 3986, 3.2.1), in a URI or in a text that contains URIs.

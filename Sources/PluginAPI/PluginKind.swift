@@ -45,7 +45,7 @@ public struct PluginKind: Sendable, Hashable {
     public var needsSession: Bool { category != nil }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, uploads]
+    public static let all = [player, recorder, soundEffects, assets, uploads]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -65,6 +65,12 @@ public struct PluginKind: Sendable, Hashable {
         interface: "org.sessiond1.SoundEffects", objectPath: "/org/sessiond1/effects",
         busName: "org.sessiond1.SoundEffects", category: .ambient, item: "FILE",
         action: "Plays FILE, a sound of at most 30 s, to its end")
+
+    /// Films and sounds as files: what is in them, pictures of them, other files made of them. It makes no sound.
+    public static let assets = PluginKind(
+        word: "assets", id: "org.sessiond1.assets", program: "sessiond-assets",
+        interface: "org.sessiond1.Assets", objectPath: "/org/sessiond1/assets",
+        busName: "org.sessiond1.Assets", category: nil, item: "FILE", action: "Checks that FILE can be played")
 
     /// Without a session: it makes no sound.
     public static let uploads = PluginKind(

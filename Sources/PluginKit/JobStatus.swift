@@ -164,7 +164,7 @@ public struct JobStatus: Sendable, Equatable {
             return [.cancelWork] + ended(.cancelled, now)
         case .timePassed:
             isTimeSet = false
-            return isUntold ? [tell(now)] : []
+            return isUntold ? notice(now) : []
         }
     }
 

@@ -95,6 +95,9 @@ public struct OptionReader {
         self.known = known
     }
 
+    /// Whether it is known and there.
+    public func has(_ key: String) -> Bool { values[key] != nil }
+
     public func string(_ key: String) throws(Failure) -> String? { try read(key, "s", \.stringValue) }
     public func bool(_ key: String) throws(Failure) -> Bool? { try read(key, "b", \.boolValue) }
     public func uint32(_ key: String) throws(Failure) -> UInt32? { try read(key, "u", \.uint32Value) }
@@ -112,6 +115,32 @@ public struct OptionReader {
     }
     public func strings(_ key: String) throws(Failure) -> [String]? {
         try read(key, "as") { $0.signature == "as" ? $0.arrayValue?.compactMap(\.stringValue) : nil }
+    }
+
+    /// Two numbers in a structure.
+    public func doubles(_ key: String) throws(Failure) -> (Double, Double)? {
+        try read(key, "(dd)") { value in
+            guard let fields = value.structureValue, fields.count == 2, let first = fields[0].doubleValue,
+                let second = fields[1].doubleValue
+            else { return nil }
+            return (first, second)
+        }
+    }
+    public func uint32s(_ key: String) throws(Failure) -> (UInt32, UInt32)? {
+        try read(key, "(uu)") { value in
+            guard let fields = value.structureValue, fields.count == 2, let first = fields[0].uint32Value,
+                let second = fields[1].uint32Value
+            else { return nil }
+            return (first, second)
+        }
+    }
+    /// The texts of an a{sv}.
+    public func texts(_ key: String) throws(Failure) -> [String: String]? {
+        try read(key, "a{sv}") { value in
+            guard let fields = value.asProperties else { return nil }
+            let texts = fields.compactMapValues(\.stringValue)
+            return texts.count == fields.count ? texts : nil
+        }
     }
 
     private func read<T>(_ key: String, _ type: String, _ cast: (Value) -> T?) throws(Failure) -> T? {

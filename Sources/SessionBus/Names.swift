@@ -9,6 +9,7 @@ public enum BusName {
     public static let player = PluginKind.player.interface
     public static let recorder = PluginKind.recorder.interface
     public static let soundEffects = PluginKind.soundEffects.interface
+    public static let assets = PluginKind.assets.interface
     /// What takes long in a plugin; see ``ObjectPath/job(_:of:)``.
     public static let job = "org.sessiond1.Job"
     /// The prefix of a refusal's error name.
@@ -21,6 +22,7 @@ public enum ObjectPath {
     public static let player = PluginKind.player.objectPath
     public static let recorder = PluginKind.recorder.objectPath
     public static let soundEffects = PluginKind.soundEffects.objectPath
+    public static let assets = PluginKind.assets.objectPath
     /// The path that means "none".
     public static let none = "/"
 

@@ -11,6 +11,9 @@ extension SessionClass: ExpressibleByArgument {}
 extension OutputOverride: ExpressibleByArgument {}
 extension RecordingFormat: ExpressibleByArgument {}
 extension RecordingQuality: ExpressibleByArgument {}
+extension ExportPreset: ExpressibleByArgument {}
+extension ExportFileType: ExpressibleByArgument {}
+extension ThumbnailFlavor: ExpressibleByArgument {}
 
 extension Options: ExpressibleByArgument {
     public init?(argument: String) { self.init(name: argument) }

@@ -10,8 +10,9 @@ struct Sessionctl: ParsableCommand {
         subcommands: [
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
             MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
-            UploadCommand.self, RouteCommand.self, SilentCommand.self, PluginsCommand.self, JobsCommand.self,
-            CancelCommand.self, DoctorCommand.self, SimulateCommand.self,
+            RouteCommand.self, SilentCommand.self, InspectCommand.self, ThumbnailCommand.self, ExportCommand.self,
+            UploadCommand.self, PluginsCommand.self, JobsCommand.self, CancelCommand.self, DoctorCommand.self,
+            SimulateCommand.self,
         ])
 
     static func main() {

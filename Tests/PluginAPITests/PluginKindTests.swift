@@ -64,7 +64,10 @@ import Testing
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         make.waitUntilExit()
         let programs = text.split(whereSeparator: \.isWhitespace).map(String.init)
-        #expect(Set(programs) == Set(["sessiond", "sessionctl", "sessiond-plugin"] + PluginKind.all.map(\.program)))
+        #expect(
+            Set(programs)
+                == Set(
+                    ["sessiond", "sessionctl", "sessiond-plugin", "sessiond-assets"] + PluginKind.all.map(\.program)))
     }
 
     private func names(_ folder: String, ending: String) throws -> [String] {

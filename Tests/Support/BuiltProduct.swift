@@ -23,6 +23,8 @@ private let folderOfProducts = Result<String, any Error> {
             for kind in PluginKind.all where kind.needsSession {
                 try link(built, to: folder.appendingPathComponent(kind.program).path)
             }
+            let assets = folder.appendingPathComponent("sessiond-assets").path
+            try link(assets, to: folder.appendingPathComponent("sessiond-thumbnailer").path)
             return folder.path
         }
         folder.deleteLastPathComponent()

@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+"""Pictures and exports by the running plugin, beside ffmpeg: for Benchmarks/assets.
+
+    AssetsClient.py BUS-NAME FILM RUNS FOLDER
+"""
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import dbus
+import dbus.mainloop.glib
+from gi.repository import GLib
+
+place, film, runs, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+bus = dbus.SessionBus()
+loop = GLib.MainLoop()
+assets = dbus.Interface(bus.get_object(place, "/org/sessiond1/assets"), "org.sessiond1.Assets")
+uri = "file://" + film
+state = {}
+
+
+def finished(success, message, path):
+    state["over"] = (path, bool(success), message)
+    loop.quit()
+
+
+bus.add_signal_receiver(finished, "Finished", "org.sessiond1.Job", path_keyword="path")
+
+
+def run(begin):
+    """Seconds of a job."""
+    start = time.monotonic()
+    job = begin()
+    while state.pop("over", ("", True, ""))[0] != job:
+        loop.run()
+    return time.monotonic() - start
+
+
+def pictures(times, **options):
+    return run(lambda: assets.GenerateImages(uri, dbus.Array(times, "d"), dbus.Dictionary(options, "sv"), timeout=300))
+
+
+def median(body, count=runs):
+    return statistics.median(body() for _ in range(count))
+
+
+def row(name, seconds):
+    print(f"{name:<28} {seconds * 1000:9.1f}")
+
+
+size = dbus.Struct((dbus.UInt32(256), dbus.UInt32(256)), "uu")
+place_of = iter(range(1, 10_000_000))
+pictures([1.0])
+print("\nthe plugin runs already and knows the film, ms")
+row("one key frame", median(lambda: pictures([next(place_of) * 7.3 % 59], **{"maximum-size": size})))
+row("one exact picture", median(lambda: pictures([next(place_of) * 7.3 % 59], mode="exact", **{"maximum-size": size})))
+row("20 key frames", median(lambda: pictures([i * 3.0 for i in range(20)], **{"maximum-size": size})))
+
+print("\n1000 pictures: memory of the largest process before and after, MB")
+
+
+def largest():
+    owner = int(bus.get_object("org.freedesktop.DBus", "/").GetConnectionUnixProcessID(place))
+    found = 0
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/status", encoding="ascii") as file:
+                fields = dict(line.split(":", 1) for line in file)
+            if int(fields["PPid"]) == owner or int(fields["Pid"]) == owner:
+                found = max(found, int(fields["VmRSS"].split()[0]))
+        except (OSError, KeyError, ValueError):
+            pass
+    return found / 1024
+
+
+before = largest()
+seconds = pictures([i * 0.059 for i in range(1000)], **{"maximum-size": size})
+print(f"{before:.1f} {largest():.1f}   ({seconds:.1f} s)")
+
+
+def export(preset, **options):
+    output = folder + "/out.mp4"
+    options |= {"preset": preset, "overwrite": True}
+    return run(lambda: assets.Export(uri, output, dbus.Dictionary(options, "sv"), timeout=300))
+
+
+def ffmpeg(*words):
+    start = time.monotonic()
+    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", "-i", film, *words, folder + "/peer.mp4"], check=True)
+    return time.monotonic() - start
+
+
+def megabytes(name):
+    return os.path.getsize(f"{folder}/{name}") / 1e6
+
+
+def psnr(name):
+    """Of the new film against the old one in its size."""
+    text = subprocess.run(
+        ["ffmpeg", "-nostdin", "-i", f"{folder}/{name}", "-i", film, "-lavfi", "[1:v]scale=854:480[o];[0:v][o]psnr", "-f",
+         "null", "-"], capture_output=True, text=True, check=True).stderr
+    return float(text.split("average:")[1].split()[0])
+
+
+few = max(3, runs // 3)
+print(f"\nexport of a minute of 720p, s (median of {few})")
+here = median(lambda: export("medium"), few)
+peer = median(lambda: ffmpeg(
+    "-vf", "scale=854:480", "-c:v", "libx264", "-preset", "fast", "-crf", "25", "-maxrate", "1500k", "-bufsize", "3000k",
+    "-profile:v", "high", "-c:a", "aac", "-b:a", "48k", "-ac", "1"), few)
+print(f"medium       here {here:6.2f}  ffmpeg {peer:6.2f}  of ffmpeg {here / peer:.2f}")
+print(f"size, MB     here {megabytes('out.mp4'):6.2f}  ffmpeg {megabytes('peer.mp4'):6.2f}")
+print(f"PSNR, dB     here {psnr('out.mp4'):6.2f}  ffmpeg {psnr('peer.mp4'):6.2f}")
+here = median(lambda: export("passthrough", **{"optimize-for-network": True}), few)
+peer = median(lambda: ffmpeg("-c", "copy", "-movflags", "+faststart"), few)
+print(f"passthrough  here {here:6.2f}  ffmpeg {peer:6.2f}  of ffmpeg {here / peer:.2f}")

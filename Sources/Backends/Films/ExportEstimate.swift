@@ -1,0 +1,46 @@
+import Glibc
+import PluginAPI
+
+/// How large an export becomes, as far as that can be known before.
+struct ExportEstimate {
+    let bytes: Int
+    /// Seconds of media.
+    let length: Double
+    /// 0 to 100.
+    let confidence: Int
+    private let isForNetwork: Bool
+
+    init(_ plan: ExportPlan, _ wish: ExportPlan.Wish, _ facts: FilmFacts) {
+        let end = min(wish.to ?? .infinity, facts.duration > 0 ? facts.duration : .infinity)
+        length = end.isFinite ? max(0, end - (wish.from ?? 0)) : 0
+        isForNetwork = wish.isForNetwork && wish.type != .webm
+        if plan.isCopy {
+            bytes = facts.duration > 0 ? Int(Double(facts.file.size) * length / facts.duration) : facts.file.size
+            confidence = 95
+            return
+        }
+        var bits = 0.0
+        if let size = plan.size {
+            let usual = ExportPlan.bits(size, wish.preset)
+            bits += Double(min(usual, wish.preset.largestBitrate.map { $0 * 1000 } ?? .max))
+        }
+        if plan.hasAudio {
+            bits += Double((facts.audio?.channels ?? 2) == 1 ? wish.preset.audioBitrate / 2 : wish.preset.audioBitrate)
+        }
+        bytes = Int(bits * length / 8)
+        // What pictures take depends on what they show.
+        confidence = plan.size == nil ? 90 : wish.preset.largestBitrate == nil ? 30 : 50
+    }
+
+    /// - Throws: `DiskFull` where there is certainly not enough room.
+    func check(_ output: Int32) throws(FilmError) {
+        var space = statvfs()
+        guard fstatvfs(output, &space) == 0 else { return }
+        let free = Double(space.f_bavail) * Double(space.f_frsize)
+        let least = Double(bytes) * (confidence > 80 ? 1 : 0.2) * (isForNetwork ? 2 : 1)
+        guard free < least else { return }
+        throw FilmError(
+            .diskFull,
+            "there are \(Int(free / 1e6)) MB on the disk, and the new file needs about \(Int(least / 1e6)) MB")
+    }
+}

@@ -1,0 +1,219 @@
+import PluginAPI
+
+/// How a film becomes another file: which elements read it, and which write it.
+struct ExportPlan {
+    /// What a client asks for.
+    struct Wish {
+        var preset = ExportPreset.medium
+        var type = ExportFileType.mp4
+        var isForNetwork = false
+        /// Seconds; nil: from the begin, to the end.
+        var from: Double?
+        var to: Double?
+    }
+
+    /// gst-launch text that reads, with the application sinks `video` and `audio`, as far as there are such tracks.
+    let reading: String
+    /// gst-launch text that writes, with the application sources `video` and `audio`.
+    let writing: String
+    let hasVideo: Bool
+    let hasAudio: Bool
+    /// Nothing is decoded.
+    let isCopy: Bool
+    /// The size of the new pictures as they are shown; nil: as they are, or there are none.
+    let size: (width: Int, height: Int)?
+
+    /// Which element of a list is installed; nil: none.
+    typealias Find = ([String]) -> String?
+
+    /// - Throws: `NotSupported` if the film has not what the preset needs, `EncoderNotFound`.
+    init(_ wish: Wish, _ facts: FilmFacts, find: Find) throws(FilmError) {
+        guard facts.missing.isEmpty else { throw FilmError(.decoderNotFound, FilmError.isMissing(facts.missing)) }
+        let isSoundOnly = wish.preset == .audio || wish.type == .m4a
+        let video = isSoundOnly ? nil : facts.video
+        let audio = facts.audio
+        if isSoundOnly, audio == nil { throw FilmError(.notSupported, "it has no sound") }
+        guard video != nil || audio != nil else { throw FilmError(.notSupported, "it has neither pictures nor sound") }
+        if wish.preset != .passthrough, !isSoundOnly, video == nil {
+            throw FilmError(.notSupported, "it has no pictures; use the preset audio")
+        }
+        (hasVideo, hasAudio, isCopy) = (video != nil, audio != nil, wish.preset == .passthrough)
+        let muxer = try Self.muxer(wish, find)
+        var read: [String] = []
+        var write: [String] = []
+        if isCopy {
+            if let video {
+                let parser = try Self.parser(video, wish.type)
+                read.append("source. ! \(Self.mediaType(video)) ! appsink name=video \(Self.sink)")
+                // The file must say how to turn pictures that are not turned.
+                let turn = video.orientation.isEmpty ? "" : " ! taginject tags=image-orientation=\(video.orientation)"
+                write.append("appsrc name=video \(Self.source)\(turn) ! \(parser) ! queue ! mux.")
+            }
+            if let audio {
+                let parser = try Self.parser(audio, wish.type)
+                read.append("source. ! \(Self.mediaType(audio)) ! appsink name=audio \(Self.sink)")
+                write.append("appsrc name=audio \(Self.source) ! \(parser) ! queue ! mux.")
+            }
+            size = nil
+            // Decoders are left out because their input is what is wanted.
+            let formats = [video, audio].compactMap { $0.map(Self.mediaType) }.joined(separator: ";")
+            reading = Self.source(formats) + read.joined(separator: "  ")
+        } else {
+            var formats: [String] = []
+            var shown: (width: Int, height: Int)?
+            if let video {
+                formats.append("video/x-raw(ANY)")
+                let (text, size) = try Self.encoding(video, wish, find)
+                shown = size
+                read.append("source. ! video/x-raw ! appsink name=video \(Self.sink)")
+                write.append("appsrc name=video \(Self.source) ! \(text) ! queue ! mux.")
+            }
+            if let audio {
+                formats.append("audio/x-raw(ANY)")
+                read.append("source. ! audio/x-raw ! appsink name=audio \(Self.sink)")
+                write.append(
+                    "appsrc name=audio \(Self.source) ! \(try Self.encoding(audio, wish, find)) ! queue ! mux.")
+            }
+            size = shown
+            let caps = formats.joined(separator: ";")
+            reading =
+                "uridecodebin name=source expose-all-streams=false caps=\"\(caps)\"  " + read.joined(separator: "  ")
+        }
+        writing = write.joined(separator: "  ") + "  \(muxer) name=mux ! fdsink name=file sync=false async=false"
+    }
+
+    private static let sink = "sync=false max-buffers=16 enable-last-sample=false"
+    private static let source = "format=time block=true max-bytes=0 max-buffers=16 handle-segment-change=true"
+
+    private static func source(_ formats: String) -> String {
+        "uridecodebin name=source expose-all-streams=false caps=\"\(formats)\"  "
+    }
+
+    private static func muxer(_ wish: Wish, _ find: Find) throws(FilmError) -> String {
+        let name =
+            switch wish.type {
+            case .mp4, .m4a: "mp4mux"
+            case .mov: "qtmux"
+            case .webm: "webmmux"
+            }
+        guard find([name]) != nil else {
+            throw FilmError(.encoderNotFound, "\(name) (gstreamer1.0-plugins-good) is not installed")
+        }
+        return wish.isForNetwork && wish.type != .webm ? "\(name) faststart=true" : name
+    }
+
+    // MARK: Copies
+
+    private static func mediaType(_ track: FilmFacts.Track) -> String {
+        String(track.format.prefix { $0 != "," })
+    }
+
+    /// By codec, the element that gives a muxer what it needs, and the files that may have it.
+    private static let parsers: [String: (parser: String, types: [ExportFileType])] = [
+        "h264": ("h264parse", [.mp4, .mov]), "h265": ("h265parse", [.mp4, .mov]),
+        "mpeg4": ("mpeg4videoparse", [.mp4, .mov]), "aac": ("aacparse", [.mp4, .mov, .m4a]),
+        "mp3": ("mpegaudioparse", [.mp4, .mov, .m4a]), "ac3": ("ac3parse", [.mp4, .mov]),
+        "alac": ("identity", [.mp4, .mov, .m4a]), "opus": ("opusparse", [.mp4, .webm]),
+        "vorbis": ("vorbisparse", [.webm]), "vp8": ("identity", [.webm]), "vp9": ("vp9parse", [.mp4, .webm]),
+        "av1": ("av1parse", [.mp4, .webm]),
+    ]
+
+    private static func parser(_ track: FilmFacts.Track, _ type: ExportFileType) throws(FilmError) -> String {
+        guard let known = parsers[track.codec], known.types.contains(type) else {
+            throw FilmError(
+                .notSupported, "a file of type \(type.rawValue) cannot have \(track.codec); use another preset")
+        }
+        return known.parser
+    }
+
+    // MARK: Pictures
+
+    private static func encoding(
+        _ track: FilmFacts.Track, _ wish: Wish, _ find: Find
+    ) throws(FilmError) -> (String, (width: Int, height: Int)) {
+        let stored = PictureSize(width: track.width, height: track.height, shape: track.pixelShape)
+        let isTurned = PictureSize.isTurned(Int32(track.direction))
+        var box = wish.preset.box ?? (0, 0)
+        // The box of a film that is higher than wide stands upright.
+        let natural = stored.fitting((0, 0), even: false)
+        if natural.height > natural.width { box = (box.height, box.width) }
+        let size = stored.fitting(box, even: true)
+        let rate = wish.preset.largestRate
+        var elements: [String] = []
+        if track.isInterlaced { elements.append("deinterlace") }
+        elements += [
+            "videorate drop-only=true max-rate=\(rate)", "videoconvertscale",
+            "video/x-raw,format=I420,width=\(size.width),height=\(size.height),pixel-aspect-ratio=1/1",
+        ]
+        if track.direction != 0 { elements.append("videoflip video-direction=\(track.direction)") }
+        elements += ["queue max-size-buffers=8 max-size-bytes=0 max-size-time=0", try encoder(wish, track, size, find)]
+        let shown = isTurned ? (width: size.height, height: size.width) : size
+        return (elements.joined(separator: " ! "), shown)
+    }
+
+    private static func encoder(
+        _ wish: Wish, _ track: FilmFacts.Track, _ size: (width: Int, height: Int), _ find: Find
+    ) throws(FilmError) -> String {
+        let preset = wish.preset
+        if wish.type == .webm {
+            guard find(["vp8enc"]) != nil else {
+                throw FilmError(.encoderNotFound, "vp8enc (gstreamer1.0-plugins-good) is not installed")
+            }
+            let bitrate = preset.largestBitrate ?? bits(size, preset) / 1000
+            return "vp8enc deadline=1 cpu-used=4 end-usage=cq cq-level=\(preset.quality - 8)"
+                + " target-bitrate=\(bitrate * 1000) keyframe-max-dist=250 threads=4"
+        }
+        switch find(["x264enc", "openh264enc"]) {
+        case "x264enc":
+            let limit = preset.largestBitrate.map { "bitrate=\($0) vbv-buf-capacity=2000" } ?? "vbv-buf-capacity=0"
+            return
+                "x264enc pass=qual quantizer=\(preset.quality) \(limit) speed-preset=fast ! video/x-h264,profile=high"
+                + " ! h264parse"
+        case "openh264enc":
+            return "openh264enc bitrate=\(min(preset.largestBitrate.map { $0 * 1000 } ?? .max, bits(size, preset)))"
+                + " gop-size=250 ! h264parse"
+        default:
+            throw FilmError(
+                .encoderNotFound,
+                "x264enc (gstreamer1.0-plugins-ugly) or openh264enc (gstreamer1.0-plugins-bad) is missing")
+        }
+    }
+
+    /// Bits in a second that such pictures usually take, for encoders that want to be told, and for estimates.
+    static func bits(_ size: (width: Int, height: Int), _ preset: ExportPreset) -> Int {
+        let pixels = Double(size.width * size.height)
+        // A step of 6 halves the number.
+        var quality = 1.0
+        for _ in 0..<max(0, preset.quality - 21) { quality *= 0.891 }
+        return Int(pixels * 30 * 0.09 * quality)
+    }
+
+    // MARK: Sound
+
+    private static func encoding(_ track: FilmFacts.Track, _ wish: Wish, _ find: Find) throws(FilmError) -> String {
+        let channels = max(1, min(2, track.channels))
+        let bitrate = channels == 1 ? wish.preset.audioBitrate / 2 : wish.preset.audioBitrate
+        if wish.type == .webm {
+            guard find(["opusenc"]) != nil else {
+                throw FilmError(.encoderNotFound, "opusenc (gstreamer1.0-plugins-base) is not installed")
+            }
+            return
+                "audioconvert ! audioresample ! audio/x-raw,rate=48000,channels=\(channels) ! opusenc bitrate=\(bitrate)"
+        }
+        guard let encoder = find(["fdkaacenc", "avenc_aac", "voaacenc"]) else {
+            throw FilmError(
+                .encoderNotFound,
+                "avenc_aac (gstreamer1.0-libav) or voaacenc (gstreamer1.0-plugins-bad) is not installed")
+        }
+        let rate = [32_000, 44_100, 48_000].contains(track.sampleRate) ? track.sampleRate : 48_000
+        return "audioconvert ! audioresample ! audio/x-raw,rate=\(rate),channels=\(channels)"
+            + " ! \(encoder) bitrate=\(bitrate) ! aacparse"
+    }
+
+    /// The presets that can be had, here and now.
+    static func presets(for facts: FilmFacts, find: Find) -> [ExportPreset] {
+        ExportPreset.allCases.filter { preset in
+            (try? ExportPlan(Wish(preset: preset, type: preset == .audio ? .m4a : .mp4), facts, find: find)) != nil
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import CFilms
+import Glibc
+import PluginAPI
+
+/// One picture of a film, and the time at which it begins.
+final class Frame {
+    /// Owned by this object.
+    let sample: OpaquePointer
+    /// Nanoseconds from the film's begin.
+    let time: GstClockTime
+
+    init(owning sample: OpaquePointer, _ time: GstClockTime) {
+        self.sample = sample
+        self.time = time
+    }
+
+    deinit { gst_sample_unref(sample) }
+}
+
+/// A film that is open, of which pictures are taken at any times.
+///
+/// The picture of a time is the one that is on the screen then: the last that begins at that time or before. It is found by
+/// decoding from the key frame before it, and comparing the times of the pictures themselves; an exact seek of GStreamer
+/// gives the same picture, but not its time.
+final class Film {
+    /// Seconds for which one picture is waited for.
+    private static let patience = 8.0
+    /// Pictures up to this far ahead are decoded without a seek.
+    private static let stride: GstClockTime = 1_500_000_000
+
+    let file: FilmFile
+    /// Nil if there is none.
+    let duration: GstClockTime?
+    /// A value of videoflip's `video-direction`.
+    let orientation: Int32
+    /// When the first picture begins.
+    let first: GstClockTime
+
+    private let pipeline: FilmPipeline
+    private let gate: UnsafeMutablePointer<films_gate>
+    private let sink: UnsafeMutablePointer<GstElement>
+    /// What is added to all times: those of some formats begin anywhere.
+    private let origin: GstClockTime
+    private let isFragmented: Bool
+    /// The last picture that was decoded, and the one before it; valid while reading goes on from there.
+    private var current: Frame?
+    private var ahead: Frame?
+    /// Neighbouring key frames that are known.
+    private var keys: [(before: GstClockTime?, after: GstClockTime?)] = []
+
+    /// Opens the film and decodes its first picture.
+    /// - Throws: also if it has no picture; then ``cover`` may have one.
+    init(_ file: FilmFile) throws(FilmError) {
+        guard let gate = films_gate_new() else { throw FilmError(.decodeFailed, "no memory") }
+        (self.file, self.gate) = (file, gate)
+        var isOpen = false
+        defer { if !isOpen { films_gate_free(gate) } }
+        pipeline = try FilmPipeline(
+            "uridecodebin name=source caps=video/x-raw(ANY) expose-all-streams=false"
+                + " ! appsink name=sink caps=video/x-raw sync=false max-buffers=2 enable-last-sample=false"
+        ) { films_gate_watch(gate, $0) }
+        sink = try pipeline.child("sink")
+        films_set_string(try pipeline.child("source"), "uri", file.uri)
+        try pipeline.prepare(within: Self.patience)
+        guard let sample = films_pull_preroll(sink, FilmRuntime.nanoseconds(Self.patience)) else {
+            throw pipeline.failure() ?? FilmError(.noImageAtTime, "it has no picture")
+        }
+        let start = films_sample_time(sample)
+        gst_sample_unref(sample)
+        let origin = films_gate_is_rebased(gate) != 0 && start != .max ? start : 0
+        first = start == .max ? 0 : start - origin
+        duration = pipeline.duration.map { $0 > origin ? $0 - origin : $0 }
+        self.origin = origin
+        isFragmented = file.isFragmented
+        let pad = gst_element_get_static_pad(sink, "sink")
+        orientation = pad.map { films_orientation($0) } ?? 0
+        if let pad { gst_object_unref(pad) }
+        pipeline.set(GST_STATE_PLAYING)
+        isOpen = true
+    }
+
+    deinit { films_gate_free(gate) }
+
+    // MARK: Pictures
+
+    /// The picture that is shown at a time; the first one for times before it.
+    /// - Throws: `NoImageAtTime` behind the end.
+    func frame(at time: GstClockTime) throws(FilmError) -> Frame {
+        if let duration, time >= duration { throw FilmError(.noImageAtTime, "the film ends before that time") }
+        let wanted = max(time, first)
+        if let frame = try frameAhead(at: wanted) { return frame }
+        var back: GstClockTime = 0
+        while true {
+            try seek(to: wanted > back ? wanted - back : 0)
+            guard let frame = try pull() else {
+                throw FilmError(.noImageAtTime, "there is no picture at that time")
+            }
+            if isFragmented, frame.time != first, frame.time < first + 1_000_000_000 {
+                // GStreamer 1.22 reads the first piece of such files a little too late after a seek.
+                try restart()
+                guard let frame = try pull() else { throw FilmError(.noImageAtTime, "there is no picture") }
+                return try readOn(from: frame, to: wanted)
+            }
+            if frame.time <= wanted { return try readOn(from: frame, to: wanted) }
+            // It began behind the time, as formats without an index do.
+            guard back < wanted else { return frame }
+            back = back * 2 + 1_000_000_000
+        }
+    }
+
+    /// The picture of the key frame that is nearest to a time.
+    func keyFrame(nearest time: GstClockTime) throws(FilmError) -> Frame {
+        let (before, after) = try keyFrames(around: time)
+        guard let nearest = Self.nearer(before, after, to: time) else { return try frame(at: time) }
+        return try frame(at: nearest)
+    }
+
+    /// The key frame before or at a time, and the next one.
+    func keyFrames(around time: GstClockTime) throws(FilmError) -> (before: GstClockTime?, after: GstClockTime?) {
+        if let known = keys.first(where: {
+            $0.before.map { $0 <= time } ?? false && $0.after.map { $0 > time } ?? false
+        }) {
+            return known
+        }
+        var back: GstClockTime = 0
+        while true {
+            (current, ahead) = (nil, nil)
+            films_gate_set(gate, 1, time + origin)
+            try sendSeek(to: time > back ? time - back : 0)
+            guard films_gate_wait(gate, gint64(Self.patience * 1e6)) != 0 else {
+                throw pipeline.failure() ?? FilmError(.decodeFailed, "no key frame came in \(Int(Self.patience)) s")
+            }
+            var found = (before: place(films_gate_before(gate)), after: place(films_gate_after(gate)))
+            if isFragmented, let before = found.before, before < first + 1_000_000_000 { found.before = first }
+            guard found.before == nil, back < time else {
+                keys.append(found)
+                return found
+            }
+            back = back * 2 + 1_000_000_000
+        }
+    }
+
+    private func place(_ time: GstClockTime) -> GstClockTime? { time == .max ? nil : time > origin ? time - origin : 0 }
+
+    static func nearer(_ before: GstClockTime?, _ after: GstClockTime?, to time: GstClockTime) -> GstClockTime? {
+        guard let before else { return after }
+        guard let after else { return before }
+        return time < before || time - before <= after - time ? before : after
+    }
+
+    // MARK: Reading
+
+    private func sendSeek(to time: GstClockTime) throws(FilmError) {
+        guard gst_element_send_event(pipeline.element, films_seek(time + origin, .max)) != 0 else {
+            throw pipeline.failure() ?? FilmError(.notSupported, "one cannot seek in it")
+        }
+    }
+
+    private func seek(to time: GstClockTime) throws(FilmError) {
+        (current, ahead) = (nil, nil)
+        films_gate_set(gate, 0, 0)
+        try sendSeek(to: time)
+    }
+
+    private func restart() throws(FilmError) {
+        (current, ahead) = (nil, nil)
+        films_gate_set(gate, 0, 0)
+        pipeline.set(GST_STATE_READY)
+        try pipeline.prepare(within: Self.patience)
+        pipeline.set(GST_STATE_PLAYING)
+    }
+
+    private func frameAhead(at time: GstClockTime) throws(FilmError) -> Frame? {
+        guard let current, current.time <= time else { return nil }
+        if let ahead, ahead.time > time { return current }
+        let next = ahead ?? current
+        return next.time + Self.stride >= time ? try readOn(from: next, to: time) : nil
+    }
+
+    /// Decodes on until a picture begins behind the time.
+    private func readOn(from frame: Frame, to time: GstClockTime) throws(FilmError) -> Frame {
+        (current, ahead) = (frame, nil)
+        var shown = frame
+        while shown.time < time {
+            guard let next = try pull() else { break }
+            if next.time > time {
+                ahead = next
+                break
+            }
+            shown = next
+            current = next
+        }
+        return shown
+    }
+
+    /// The next picture; nil at the end.
+    private func pull() throws(FilmError) -> Frame? {
+        while true {
+            guard let sample = films_pull(sink, FilmRuntime.nanoseconds(Self.patience)) else {
+                if let failure = pipeline.failure() { throw failure }
+                if films_is_over(sink) != 0 { return nil }
+                throw FilmError(.decodeFailed, "no picture came in \(Int(Self.patience)) s")
+            }
+            let time = films_sample_time(sample)
+            guard time != .max else {
+                gst_sample_unref(sample)
+                continue
+            }
+            return Frame(owning: sample, time > origin ? time - origin : 0)
+        }
+    }
+
+    // MARK: What a file manager shows
+
+    /// A picture that says something of the film: at one of five places, the first that is not nearly of one colour.
+    func typical() throws(FilmError) -> Frame {
+        guard let duration, duration > 0 else { return try frame(at: first) }
+        var best: (frame: Frame, contrast: Double)?
+        for share in [1.0 / 3, 2.0 / 3, 0.1, 0.9, 0.5] {
+            guard let frame = try? keyFrame(nearest: GstClockTime(Double(duration) * share)) else { continue }
+            let contrast = films_contrast(frame.sample)
+            if contrast > 12 { return frame }
+            if best.map({ $0.contrast < contrast }) ?? true { best = (frame, contrast) }
+        }
+        if let best { return best.frame }
+        return try frame(at: first)
+    }
+}

@@ -1,0 +1,61 @@
+import CFilms
+import PluginAPI
+
+/// Why something cannot be done with a film.
+struct FilmError: Error {
+    let code: SessionError.Code
+    let message: String
+    /// What GStreamer has no plugin for, in its words.
+    var missing: String?
+
+    init(_ code: SessionError.Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// From an error on a pipeline's bus. `missing`: what was said to be missing before.
+    init(_ message: UnsafeMutablePointer<GstMessage>, missing: String?) {
+        var pointer: UnsafeMutablePointer<GError>?
+        gst_message_parse_error(message, &pointer, nil)
+        defer { if let pointer { g_error_free(pointer) } }
+        guard let error = pointer?.pointee else {
+            self.init(.decodeFailed, "GStreamer gave no reason")
+            return
+        }
+        let text = String(cString: error.message)
+        let code = UInt32(bitPattern: error.code)
+        if let missing {
+            self.init(.decoderNotFound, FilmError.isMissing([missing]))
+            self.missing = missing
+        } else if error.domain == gst_stream_error_quark() {
+            switch code {
+            case GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue:
+                self.init(.formatNotSupported, "it is no film or sound in a known format (\(text))")
+            case GST_STREAM_ERROR_CODEC_NOT_FOUND.rawValue: self.init(.decoderNotFound, text)
+            case GST_STREAM_ERROR_DECRYPT.rawValue, GST_STREAM_ERROR_DECRYPT_NOKEY.rawValue:
+                self.init(.notSupported, "it is encrypted")
+            default: self.init(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
+            }
+        } else if error.domain == gst_resource_error_quark() {
+            switch code {
+            case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: self.init(.diskFull, "no space is left on the disk")
+            case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: self.init(.notFound, "it does not exist")
+            case GST_RESOURCE_ERROR_WRITE.rawValue: self.init(.exportFailed, text)
+            default: self.init(.decodeFailed, "it cannot be read: \(text)")
+            }
+        } else {
+            self.init(.decodeFailed, text)
+        }
+    }
+
+    /// What to install for what GStreamer's words name.
+    static func isMissing(_ names: [String]) -> String {
+        let list = names.map { "\($0) (\(package(for: $0)))" }.joined(separator: ", ")
+        return "nothing that is installed reads it: \(list) is missing"
+    }
+
+    /// The Debian package that most likely has it.
+    static func package(for name: String) -> String {
+        name.hasSuffix("decoder") ? "gstreamer1.0-libav" : "gstreamer1.0-plugins-bad"
+    }
+}

@@ -1,0 +1,355 @@
+import CFilms
+import Glibc
+import PluginAPI
+import Workers
+
+/// What a file says of itself.
+struct FilmFacts {
+    struct Track {
+        enum Kind: String {
+            case video, audio, subtitle
+        }
+
+        let kind: Kind
+        /// GStreamer's name of the format, such as `video/x-h264`.
+        let format: String
+        /// A short name, such as `h264`, and one for people.
+        let codec: String
+        let description: String
+        var language = ""
+        var bitrate = 0
+        var width = 0
+        var height = 0
+        var pixelShape = (1, 1)
+        /// Pictures in a second; 0/1: it varies, or is not known.
+        var rate = (0, 1)
+        var isInterlaced = false
+        /// The value of the tag, such as `rotate-90`; empty: none.
+        var orientation = ""
+        var channels = 0
+        var sampleRate = 0
+        /// A picture that stands for the sound, such as a cover.
+        var isStill = false
+
+        /// Degrees clockwise.
+        var rotation: Int {
+            switch orientation {
+            case "rotate-90", "flip-rotate-90": 90
+            case "rotate-180", "flip-rotate-180": 180
+            case "rotate-270", "flip-rotate-270": 270
+            default: 0
+            }
+        }
+        /// videoflip's `video-direction`.
+        var direction: Int {
+            switch orientation {
+            case "rotate-90": 1
+            case "rotate-180": 2
+            case "rotate-270": 3
+            case "flip-rotate-0": 4
+            case "flip-rotate-180": 5
+            case "flip-rotate-270": 6
+            case "flip-rotate-90": 7
+            default: 0
+            }
+        }
+    }
+
+    let file: FilmFile
+    /// Seconds; 0 if unknown.
+    var duration: Double
+    let isSeekable: Bool
+    let isLive: Bool
+    let container: String
+    let mimeType: String
+    let tracks: [Track]
+    /// What GStreamer has no plugin for, in its words.
+    let missing: [String]
+    /// Owned by this object's ``Tags``.
+    let tags: Tags
+
+    final class Tags {
+        let list: UnsafeMutablePointer<GstTagList>
+        init(owning list: UnsafeMutablePointer<GstTagList>) { self.list = list }
+        deinit { gst_tag_list_unref(list) }
+    }
+
+    var video: Track? { tracks.first { $0.kind == .video && !$0.isStill } }
+    var audio: Track? { tracks.first { $0.kind == .audio } }
+    var isPlayable: Bool { missing.isEmpty && (video != nil || audio != nil) }
+
+    /// Reads the beginning of the file, and decodes a little (`GstDiscoverer`).
+    init(_ file: FilmFile) throws(FilmError) {
+        _ = FilmRuntime.ready
+        var error: UnsafeMutablePointer<GError>?
+        guard let discoverer = gst_discoverer_new(8_000_000_000, &error) else {
+            throw FilmError(.decodeFailed, error.map { String(cString: $0.pointee.message) } ?? "no discoverer")
+        }
+        defer { g_object_unref(discoverer) }
+        let found = gst_discoverer_discover_uri(discoverer, file.uri, &error)
+        defer { if let error { g_error_free(error) } }
+        guard let info = found else {
+            throw FilmError(
+                .formatNotSupported, error.map { String(cString: $0.pointee.message) } ?? "it cannot be read")
+        }
+        defer { g_object_unref(UnsafeMutableRawPointer(info)) }
+        var missing: [String] = []
+        switch gst_discoverer_info_get_result(info) {
+        case GST_DISCOVERER_OK: break
+        case GST_DISCOVERER_MISSING_PLUGINS: missing = Self.missing(info)
+        case GST_DISCOVERER_TIMEOUT: throw FilmError(.decodeFailed, "it took longer than 8 s to read")
+        default:
+            let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
+            let isUnknown =
+                error?.pointee.domain == gst_stream_error_quark()
+                && [GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue]
+                    .contains(UInt32(bitPattern: error?.pointee.code ?? 0))
+            if isUnknown { throw FilmError(.formatNotSupported, "it is no film or sound in a known format (\(text))") }
+            throw FilmError(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
+        }
+        let length = gst_discoverer_info_get_duration(info)
+        duration = length == .max ? 0 : Double(length) / 1e9
+        isSeekable = gst_discoverer_info_get_seekable(info) != 0
+        isLive = gst_discoverer_info_get_live(info) != 0
+        self.file = file
+        self.missing = missing
+        tracks = Self.tracks(info)
+        guard let list = gst_tag_list_new_empty() else { throw FilmError(.decodeFailed, "no memory") }
+        tags = Tags(owning: list)
+        Self.each(gst_discoverer_info_get_stream_list(info)) { stream in
+            if let more = gst_discoverer_stream_info_get_tags(stream) {
+                gst_tag_list_insert(list, more, GST_TAG_MERGE_KEEP)
+            }
+        }
+        let top = gst_discoverer_info_get_stream_info(info)
+        var format = ""
+        var name = ""
+        if let top {
+            let own = gst_discoverer_stream_info_get_tags(top)
+            if let own { gst_tag_list_insert(list, own, GST_TAG_MERGE_KEEP) }
+            (format, name) = Self.format(top)
+            g_object_unref(UnsafeMutableRawPointer(top))
+        }
+        container = name
+        mimeType = Self.mimeType(format, hasVideo: tracks.contains { $0.kind == .video && !$0.isStill })
+    }
+
+    private static func missing(_ info: OpaquePointer) -> [String] {
+        guard var detail = gst_discoverer_info_get_missing_elements_installer_details(info) else { return ["a plugin"] }
+        var names: [String] = []
+        while let text = detail.pointee {
+            // gstreamer|1.0|program|what it is for|what it must do
+            let parts = String(cString: text).split(separator: "|", omittingEmptySubsequences: false)
+            if parts.count > 3 { names.append(String(parts[3])) }
+            detail += 1
+        }
+        return names
+    }
+
+    private static func each(_ list: UnsafeMutablePointer<GList>?, _ body: (OpaquePointer) -> Void) {
+        var link = list
+        while let item = link {
+            if let data = item.pointee.data { body(OpaquePointer(data)) }
+            link = item.pointee.next
+        }
+        if let list { gst_discoverer_stream_info_list_free(list) }
+    }
+
+    /// GStreamer's name of a stream's format, and one for people.
+    private static func format(_ stream: OpaquePointer) -> (String, String) {
+        guard let caps = gst_discoverer_stream_info_get_caps(stream) else { return ("", "") }
+        defer { gst_caps_unref(caps) }
+        guard gst_caps_get_size(caps) > 0, let name = gst_structure_get_name(gst_caps_get_structure(caps, 0)) else {
+            return ("", "")
+        }
+        var text = ""
+        if gst_caps_is_fixed(caps) != 0, let description = gst_pb_utils_get_codec_description(caps) {
+            text = String(cString: description)
+            g_free(description)
+        }
+        var format = String(cString: name)
+        if format == "video/quicktime",
+            let variant = gst_structure_get_string(gst_caps_get_structure(caps, 0), "variant")
+        {
+            format += "," + String(cString: variant)
+        }
+        var version: Int32 = 0
+        if gst_structure_get_int(gst_caps_get_structure(caps, 0), "mpegversion", &version) != 0 {
+            var layer: Int32 = 0
+            gst_structure_get_int(gst_caps_get_structure(caps, 0), "layer", &layer)
+            format += ",\(version)" + (layer > 0 ? ",\(layer)" : "")
+        }
+        return (format, text)
+    }
+
+    private static func tracks(_ info: OpaquePointer) -> [Track] {
+        var tracks: [Track] = []
+        each(gst_discoverer_info_get_stream_list(info)) { stream in
+            guard let nick = gst_discoverer_stream_info_get_stream_type_nick(stream).map({ String(cString: $0) }),
+                let kind = Track.Kind(rawValue: nick)
+            else { return }
+            let (format, description) = format(stream)
+            var track = Track(kind: kind, format: format, codec: codec(format), description: description)
+            func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
+            switch kind {
+            case .video:
+                track.width = Int(gst_discoverer_video_info_get_width(stream))
+                track.height = Int(gst_discoverer_video_info_get_height(stream))
+                track.bitrate = Int(gst_discoverer_video_info_get_bitrate(stream))
+                track.isInterlaced = gst_discoverer_video_info_is_interlaced(stream) != 0
+                track.isStill = gst_discoverer_video_info_is_image(stream) != 0
+                track.pixelShape = (
+                    max(1, Int(gst_discoverer_video_info_get_par_num(stream))),
+                    max(1, Int(gst_discoverer_video_info_get_par_denom(stream)))
+                )
+                let rate = (
+                    Int(gst_discoverer_video_info_get_framerate_num(stream)),
+                    Int(gst_discoverer_video_info_get_framerate_denom(stream))
+                )
+                if rate.0 > 0, rate.1 > 0 { track.rate = rate }
+                if let tags = gst_discoverer_stream_info_get_tags(stream) {
+                    var found: UnsafeMutablePointer<CChar>?
+                    if gst_tag_list_get_string(tags, "image-orientation", &found) != 0, let found {
+                        let orientation = String(cString: found)
+                        track.orientation = orientation == "rotate-0" ? "" : orientation
+                        g_free(found)
+                    }
+                }
+            case .audio:
+                track.channels = Int(gst_discoverer_audio_info_get_channels(stream))
+                track.sampleRate = Int(gst_discoverer_audio_info_get_sample_rate(stream))
+                track.bitrate = Int(gst_discoverer_audio_info_get_bitrate(stream))
+                track.language = text(gst_discoverer_audio_info_get_language(stream))
+            case .subtitle: track.language = text(gst_discoverer_subtitle_info_get_language(stream))
+            }
+            tracks.append(track)
+        }
+        return tracks
+    }
+
+    private static let codecs = [
+        "video/mpeg,1": "mpeg1", "video/mpeg,2": "mpeg2", "video/mpeg,4": "mpeg4", "audio/mpeg,1,3": "mp3",
+        "audio/mpeg,1,2": "mp2", "audio/mpeg,1": "mp3", "audio/mpeg,2": "aac", "audio/mpeg,4": "aac",
+        "audio/x-ac3": "ac3", "audio/x-eac3": "eac3", "image/jpeg": "jpeg", "image/png": "png",
+    ]
+
+    private static func codec(_ format: String) -> String {
+        if let known = codecs[format] { return known }
+        let name = format.split(separator: "/").last.map(String.init) ?? format
+        return String((name.hasPrefix("x-") ? name.dropFirst(2) : name[...]).prefix { $0 != "," })
+    }
+
+    private static func mimeType(_ format: String, hasVideo: Bool) -> String {
+        switch format {
+        case "video/quicktime,apple", "video/quicktime": "video/quicktime"
+        case _ where format.hasPrefix("video/quicktime"): hasVideo ? "video/mp4" : "audio/mp4"
+        case "audio/x-m4a": "audio/mp4"
+        case _ where format.hasPrefix("video/mpegts"): "video/mp2t"
+        case "audio/webm", "video/webm": hasVideo ? "video/webm" : "audio/webm"
+        case "audio/x-matroska", "video/x-matroska": hasVideo ? "video/x-matroska" : "audio/x-matroska"
+        case "application/ogg", "video/ogg", "audio/ogg": hasVideo ? "video/ogg" : "audio/ogg"
+        case _ where format.hasPrefix("audio/mpeg,1"): "audio/mpeg"
+        case _ where format.hasPrefix("audio/mpeg"): "audio/aac"
+        case "audio/x-flac": "audio/flac"
+        default: String(format.prefix { $0 != "," })
+        }
+    }
+
+    /// The length by the times of all packets: some files name none, or a wrong one. Reads the whole file.
+    /// - Parameter onProgress: called now and then.
+    mutating func measure(_ onProgress: () -> Void) throws(FilmError) {
+        guard let tally = films_tally_new() else { return }
+        defer { films_tally_free(tally) }
+        let pipeline = try FilmPipeline("filesrc name=source ! parsebin name=parser")
+        films_set_string(try pipeline.child("source"), "location", file.path.map { CChar(bitPattern: $0) } + [0])
+        films_tally_all(tally, try pipeline.child("parser"))
+        pipeline.set(GST_STATE_PLAYING)
+        while true {
+            if case .ended = try pipeline.next(within: 0.5) { break }
+            onProgress()
+        }
+        // The times of some formats begin anywhere.
+        let begin = mimeType == "video/mp2t" || mimeType == "video/mpeg" ? films_tally_begin(tally) : 0
+        duration = Double(max(films_tally_end(tally), begin == .max ? 0 : begin) - (begin == .max ? 0 : begin)) / 1e9
+    }
+
+    /// For the plugin; the names are those of the bus.
+    var message: WorkerMessage {
+        var fields: [String: WorkerMessage.Field] = [
+            "duration": .number(duration), "seekable": .flag(isSeekable), "live": .flag(isLive),
+            "container": .text(container), "mime-type": .text(mimeType), "size": .whole(Int64(file.size)),
+            "modified": .whole(Int64(file.modified)), "playable": .flag(isPlayable),
+            "bitrate": .whole(duration > 0 ? Int64(Double(file.size) * 8 / duration) : 0),
+            "missing": .list(missing.map { WorkerMessage("\($0) (\(FilmError.package(for: $0)))") }),
+        ]
+        fields["tags"] = .list([WorkerMessage("tags", tags.fields)])
+        fields["tracks"] = .list(tracks.map(\.message))
+        return WorkerMessage("done", fields)
+    }
+}
+
+extension FilmFacts.Track {
+    fileprivate var message: WorkerMessage {
+        var fields: [String: WorkerMessage.Field] = [
+            "type": .text(kind.rawValue), "codec": .text(codec), "description": .text(description),
+            "bitrate": .whole(Int64(bitrate)),
+        ]
+        if !language.isEmpty { fields["language"] = .text(language) }
+        switch kind {
+        case .video:
+            fields["width"] = .whole(Int64(width))
+            fields["height"] = .whole(Int64(height))
+            fields["rate-number"] = .whole(Int64(rate.0))
+            fields["rate-divisor"] = .whole(Int64(rate.1))
+            fields["rotation"] = .whole(Int64(rotation))
+            fields["still"] = .flag(isStill)
+        case .audio:
+            fields["channels"] = .whole(Int64(channels))
+            fields["sample-rate"] = .whole(Int64(sampleRate))
+        case .subtitle: break
+        }
+        return WorkerMessage("track", fields)
+    }
+}
+
+extension FilmFacts.Tags {
+    /// Texts and numbers of at most a page each; pictures and formats of GStreamer's own are left out.
+    fileprivate var fields: [String: WorkerMessage.Field] {
+        var fields: [String: WorkerMessage.Field] = [:]
+        for index in 0..<gst_tag_list_n_tags(list) {
+            guard let pointer = gst_tag_list_nth_tag_name(list, UInt32(index)) else { continue }
+            let name = String(cString: pointer)
+            switch films_kind_of_tag(pointer) {
+            case films_tag_text:
+                var text: UnsafeMutablePointer<CChar>?
+                if gst_tag_list_get_string(list, pointer, &text) != 0, let text {
+                    fields[name] = .text(String(String(cString: text).prefix(1_000)))
+                    g_free(text)
+                }
+            case films_tag_whole:
+                var number: UInt32 = 0
+                if gst_tag_list_get_uint(list, pointer, &number) != 0 { fields[name] = .whole(Int64(number)) }
+            case films_tag_number:
+                var number = 0.0
+                if gst_tag_list_get_double(list, pointer, &number) != 0 { fields[name] = .number(number) }
+            case films_tag_time:
+                var time: OpaquePointer?
+                guard gst_tag_list_get_date_time(list, pointer, &time) != 0, let time else { break }
+                if let iso = gst_date_time_to_iso8601_string(time) {
+                    fields[name] = .text(String(cString: iso))
+                    g_free(iso)
+                }
+                gst_date_time_unref(time)
+            default: break
+            }
+        }
+        return fields
+    }
+
+    /// The first picture among them; the caller owns it.
+    var cover: OpaquePointer? {
+        var found: OpaquePointer?
+        for name in ["image", "preview-image"] where gst_tag_list_get_sample(list, name, &found) != 0 { return found }
+        return nil
+    }
+}

@@ -1,0 +1,186 @@
+import CFilms
+import Glibc
+import PluginAPI
+
+/// Owns a GStreamer pipeline whose bus is read by whoever waits for it: a worker has nothing else to do.
+final class FilmPipeline {
+    /// Owned by this object.
+    let element: UnsafeMutablePointer<GstElement>
+    private let bus: UnsafeMutablePointer<GstBus>
+    /// What GStreamer has said is missing.
+    private var missing: String?
+    /// All tags of the bus; owned by this object.
+    private(set) var tags: UnsafeMutablePointer<GstTagList>?
+
+    /// From a description for gst-launch.
+    /// - Parameter configure: gets the pipeline before it has elements.
+    init(
+        _ description: String, configure: (UnsafeMutablePointer<GstElement>) -> Void = { _ in }
+    ) throws(FilmError) {
+        _ = FilmRuntime.ready
+        guard let pipeline = gst_pipeline_new(nil), let bus = gst_element_get_bus(pipeline) else {
+            throw FilmError(.decodeFailed, "GStreamer has no pipelines")
+        }
+        gst_object_ref_sink(pipeline)
+        element = pipeline
+        self.bus = bus
+        configure(pipeline)
+        var error: UnsafeMutablePointer<GError>?
+        let made = gst_parse_bin_from_description_full(description, 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+        defer { if let error { g_error_free(error) } }
+        guard let made else {
+            throw FilmError(
+                .encoderNotFound, error.map { String(cString: $0.pointee.message) } ?? "an element is missing")
+        }
+        films_add(pipeline, made)
+    }
+
+    deinit {
+        gst_element_set_state(element, GST_STATE_NULL)
+        if let tags { gst_tag_list_unref(tags) }
+        gst_object_unref(bus)
+        gst_object_unref(element)
+    }
+
+    /// The element of that name, valid while the pipeline exists.
+    func child(_ name: String) throws(FilmError) -> UnsafeMutablePointer<GstElement> {
+        guard let found = films_child(element, name) else {
+            throw FilmError(.decodeFailed, "there is no element \(name)")
+        }
+        gst_object_unref(found)
+        return found
+    }
+
+    func set(_ state: GstState) { gst_element_set_state(element, state) }
+
+    /// Waits until all sinks have something, or have reached the end.
+    func prepare(within seconds: Double) throws(FilmError) {
+        if gst_element_set_state(element, GST_STATE_PAUSED) == GST_STATE_CHANGE_FAILURE {
+            throw failure() ?? FilmError(.decodeFailed, "it cannot be opened")
+        }
+        let end = g_get_monotonic_time() + gint64(seconds * 1e6)
+        while true {
+            switch try next(within: 0.1) {
+            case .prerolled, .ended: return
+            case .other, nil: break
+            }
+            var state = GST_STATE_NULL
+            if gst_element_get_state(element, &state, nil, 0) == GST_STATE_CHANGE_SUCCESS, state == GST_STATE_PAUSED {
+                return
+            }
+            guard g_get_monotonic_time() < end else {
+                throw FilmError(.decodeFailed, "it took longer than \(Int(seconds)) s to open")
+            }
+        }
+    }
+
+    enum News {
+        case prerolled
+        case ended
+        case other
+    }
+
+    /// The next message; nil: there was none in time. An error is thrown.
+    func next(within seconds: Double) throws(FilmError) -> News? {
+        guard let message = gst_bus_timed_pop(bus, FilmRuntime.nanoseconds(seconds)) else { return nil }
+        defer { gst_message_unref(message) }
+        switch message.pointee.type {
+        case GST_MESSAGE_EOS: return .ended
+        case GST_MESSAGE_ASYNC_DONE: return .prerolled
+        case GST_MESSAGE_ERROR: throw FilmError(message, missing: missing)
+        case GST_MESSAGE_ELEMENT:
+            if gst_is_missing_plugin_message(message) != 0,
+                let text = gst_missing_plugin_message_get_description(message)
+            {
+                missing = String(cString: text)
+                g_free(text)
+            }
+            return .other
+        case GST_MESSAGE_TAG:
+            var list: UnsafeMutablePointer<GstTagList>?
+            gst_message_parse_tag(message, &list)
+            if let list {
+                let merged = gst_tag_list_merge(tags, list, GST_TAG_MERGE_KEEP)
+                if let tags { gst_tag_list_unref(tags) }
+                tags = merged
+                gst_tag_list_unref(list)
+            }
+            return .other
+        default: return .other
+        }
+    }
+
+    /// An error that is on the bus already.
+    func failure() -> FilmError? {
+        do throws(FilmError) {
+            while try next(within: 0) != nil {}
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// In nanoseconds; nil if unknown.
+    var duration: GstClockTime? {
+        var value: gint64 = 0
+        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > 0
+            ? GstClockTime(value) : nil
+    }
+}
+
+/// A file on this machine, checked before anything opens it.
+struct FilmFile {
+    let path: [UInt8]
+    let size: Int
+    /// Seconds since 1970.
+    let modified: Int
+
+    /// Only ordinary files: opening a pipe would wait for its writer, and a device has no end.
+    init(_ path: [UInt8]) throws(FilmError) {
+        self.path = path
+        var status = stat()
+        let name = path.map { CChar(bitPattern: $0) } + [0]
+        guard stat(name, &status) == 0 else {
+            throw FilmError(
+                errno == ENOENT || errno == ENOTDIR ? .notFound : .decodeFailed, String(cString: strerror(errno)))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
+            throw FilmError(.invalidSource, isFolder ? "it is a folder" : "it is a device or a pipe, not a file")
+        }
+        guard access(name, R_OK) == 0 else { throw FilmError(.decodeFailed, String(cString: strerror(errno))) }
+        guard status.st_size > 0 else { throw FilmError(.invalidSource, "it is empty") }
+        (size, modified) = (Int(status.st_size), status.st_mtim.tv_sec)
+    }
+
+    /// Whether it is the same file, as far as its path, size and time tell.
+    func isSame(as other: FilmFile) -> Bool {
+        path == other.path && size == other.size && modified == other.modified
+    }
+
+    /// Its URI, in which every byte that a URI cannot have is escaped.
+    var uri: String {
+        guard let text = g_filename_to_uri(path.map { CChar(bitPattern: $0) } + [0], nil, nil) else { return "" }
+        defer { g_free(text) }
+        return String(cString: text)
+    }
+
+    /// Whether it is an MP4 in pieces, with an index in each.
+    var isFragmented: Bool {
+        let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var place = 0
+        for _ in 0..<16 {
+            var head = [UInt8](repeating: 0, count: 16)
+            guard pread(file, &head, 16, off_t(place)) == 16 else { return false }
+            if head[4..<8].elementsEqual("moof".utf8) { return true }
+            if place == 0, !head[4..<8].elementsEqual("ftyp".utf8) { return false }
+            var length = head[..<4].reduce(0) { $0 << 8 | Int($1) }
+            if length == 1 { length = head[8...].reduce(0) { ($0 & 0xff_ffff_ffff_ffff) << 8 | Int($1) } }
+            guard length >= 8, length < 1 << 48 else { return false }
+            place += length
+        }
+        return false
+    }
+}

@@ -1,0 +1,243 @@
+import CFilms
+import Glibc
+public import PluginAPI
+import Workers
+
+/// What a worker does for the plugin of films: a task in, answers out. Files of strangers are opened here alone.
+public final class FilmWorker {
+    private let process: WorkerProcess
+    /// The film of the last task, and the pictures of it.
+    private var film: Film?
+    /// What was read last, by path, size and time.
+    private var inspected: [(file: FilmFile, answer: WorkerMessage)] = []
+    private let maker = PictureMaker()
+
+    /// Serves until the plugin ends. `socket` is the last argument of the program.
+    public static func main(socket: Int32) -> Never {
+        let process = WorkerProcess(socket: socket)
+        _ = FilmRuntime.ready
+        process.limit()
+        WorkerProcess.isolate()
+        let worker = FilmWorker(process)
+        process.serve { worker.perform($0, $1) }
+        _exit(0)
+    }
+
+    private init(_ process: WorkerProcess) { self.process = process }
+
+    private func perform(_ request: WorkerMessage, _ descriptors: [Int32]) -> WorkerMessage {
+        do throws(FilmError) {
+            do throws(FilmError) {
+                return try answer(request, descriptors)
+            } catch  where error.missing != nil {
+                // It may have been installed meanwhile.
+                _ = FilmRuntime.lookAgain
+                return try answer(request, descriptors)
+            }
+        } catch {
+            film = nil
+            return WorkerMessage("failed", ["code": .text(error.code.rawValue), "message": .text(error.message)])
+        }
+    }
+
+    private func answer(_ request: WorkerMessage, _ descriptors: [Int32]) throws(FilmError) -> WorkerMessage {
+        let file = try FilmFile(request.bytes("path") ?? [])
+        switch request.name {
+        case "inspect": return try inspect(file, isPrecise: request.flag("precise") ?? false)
+        case "presets":
+            let presets = ExportPlan.presets(for: try FilmFacts(file), find: FilmRuntime.find)
+            return WorkerMessage("done", ["presets": .list(presets.map { WorkerMessage($0.rawValue) })])
+        case "images": return try images(file, request)
+        case "thumbnail": return try thumbnail(file, request)
+        case "export": return try export(file, request, descriptors)
+        case "estimate": return try estimate(file, request)
+        default: throw FilmError(.notSupported, "no task '\(request.name)'")
+        }
+    }
+
+    private func inspect(_ file: FilmFile, isPrecise: Bool) throws(FilmError) -> WorkerMessage {
+        if !isPrecise, let known = inspected.first(where: { $0.file.isSame(as: file) }) { return known.answer }
+        var facts = try FilmFacts(file)
+        if isPrecise, facts.missing.isEmpty { try facts.measure { process.send(WorkerMessage("alive")) } }
+        let answer = facts.message
+        if !isPrecise, facts.missing.isEmpty {
+            inspected.removeAll { $0.file.path == file.path }
+            if inspected.count >= Self.inspectedLimit { inspected.removeFirst() }
+            inspected.append((file, answer))
+        }
+        return answer
+    }
+
+    private static let inspectedLimit = 64
+
+    private func open(_ file: FilmFile) throws(FilmError) -> Film {
+        if let film, film.file.isSame(as: file) { return film }
+        film = nil
+        let opened = try Film(file)
+        film = opened
+        return opened
+    }
+
+    // MARK: Pictures
+
+    private func images(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
+        let film = try open(file)
+        let times = Self.times(request.bytes("times") ?? [])
+        var shape = PictureMaker.Shape()
+        shape.width = Int(request.whole("width") ?? 0)
+        shape.height = Int(request.whole("height") ?? 0)
+        shape.format = request.text("format").flatMap(ImageFormat.init(rawValue:)) ?? .jpeg
+        shape.quality = Int(request.whole("quality") ?? 85)
+        let before = GstClockTime(max(0, request.whole("before") ?? 0))
+        let after = GstClockTime(max(0, request.whole("after") ?? 0))
+        let orientation = request.flag("turn") ?? true ? film.orientation : 0
+        for (index, time) in times.enumerated() {
+            var fields: [String: WorkerMessage.Field] = ["index": .whole(Int64(index))]
+            do throws(FilmError) {
+                let frame = try self.frame(of: film, at: time, before, after)
+                fields["actual"] = .whole(Int64(frame.time))
+                fields["data"] = .bytes(try maker.encode(frame.sample, shape, orientation: orientation))
+            } catch {
+                // Of a damaged film the next pictures may be whole; but not if it cannot be read any more.
+                if error.code != .noImageAtTime, error.code != .decodeFailed { throw error }
+                fields["code"] = .text(error.code.rawValue)
+                fields["message"] = .text(error.message)
+            }
+            process.send(WorkerMessage("image", fields))
+        }
+        return WorkerMessage("done")
+    }
+
+    /// A key frame that is near enough, or the exact one.
+    private func frame(
+        of film: Film, at time: GstClockTime, _ before: GstClockTime, _ after: GstClockTime
+    ) throws(FilmError) -> Frame {
+        guard before > 0 || after > 0 else { return try film.frame(at: time) }
+        let keys = try film.keyFrames(around: time)
+        let near = (
+            keys.before.flatMap { $0 + before >= time ? $0 : nil },
+            keys.after.flatMap { $0 <= (time > .max - after ? .max : time + after) ? $0 : nil }
+        )
+        return try film.frame(at: Film.nearer(near.0, near.1, to: time) ?? time)
+    }
+
+    private static func times(_ bytes: [UInt8]) -> [GstClockTime] {
+        stride(from: 0, to: bytes.count - bytes.count % 8, by: 8).map { start in
+            GstClockTime(bytes[start..<(start + 8)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        }
+    }
+
+    /// Nothing if the file is as old as that which is in the cache.
+    private func thumbnail(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
+        let known = request.whole("modified")
+        var fields: [String: WorkerMessage.Field] = [
+            "modified": .whole(Int64(file.modified)), "size": .whole(Int64(file.size)),
+        ]
+        if known == Int64(file.modified) { return WorkerMessage("done", fields) }
+        // Also if it ends this process.
+        process.send(WorkerMessage("alive", fields))
+        let side = Int(request.whole("side") ?? 128)
+        let (data, duration) = try Self.thumbnail(
+            of: file, PictureMaker.Shape(width: side, height: side, format: .png), maker)
+        fields["data"] = .bytes(data)
+        if duration > 0 { fields["duration"] = .whole(Int64(duration)) }
+        return WorkerMessage("done", fields)
+    }
+
+    /// A picture for file managers, and the length in seconds: of a film a typical one, of a sound its cover.
+    private static func thumbnail(
+        of file: FilmFile, _ shape: PictureMaker.Shape, _ maker: PictureMaker
+    ) throws(FilmError) -> ([UInt8], Int) {
+        let film: Film
+        do throws(FilmError) {
+            film = try Film(file)
+        } catch {
+            let facts = try FilmFacts(file)
+            guard let cover = facts.tags.cover else { throw error }
+            defer { gst_sample_unref(cover) }
+            return (try PictureMaker.encode(cover: cover, shape), Int(facts.duration))
+        }
+        let data = try maker.encode(film.typical().sample, shape, orientation: film.orientation)
+        return (data, film.duration.map { Int($0 / 1_000_000_000) } ?? 0)
+    }
+
+    /// The same for a program that has no plugin: a picture of a file as PNG, in a process that ends by itself if that takes
+    /// too long. Isolates this process.
+    public static func thumbnail(path: [UInt8], side: Int) -> Result<[UInt8], SessionError> {
+        _ = FilmRuntime.ready
+        WorkerProcess.isolate()
+        let shape = PictureMaker.Shape(width: side, height: side, format: .png)
+        do throws(FilmError) {
+            return .success(try thumbnail(of: FilmFile(path), shape, PictureMaker()).0)
+        } catch {
+            return .failure(SessionError(error.code, error.message))
+        }
+    }
+
+    // MARK: Export
+
+    private func export(
+        _ file: FilmFile, _ request: WorkerMessage, _ descriptors: [Int32]
+    ) throws(FilmError) -> WorkerMessage {
+        film = nil
+        let facts = try FilmFacts(file)
+        let wish = try wish(request, facts)
+        let plan = try ExportPlan(wish, facts, find: FilmRuntime.find)
+        guard let output = descriptors.first else { throw FilmError(.exportFailed, "no file to write to") }
+        guard
+            let tags = request.flag("strip-location") ?? false
+                ? films_without_place(facts.tags.list) : gst_tag_list_copy(facts.tags.list)
+        else { throw FilmError(.exportFailed, "no memory") }
+        for (name, field) in request.list("metadata")?.first?.fields ?? [:] {
+            // A name that GStreamer does not know would end the process.
+            if case .text(let text) = field, films_kind_of_tag(name) == films_tag_text {
+                films_add_tag(tags, name, text)
+            }
+        }
+        let wanted = ExportEstimate(plan, wish, facts)
+        try wanted.check(output)
+        let export = FilmExport(
+            plan: plan, wish: wish, facts: facts, output: output, draft: descriptors.dropFirst().first,
+            tags: FilmFacts.Tags(owning: tags))
+        let length = Int64(export.length)
+        process.send(WorkerMessage("progress", ["done": .whole(0), "total": .whole(length), "share": .number(0)]))
+        var last = FilmExport.Progress(done: -1, share: -1)
+        try export.run { progress in
+            // Silence tells the plugin that nothing goes on any more.
+            guard progress.done != last.done || progress.share != last.share else { return }
+            last = progress
+            process.send(
+                WorkerMessage(
+                    "progress",
+                    ["done": .whole(Int64(progress.done)), "total": .whole(length), "share": .number(progress.share)]))
+        }
+        var status = stat()
+        let size = fstat(output, &status) == 0 ? Int64(status.st_size) : 0
+        return WorkerMessage("done", ["size": .whole(size), "done": .whole(length)])
+    }
+
+    private func wish(_ request: WorkerMessage, _ facts: FilmFacts) throws(FilmError) -> ExportPlan.Wish {
+        var wish = ExportPlan.Wish()
+        wish.preset = request.text("preset").flatMap(ExportPreset.init(rawValue:)) ?? .medium
+        wish.type = request.text("type").flatMap(ExportFileType.init(rawValue:)) ?? .mp4
+        wish.isForNetwork = request.flag("network") ?? false
+        wish.from = request.number("from")
+        wish.to = request.number("to")
+        if let from = wish.from, facts.duration > 0, from >= facts.duration {
+            throw FilmError(.badParameter, "the time range begins behind the end of the film")
+        }
+        return wish
+    }
+
+    private func estimate(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
+        let facts = try FilmFacts(file)
+        let wish = try wish(request, facts)
+        let estimate = ExportEstimate(try ExportPlan(wish, facts, find: FilmRuntime.find), wish, facts)
+        return WorkerMessage(
+            "done",
+            [
+                "bytes": .whole(Int64(estimate.bytes)), "length": .number(estimate.length),
+                "confidence": .whole(Int64(estimate.confidence)),
+            ])
+    }
+}

@@ -1,0 +1,469 @@
+// What Swift cannot import from GStreamer for films: variadics, function-like macros, and code for GStreamer's own threads.
+#pragma once
+#include <gst/app/gstappsink.h>
+#include <gst/app/gstappsrc.h>
+#include <gst/gst.h>
+#include <gst/pbutils/pbutils.h>
+#include <gst/tag/tag.h>
+#include <gst/video/video.h>
+#include <string.h>
+
+// g_object_set is variadic.
+static inline void films_set_string(gpointer object, const char *name, const char *value) {
+    g_object_set(object, name, value, NULL);
+}
+static inline void films_set_int(gpointer object, const char *name, gint value) { g_object_set(object, name, value, NULL); }
+static inline void films_set_caps(gpointer object, const char *name, const GstCaps *value) {
+    g_object_set(object, name, value, NULL);
+}
+
+// Films read frame by frame. What Swift holds of a film whose decoder's input is looked at here.
+//
+// A decoder leaves out the frames before the segment, and moves the begin of a frame that is cut by it: then nobody knows
+// any more when that frame begins. So the segment is made to begin where the film does, and the decoder hands on every
+// frame from the key frame on, with its own time.
+//
+// To find the key frames around a time nothing need be decoded: while `keys` is set nothing goes to the decoder, and
+// nothing is read beyond the first key frame behind `wanted`.
+typedef struct {
+    GMutex lock;
+    GCond changed;
+    gboolean keys;
+    gboolean done;
+    GstClockTime wanted;  // stream times
+    GstClockTime before;
+    GstClockTime after;
+    GstSegment segment;
+    gboolean rebased;     // its times begin anywhere, not at 0
+} films_gate;
+
+static inline films_gate *films_gate_new(void) {
+    films_gate *gate = g_atomic_rc_box_new0(films_gate);
+    g_mutex_init(&gate->lock);
+    g_cond_init(&gate->changed);
+    gst_segment_init(&gate->segment, GST_FORMAT_TIME);
+    return gate;
+}
+static void films_gate_clear(gpointer data) {
+    g_mutex_clear(&((films_gate *)data)->lock);
+    g_cond_clear(&((films_gate *)data)->changed);
+}
+static inline void films_gate_free(gpointer gate) { g_atomic_rc_box_release_full(gate, films_gate_clear); }
+
+// Before the seek to `wanted`.
+static inline void films_gate_set(films_gate *gate, gboolean keys, GstClockTime wanted) {
+    g_mutex_lock(&gate->lock);
+    gate->keys = keys;
+    gate->done = FALSE;
+    gate->wanted = wanted;
+    gate->before = gate->after = GST_CLOCK_TIME_NONE;
+    g_mutex_unlock(&gate->lock);
+}
+// After the seek: waits until the key frames around the time are known; false if that takes too long.
+static inline gboolean films_gate_wait(films_gate *gate, gint64 microseconds) {
+    gint64 end = g_get_monotonic_time() + microseconds;
+    g_mutex_lock(&gate->lock);
+    gboolean in_time = TRUE;
+    while (!gate->done && in_time) in_time = g_cond_wait_until(&gate->changed, &gate->lock, end);
+    gboolean done = gate->done;
+    g_mutex_unlock(&gate->lock);
+    return done;
+}
+static inline gboolean films_gate_is_rebased(films_gate *gate) { return gate->rebased; }
+static inline GstClockTime films_gate_before(films_gate *gate) { return gate->before; }
+static inline GstClockTime films_gate_after(films_gate *gate) { return gate->after; }
+
+static void films_gate_open(films_gate *gate) {
+    gate->done = TRUE;
+    g_cond_broadcast(&gate->changed);
+}
+
+static GstPadProbeReturn films_gate_event(films_gate *gate, GstPadProbeInfo *info) {
+    GstEvent *event = (GstEvent *)info->data;
+    if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+        g_mutex_lock(&gate->lock);
+        films_gate_open(gate);
+        g_mutex_unlock(&gate->lock);
+    } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+        GstSegment segment;
+        gst_event_copy_segment(event, &segment);
+        if (segment.format != GST_FORMAT_TIME) return GST_PAD_PROBE_OK;
+        GstClockTime shift = MIN(segment.start, segment.time);
+        segment.start -= shift;
+        segment.time -= shift;
+        segment.position = segment.start;
+        segment.offset = 0;
+        g_mutex_lock(&gate->lock);
+        gate->segment = segment;
+        g_mutex_unlock(&gate->lock);
+        GstEvent *changed = gst_event_new_segment(&segment);
+        gst_event_set_seqnum(changed, gst_event_get_seqnum(event));
+        gst_event_unref(event);
+        info->data = changed;
+    }
+    return GST_PAD_PROBE_OK;
+}
+static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    films_gate *gate = (films_gate *)data;
+    if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) return films_gate_event(gate, info);
+    GstBuffer *buffer = (GstBuffer *)info->data;
+    g_mutex_lock(&gate->lock);
+    gboolean keys = gate->keys;
+    if (keys) {
+        GstClockTime time = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : GST_BUFFER_DTS(buffer);
+        if (!gate->done && GST_CLOCK_TIME_IS_VALID(time) && !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT)) {
+            guint64 place = 0;
+            int sign = gst_segment_to_stream_time_full(&gate->segment, GST_FORMAT_TIME, time, &place);
+            if (sign > 0 && place > gate->wanted) {
+                gate->after = place;
+                films_gate_open(gate);
+            } else if (sign > 0) {
+                gate->before = place;
+            }
+        }
+        if (gate->done) info->ABI.abi.flow_ret = GST_FLOW_EOS;
+        info->data = NULL;
+        gst_buffer_unref(buffer);
+    }
+    g_mutex_unlock(&gate->lock);
+    return keys ? GST_PAD_PROBE_HANDLED : GST_PAD_PROBE_OK;
+}
+static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    if (!factory) return;
+    const char *name = gst_plugin_feature_get_name((GstPluginFeature *)factory);
+    if (!strcmp(name, "tsdemux") || !strcmp(name, "mpegpsdemux")) ((films_gate *)data)->rebased = TRUE;
+    if (!gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DECODER)) return;
+    const char *klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
+    if (!klass || (!strstr(klass, "Video") && !strstr(klass, "Image"))) return;
+    // Threads that decode several frames at a time hand on the first one late.
+    if (g_object_class_find_property(G_OBJECT_GET_CLASS(element), "max-threads"))
+        g_object_set(element, "max-threads", 1, NULL);
+    GstPad *pad = gst_element_get_static_pad(element, "sink");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
+    gst_pad_add_probe(pad, type, films_gate_probe, g_atomic_rc_box_acquire(data), films_gate_free);
+    gst_object_unref(pad);
+}
+static void films_gate_release(gpointer data, GClosure *closure) {
+    (void)closure;
+    films_gate_free(data);
+}
+// Every video decoder that the pipeline gets from now on.
+static inline void films_gate_watch(films_gate *gate, GstElement *pipeline) {
+    g_signal_connect_data(
+        pipeline, "deep-element-added", G_CALLBACK(films_gate_added), g_atomic_rc_box_acquire(gate), films_gate_release,
+        (GConnectFlags)0);
+}
+
+// The first begin and the last end of all buffers through pads, in stream time, and their bytes: exact lengths, and the progress of an
+// export. Read on other threads.
+typedef struct {
+    guint64 begin;
+    guint64 end;
+    guint64 bytes;
+} films_tally;
+
+static inline films_tally *films_tally_new(void) {
+    films_tally *tally = g_atomic_rc_box_new0(films_tally);
+    tally->begin = GST_CLOCK_TIME_NONE;
+    return tally;
+}
+static inline guint64 films_tally_begin(films_tally *tally) { return __atomic_load_n(&tally->begin, __ATOMIC_RELAXED); }
+static inline void films_tally_free(gpointer tally) { g_atomic_rc_box_release(tally); }
+static inline guint64 films_tally_end(films_tally *tally) { return __atomic_load_n(&tally->end, __ATOMIC_RELAXED); }
+static inline guint64 films_tally_bytes(films_tally *tally) { return __atomic_load_n(&tally->bytes, __ATOMIC_RELAXED); }
+
+static void films_tally_add(films_tally *tally, GstPad *pad, GstBuffer *buffer) {
+    __atomic_fetch_add(&tally->bytes, gst_buffer_get_size(buffer), __ATOMIC_RELAXED);
+    GstClockTime time = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : GST_BUFFER_DTS(buffer);
+    if (!GST_CLOCK_TIME_IS_VALID(time)) return;
+    GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+    if (!event) return;
+    const GstSegment *segment;
+    gst_event_parse_segment(event, &segment);
+    guint64 begin = 0, end = 0;
+    gboolean is_inside = segment->format == GST_FORMAT_TIME
+        && gst_segment_to_stream_time_full(segment, GST_FORMAT_TIME, time, &begin) > 0;
+    if (is_inside) {
+        if (GST_BUFFER_DURATION_IS_VALID(buffer)) time += GST_BUFFER_DURATION(buffer);
+        if (segment->stop != GST_CLOCK_TIME_NONE && time > segment->stop) time = segment->stop;
+        is_inside = gst_segment_to_stream_time_full(segment, GST_FORMAT_TIME, time, &end) > 0;
+    }
+    gst_event_unref(event);
+    if (!is_inside) return;
+    guint64 before = films_tally_begin(tally);
+    while (begin < before
+           && !__atomic_compare_exchange_n(&tally->begin, &before, begin, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    before = films_tally_end(tally);
+    while (end > before
+           && !__atomic_compare_exchange_n(&tally->end, &before, end, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+static gboolean films_tally_item(GstBuffer **buffer, guint index, gpointer data) {
+    (void)index;
+    gpointer *both = (gpointer *)data;
+    films_tally_add((films_tally *)both[0], (GstPad *)both[1], *buffer);
+    return TRUE;
+}
+static GstPadProbeReturn films_tally_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER_LIST) {
+        gpointer both[] = {data, pad};
+        gst_buffer_list_foreach((GstBufferList *)info->data, films_tally_item, both);
+    } else {
+        films_tally_add((films_tally *)data, pad, (GstBuffer *)info->data);
+    }
+    return GST_PAD_PROBE_OK;
+}
+static inline void films_tally_pad(films_tally *tally, GstPad *pad) {
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
+    gst_pad_add_probe(pad, type, films_tally_probe, g_atomic_rc_box_acquire(tally), films_tally_free);
+}
+
+// Every pad that a bin gets from now on ends in a sink that only counts.
+static void films_sink_pad(GstElement *bin, GstPad *pad, gpointer data) {
+    GstElement *pipeline = (GstElement *)gst_element_get_parent(bin);
+    GstElement *sink = gst_element_factory_make("fakesink", NULL);
+    if (pipeline && sink) {
+        g_object_set(sink, "sync", FALSE, "async", FALSE, NULL);
+        gst_bin_add((GstBin *)pipeline, sink);
+        gst_element_sync_state_with_parent(sink);
+        GstPad *end = gst_element_get_static_pad(sink, "sink");
+        films_tally_pad((films_tally *)data, end);
+        gst_pad_link(pad, end);
+        gst_object_unref(end);
+    }
+    if (pipeline) gst_object_unref(pipeline);
+}
+static void films_tally_release(gpointer data, GClosure *closure) {
+    (void)closure;
+    films_tally_free(data);
+}
+static inline void films_tally_all(films_tally *tally, GstElement *bin) {
+    g_signal_connect_data(
+        bin, "pad-added", G_CALLBACK(films_sink_pad), g_atomic_rc_box_acquire(tally), films_tally_release,
+        (GConnectFlags)0);
+}
+
+// Decoders in hardware are one more thing that may hang, and there are few of them for all programs.
+static inline void films_leave_hardware(void) {
+    GList *list = gst_element_factory_list_get_elements(GST_ELEMENT_FACTORY_TYPE_HARDWARE, GST_RANK_NONE);
+    for (GList *link = list; link; link = link->next)
+        gst_plugin_feature_set_rank((GstPluginFeature *)link->data, GST_RANK_NONE);
+    gst_plugin_feature_list_free(list);
+}
+
+// The time of a sample in its film; none for what has no time, or lies before its begin.
+static inline GstClockTime films_sample_time(GstSample *sample) {
+    GstBuffer *buffer = gst_sample_get_buffer(sample);
+    GstSegment *segment = gst_sample_get_segment(sample);
+    if (!buffer || !segment || segment->format != GST_FORMAT_TIME || !GST_BUFFER_PTS_IS_VALID(buffer))
+        return GST_CLOCK_TIME_NONE;
+    return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+}
+
+// How the pictures behind a pad have to be turned: a value of videoflip's video-direction.
+static inline gint films_orientation(GstPad *pad) {
+    GstVideoOrientationMethod method = GST_VIDEO_ORIENTATION_IDENTITY;
+    for (guint index = 0;; index++) {
+        GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_TAG, index);
+        if (!event) return (gint)method;
+        GstTagList *tags;
+        gst_event_parse_tag(event, &tags);
+        gst_video_orientation_from_tag(tags, &method);
+        gst_event_unref(event);
+    }
+}
+
+// How even the picture is: the mean distance of its brightness from its own mean, 0 to 128; of a format that is not known
+// here, 128.
+static inline double films_contrast(GstSample *sample) {
+    GstVideoInfo info;
+    GstVideoFrame frame;
+    GstCaps *caps = gst_sample_get_caps(sample);
+    if (!caps || !gst_video_info_from_caps(&info, caps)) return 128;
+    if (GST_VIDEO_INFO_COMP_DEPTH(&info, 0) != 8 || GST_VIDEO_FORMAT_INFO_IS_COMPLEX(info.finfo)) return 128;
+    if (!gst_video_frame_map(&frame, &info, gst_sample_get_buffer(sample), GST_MAP_READ)) return 128;
+    const guint8 *first = GST_VIDEO_FRAME_COMP_DATA(&frame, 0);
+    gint stride = GST_VIDEO_FRAME_COMP_STRIDE(&frame, 0), step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, 0);
+    gint width = GST_VIDEO_FRAME_COMP_WIDTH(&frame, 0), height = GST_VIDEO_FRAME_COMP_HEIGHT(&frame, 0);
+    enum { places = 48 };
+    double sum = 0, distance = 0;
+    for (gint y = 0; y < places; y++)
+        for (gint x = 0; x < places; x++) sum += first[(y * height / places) * stride + (x * width / places) * step];
+    double mean = sum / (places * places);
+    for (gint y = 0; y < places; y++)
+        for (gint x = 0; x < places; x++) {
+            double difference = first[(y * height / places) * stride + (x * width / places) * step] - mean;
+            distance += difference < 0 ? -difference : difference;
+        }
+    gst_video_frame_unmap(&frame);
+    return distance / (places * places);
+}
+
+// From a pipeline that reads to one that writes: what comes to an appsink goes into an appsrc, with the time from `base`
+// on. What is coded keeps the order in which it is decoded: the times of that may be negative, so they are those of a
+// segment that begins late, as encoders make them.
+//
+// GStreamer 1.22 ends some films with an edit list at the last key frame but one. So the end of the reading pipeline is not
+// handed on: whoever reads may seek to where it ended, and what was handed on already is left out.
+typedef struct {
+    GstElement *target;
+    GstClockTime base;
+    gboolean coded;
+    gint64 from;     // what begins earlier is left out; of `base`, as the next one
+    gint64 reached;  // the latest end of what was handed on
+    gint over;
+} films_bridge;
+
+static const GstClockTime films_late = 1000 * 3600 * GST_SECOND;
+
+static GstClockTime films_bridge_time(films_bridge *bridge, const GstSegment *segment, GstClockTime time, gint64 *place) {
+    guint64 found = 0;
+    int sign = GST_CLOCK_TIME_IS_VALID(time) ? gst_segment_to_stream_time_full(segment, GST_FORMAT_TIME, time, &found) : 0;
+    if (sign == 0) return GST_CLOCK_TIME_NONE;
+    *place = (sign > 0 ? (gint64)found : -(gint64)found) - (gint64)bridge->base;
+    if (bridge->coded) return (GstClockTime)(*place + (gint64)films_late);
+    return *place < 0 ? 0 : (GstClockTime)*place;
+}
+static GstFlowReturn films_bridge_take(films_bridge *bridge, GstSample *sample) {
+    const GstSegment *segment = gst_sample_get_segment(sample);
+    GstBuffer *buffer = gst_buffer_copy(gst_sample_get_buffer(sample));
+    gint64 place = 0, order = 0;
+    GstClockTime time = films_bridge_time(bridge, segment, GST_BUFFER_PTS(buffer), &place);
+    GstClockTime coded = films_bridge_time(bridge, segment, GST_BUFFER_DTS(buffer), &order);
+    if (GST_CLOCK_TIME_IS_VALID(time) && place < __atomic_load_n(&bridge->from, __ATOMIC_ACQUIRE)) {
+        gst_buffer_unref(buffer);
+        gst_sample_unref(sample);
+        return GST_FLOW_OK;
+    }
+    gint64 end = place + (GST_BUFFER_DURATION_IS_VALID(buffer) ? (gint64)GST_BUFFER_DURATION(buffer) : 1);
+    if (GST_CLOCK_TIME_IS_VALID(time) && end > bridge->reached) __atomic_store_n(&bridge->reached, end, __ATOMIC_RELEASE);
+    GST_BUFFER_PTS(buffer) = time;
+    GST_BUFFER_DTS(buffer) = bridge->coded ? coded : GST_CLOCK_TIME_NONE;
+    GstSegment changed;
+    gst_segment_init(&changed, GST_FORMAT_TIME);
+    if (bridge->coded) changed.start = changed.position = films_late;
+    GstSample *next = gst_sample_new(buffer, gst_sample_get_caps(sample), &changed, NULL);
+    GstFlowReturn flow = gst_app_src_push_sample((GstAppSrc *)bridge->target, next);
+    gst_sample_unref(next);
+    gst_buffer_unref(buffer);
+    gst_sample_unref(sample);
+    return flow;
+}
+// All that is there: what came before the bridge was built was not told.
+static GstFlowReturn films_bridge_sample(GstAppSink *sink, gpointer data) {
+    GstFlowReturn flow = GST_FLOW_OK;
+    GstSample *sample;
+    while (flow == GST_FLOW_OK && (sample = gst_app_sink_try_pull_sample(sink, 0)))
+        flow = films_bridge_take((films_bridge *)data, sample);
+    return flow;
+}
+static void films_bridge_over(GstAppSink *sink, gpointer data) {
+    (void)sink;
+    g_atomic_int_set(&((films_bridge *)data)->over, 1);
+}
+static void films_bridge_clear(gpointer data) { gst_object_unref(((films_bridge *)data)->target); }
+static inline void films_bridge_free(gpointer bridge) { g_atomic_rc_box_release_full(bridge, films_bridge_clear); }
+static inline films_bridge *films_bridge_pads(GstElement *sink, GstElement *target, GstClockTime base, gboolean coded) {
+    films_bridge *bridge = g_atomic_rc_box_new0(films_bridge);
+    bridge->target = (GstElement *)gst_object_ref(target);
+    bridge->base = base;
+    bridge->coded = coded;
+    GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
+    gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, g_atomic_rc_box_acquire(bridge), films_bridge_free);
+    return bridge;
+}
+static inline gboolean films_bridge_is_over(films_bridge *bridge) { return g_atomic_int_get(&bridge->over); }
+static inline gint64 films_bridge_reached(films_bridge *bridge) {
+    return __atomic_load_n(&bridge->reached, __ATOMIC_ACQUIRE);
+}
+// Before a seek to where it ended.
+static inline void films_bridge_go_on(films_bridge *bridge) {
+    __atomic_store_n(&bridge->from, films_bridge_reached(bridge), __ATOMIC_RELEASE);
+    g_atomic_int_set(&bridge->over, 0);
+}
+static inline void films_bridge_end(films_bridge *bridge) { gst_app_src_end_of_stream((GstAppSrc *)bridge->target); }
+
+// Tags without those that name a place.
+static inline GstTagList *films_without_place(const GstTagList *tags) {
+    static const char *const places[] = {
+        GST_TAG_GEO_LOCATION_LATITUDE, GST_TAG_GEO_LOCATION_LONGITUDE, GST_TAG_GEO_LOCATION_ELEVATION,
+        GST_TAG_GEO_LOCATION_NAME, GST_TAG_GEO_LOCATION_COUNTRY, GST_TAG_GEO_LOCATION_CITY,
+        GST_TAG_GEO_LOCATION_SUBLOCATION, GST_TAG_GEO_LOCATION_HORIZONTAL_ERROR, GST_TAG_GEO_LOCATION_MOVEMENT_DIRECTION,
+        GST_TAG_GEO_LOCATION_MOVEMENT_SPEED, GST_TAG_GEO_LOCATION_CAPTURE_DIRECTION, NULL,
+    };
+    GstTagList *list = gst_tag_list_copy(tags);
+    for (const char *const *place = places; *place; place++) gst_tag_list_remove_tag(list, *place);
+    return list;
+}
+static inline void films_add_tag(GstTagList *list, const char *name, const char *text) {
+    gst_tag_list_add(list, GST_TAG_MERGE_REPLACE, name, text, NULL);
+}
+static inline void films_write_tags(GstElement *muxer, const GstTagList *tags) {
+    if (GST_IS_TAG_SETTER(muxer)) gst_tag_setter_merge_tags((GstTagSetter *)muxer, tags, GST_TAG_MERGE_REPLACE);
+}
+static inline GstEvent *films_seek(GstClockTime start, GstClockTime stop) {
+    return gst_event_new_seek(
+        1.0, GST_FORMAT_TIME, (GstSeekFlags)(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE), GST_SEEK_TYPE_SET, (gint64)start,
+        GST_SEEK_TYPE_SET, (gint64)stop);
+}
+
+// Bins and application elements are elements by casts that are macros.
+static inline void films_add(GstElement *pipeline, GstElement *element) { gst_bin_add((GstBin *)pipeline, element); }
+static inline GstElement *films_child(GstElement *bin, const char *name) { return gst_bin_get_by_name((GstBin *)bin, name); }
+static inline GstSample *films_pull(GstElement *sink, GstClockTime timeout) {
+    return gst_app_sink_try_pull_sample((GstAppSink *)sink, timeout);
+}
+static inline GstSample *films_pull_preroll(GstElement *sink, GstClockTime timeout) {
+    return gst_app_sink_try_pull_preroll((GstAppSink *)sink, timeout);
+}
+static inline gboolean films_is_over(GstElement *sink) { return gst_app_sink_is_eos((GstAppSink *)sink); }
+// The picture without its time: what encodes it shall not ask when it is due.
+static inline gboolean films_push(GstElement *source, GstSample *sample) {
+    GstBuffer *buffer = gst_buffer_copy(gst_sample_get_buffer(sample));
+    GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = GST_BUFFER_DURATION(buffer) = GST_CLOCK_TIME_NONE;
+    return gst_app_src_push_buffer((GstAppSrc *)source, buffer) == GST_FLOW_OK;
+}
+static inline void films_end(GstElement *source) { gst_app_src_end_of_stream((GstAppSrc *)source); }
+static inline void films_set_source_caps(GstElement *source, GstCaps *caps) {
+    gst_app_src_set_caps((GstAppSrc *)source, caps);
+}
+
+// The folder of GStreamer's own plugins: that of the core elements.
+static inline const char *films_plugin_folder(void) {
+    static char folder[4096];
+    GstPlugin *plugin = gst_registry_find_plugin(gst_registry_get(), "coreelements");
+    const char *file = plugin ? gst_plugin_get_filename(plugin) : NULL;
+    const char *end = file ? strrchr(file, '/') : NULL;
+    if (end && (size_t)(end - file) < sizeof folder) memcpy(folder, file, (size_t)(end - file)), folder[end - file] = 0;
+    if (plugin) gst_object_unref(plugin);
+    return end ? folder : NULL;
+}
+
+// Width and height of raw pictures, and the shape of a pixel.
+typedef struct {
+    gint width, height, shape_n, shape_d;
+} films_size;
+static inline gboolean films_size_of(GstSample *sample, films_size *size) {
+    GstVideoInfo info;
+    GstCaps *caps = gst_sample_get_caps(sample);
+    if (!caps || !gst_video_info_from_caps(&info, caps)) return FALSE;
+    size->width = GST_VIDEO_INFO_WIDTH(&info);
+    size->height = GST_VIDEO_INFO_HEIGHT(&info);
+    size->shape_n = GST_VIDEO_INFO_PAR_N(&info);
+    size->shape_d = GST_VIDEO_INFO_PAR_D(&info);
+    return size->width > 0 && size->height > 0 && size->shape_n > 0 && size->shape_d > 0;
+}
+
+// What kind of value a tag has: G_TYPE_* are macros.
+typedef enum { films_tag_text, films_tag_whole, films_tag_number, films_tag_time, films_tag_other } films_tag_kind;
+static inline films_tag_kind films_kind_of_tag(const char *name) {
+    if (!gst_tag_exists(name)) return films_tag_other;
+    GType type = gst_tag_get_type(name);
+    if (type == G_TYPE_STRING) return films_tag_text;
+    if (type == G_TYPE_UINT) return films_tag_whole;
+    if (type == G_TYPE_DOUBLE) return films_tag_number;
+    return type == GST_TYPE_DATE_TIME ? films_tag_time : films_tag_other;
+}

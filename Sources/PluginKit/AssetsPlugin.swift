@@ -1,0 +1,269 @@
+public import DBus
+public import EventLoop
+import Glibc
+import MediaValues
+import PluginAPI
+import SessionBus
+public import Workers
+
+/// Films and sounds as files: what is in them, pictures of them, and other files made from them; on the bus as
+/// `org.sessiond1.Assets`. It has no session, because it makes no sound.
+///
+/// It opens no such file itself: workers do (``Workers``), and a file that takes too long, or ends its worker, fails.
+public final class AssetsPlugin: Plugin {
+    /// Seconds without news from a worker.
+    enum Patience {
+        static let reading = 10.0
+        static let exporting = 30.0
+    }
+
+    public typealias Reply<Success> = (Result<Success, Failure>) -> Void
+
+    let connection: Connection
+    let workers: Workers
+    /// The exports and the pictures that are being made.
+    public let jobs: Jobs
+    private let loop: EventLoop
+    private let callers: FreeCallers
+    let cache = ThumbnailCache()
+    let folders: ImageFolders
+    private let speeds = ExportSpeeds()
+    private var exports: [UInt64: ExportWork] = [:]
+    private var images: [UInt64: ImageWork] = [:]
+
+    /// Exports the object. The objects on the connection keep this object alive.
+    public init(_ workers: Workers, on connection: Connection, _ loop: EventLoop) {
+        (self.workers, self.connection, self.loop) = (workers, connection, loop)
+        callers = FreeCallers(on: connection)
+        jobs = Jobs(.assets, on: connection, loop)
+        folders = ImageFolders(connection)
+        // The first request shall not wait for it.
+        workers.prepare()
+        export()
+    }
+
+    public func end(_ done: @escaping () -> Void) {
+        jobs.cancelAll()
+        folders.removeAll()
+        done()
+    }
+
+    // MARK: Files
+
+    /// A file that a caller names, checked as far as it can be without touching it.
+    struct Source {
+        let path: [UInt8]
+        /// In the form by which programs share thumbnails.
+        let uri: String
+        let name: String
+
+        init(_ uri: String) throws(SessionError) {
+            guard let path = FileURI.path(of: uri) else {
+                throw SessionError(.notSupported, "\(quoted(uri)) is no file on this machine; give a file: URI")
+            }
+            self.path = path
+            self.uri = FileURI.shared(path)
+            name = FileURI.title(self.uri) ?? uri
+        }
+    }
+
+    /// Refuses programs in sandboxes.
+    func source(_ uri: String, for caller: String) throws(Failure) -> Source {
+        try callers.require(caller, to: "name files to this service")
+        do throws(SessionError) { return try Source(uri) } catch { throw Failure(error) }
+    }
+
+    /// The answer of a worker to a short request.
+    func ask(
+        _ request: WorkerMessage, about source: Source, onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
+        _ reply: @escaping (Result<WorkerMessage, SessionError>) -> Void
+    ) {
+        _ = workers.run(
+            request, patience: Patience.reading, affinity: source.uri, onAnswer: onAnswer
+        ) { reply(Self.outcome($0, source.name)) }
+    }
+
+    static func outcome(
+        _ result: Result<WorkerMessage, Workers.Failure>, _ name: String
+    ) -> Result<WorkerMessage, SessionError> {
+        switch result {
+        case .success(let message) where message.name == "done": .success(message)
+        case .success(let message):
+            .failure(
+                SessionError(
+                    message.text("code").flatMap(SessionError.Code.init(rawValue:)) ?? .decodeFailed,
+                    "'\(name)': \(message.text("message") ?? "no reason given")"))
+        case .failure(let failure): .failure(error(failure, name))
+        }
+    }
+
+    private static func error(_ failure: Workers.Failure, _ name: String) -> SessionError {
+        switch failure {
+        case .tookTooLong(let seconds):
+            SessionError(.decodeFailed, "'\(name)': nothing was heard of it for \(Int(seconds.rounded())) s")
+        case .ended: SessionError(.decodeFailed, "'\(name)': it ended the process that read it")
+        case .notStarted:
+            SessionError(.resourceNotAvailable, "no process can be started that reads '\(name)'; see the service's log")
+        }
+    }
+
+    /// Reports why a file cannot be played; nil: it can.
+    public func check(_ uri: String, _ reply: @escaping (String?) -> Void) {
+        do throws(SessionError) {
+            let source = try Source(uri)
+            ask(WorkerMessage("inspect", ["path": .bytes(source.path)]), about: source) { result in
+                switch result {
+                case .failure(let error): reply(error.description)
+                case .success(let message):
+                    let missing = (message.list("missing") ?? []).map(\.name).joined(separator: ", ")
+                    reply(
+                        message.flag("playable") == true
+                            ? nil : missing.isEmpty ? "it has nothing to play" : "missing: \(missing)")
+                }
+            }
+        } catch {
+            reply(error.description)
+        }
+    }
+
+    // MARK: Thumbnails
+
+    func thumbnail(_ source: Source, _ flavor: ThumbnailFlavor, _ reply: @escaping Reply<String>) {
+        let known = cache.entry(of: source.uri, flavor)
+        var fields: [String: WorkerMessage.Field] = ["path": .bytes(source.path), "side": .whole(Int64(flavor.size))]
+        switch known {
+        case .picture(let modified), .failure(let modified): fields["modified"] = .whole(Int64(modified))
+        case nil: break
+        }
+        var modified: Int?
+        ask(WorkerMessage("thumbnail", fields), about: source) { answer in
+            modified = answer.whole("modified").flatMap { Int(exactly: $0) }
+        } _: { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let message): reply(keep(message, source, flavor, known))
+            case .failure(let error):
+                // What may be installed, or may come, is tried again.
+                if [.decodeFailed, .noImageAtTime].contains(error.code), let modified {
+                    cache.addFailure(of: source.uri, modified: modified)
+                }
+                reply(.failure(Failure(error)))
+            }
+        }
+    }
+
+    private func keep(
+        _ message: WorkerMessage, _ source: Source, _ flavor: ThumbnailFlavor, _ known: ThumbnailCache.Entry?
+    ) -> Result<String, Failure> {
+        do throws(SessionError) {
+            guard let data = message.bytes("data"), let modified = message.whole("modified") else {
+                if case .failure = known {
+                    throw SessionError(.decodeFailed, "'\(source.name)': no thumbnail could be made of it before")
+                }
+                return .success(cache.path(of: source.uri, flavor) ?? "")
+            }
+            var details = [("Thumb::Size", String(message.whole("size") ?? 0))]
+            if let duration = message.whole("duration") { details.append(("Thumb::Movie::Length", String(duration))) }
+            return .success(try cache.add(data, of: source.uri, flavor, modified: Int(modified), details))
+        } catch {
+            return .failure(Failure(error))
+        }
+    }
+
+    // MARK: Jobs
+
+    /// Begins to take pictures; returns the job's path.
+    func generate(_ source: Source, _ request: ImageRequest, for caller: String) throws(SessionError) -> String {
+        let job = try jobs.add(
+            "generate-images", name: source.name, for: caller,
+            JobStatus(.images, total: UInt64(request.times.count), canPause: true))
+        let place: ImageFolders.Place
+        do throws(SessionError) {
+            place = try folders.place(request.folder, for: caller, job.number)
+        } catch {
+            job.fail(error)
+            return job.path
+        }
+        let work = ImageWork(job, request, place) { [connection, path = job.path] in
+            connection.objects.emit(
+                path: ObjectPath.assets, interface: BusName.assets, member: "Image",
+                [.objectPath(path), .double($0.requested), .double($0.actual), .string($0.path), .string($0.error)],
+                to: caller)
+        }
+        images[job.number] = work
+        let task = workers.run(
+            request.message(source), patience: Patience.reading, isLong: request.times.count > 20, affinity: source.uri,
+            onAnswer: { [weak self] answer in
+                if let error = work.take(answer) { self?.stop(work, error) }
+            },
+            onEnd: { [weak self] result in
+                work.end(Self.outcome(result, source.name))
+                self?.images[job.number] = nil
+            })
+        work.task = task
+        job.onPause = { [workers] in workers.pause(task) }
+        job.onResume = { [workers] in workers.resume(task) }
+        job.onCancel = { [weak self] in
+            self?.workers.cancel(task)
+            work.cancel()
+            self?.images[job.number] = nil
+        }
+        return job.path
+    }
+
+    private func stop(_ work: ImageWork, _ error: SessionError) {
+        workers.cancel(work.task)
+        images[work.job.number] = nil
+        work.end(.failure(error))
+    }
+
+    /// Begins to write a file; returns the job's path. What is wrong with the file is the job's error.
+    func export(_ source: Source, _ request: ExportRequest, for caller: String) throws(SessionError) -> String {
+        let job = try jobs.add(
+            "export", name: FileURI.title(FileURI.uri(request.output)) ?? request.output, for: caller,
+            isDetached: request.isDetached, JobStatus(.milliseconds, canPause: true))
+        let work: ExportWork
+        do throws(SessionError) {
+            work = try ExportWork(job, request)
+        } catch {
+            job.fail(error)
+            return job.path
+        }
+        exports[job.number] = work
+        let task = workers.run(
+            request.message(source), descriptors: work.descriptors, patience: Patience.exporting, isLong: true,
+            onAnswer: { work.take($0) },
+            onEnd: { [weak self] result in
+                self?.exports[job.number] = nil
+                if let speed = work.end(Self.outcome(result, source.name)) {
+                    self?.speeds.add(speed, of: request.preset)
+                }
+            })
+        job.onPause = { [workers] in workers.pause(task) }
+        job.onResume = { [workers] in workers.resume(task) }
+        job.onCancel = { [weak self] in
+            self?.workers.cancel(task)
+            self?.exports[job.number] = nil
+        }
+        return job.path
+    }
+
+    func estimate(
+        _ source: Source, _ request: ExportRequest, _ reply: @escaping Reply<(UInt64, Double, UInt32)>
+    ) {
+        ask(request.message(source, name: "estimate"), about: source) { [speeds] result in
+            switch result {
+            case .failure(let error): reply(.failure(Failure(error)))
+            case .success(let message):
+                let length = message.number("length") ?? 0
+                let seconds = speeds[request.preset].map { length / $0 } ?? -1
+                reply(
+                    .success(
+                        (
+                            UInt64(max(0, message.whole("bytes") ?? 0)), seconds,
+                            UInt32(clamping: message.whole("confidence") ?? 0)
+                        )))
+            }
+        }
+    }
+}

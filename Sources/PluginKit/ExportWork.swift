@@ -1,0 +1,169 @@
+import EventLoop
+import Glibc
+import PluginAPI
+import SessionBus
+import Workers
+
+/// What `Export` was asked for.
+struct ExportRequest {
+    static let options = [
+        "preset", "file-type", "optimize-for-network", "time-range", "overwrite", "metadata", "strip-location",
+        "detached",
+    ]
+
+    let output: String
+    let preset: ExportPreset
+    let isForNetwork: Bool
+    let overwrites: Bool
+    let isDetached: Bool
+    private var fields: [String: WorkerMessage.Field]
+
+    init(_ output: String, _ options: OptionReader) throws {
+        func known(_ key: String) throws -> Bool { try options.has(key) && options.bool(key) ?? false }
+        guard output.hasPrefix("/"), !output.utf8.contains(0) else {
+            throw SessionError.badParameter("'output' must be an absolute path, not \(quoted(output))")
+        }
+        self.output = output
+        let word = try options.string("preset") ?? ExportPreset.medium.rawValue
+        guard let preset = ExportPreset(rawValue: word) else {
+            let names = ExportPreset.allCases.map(\.rawValue).joined(separator: ", ")
+            throw SessionError.badParameter("unknown preset \(quoted(word)); use one of \(names)")
+        }
+        self.preset = preset
+        let type = try Self.type(options.string("file-type"), output, preset)
+        isForNetwork = try known("optimize-for-network")
+        overwrites = try known("overwrite")
+        isDetached = try known("detached")
+        fields = [
+            "preset": .text(preset.rawValue), "type": .text(type.rawValue), "network": .flag(isForNetwork),
+            "strip-location": .flag(try known("strip-location")),
+        ]
+        if let (from, to) = try options.doubles("time-range") {
+            guard from >= 0, from < 1e9, to == 0 || to > from else {
+                throw SessionError.badParameter(
+                    "'time-range' is a begin and a later end in seconds; an end of 0 is the film's")
+            }
+            fields["from"] = .number(from)
+            if to > 0 { fields["to"] = .number(to) }
+        }
+        if options.has("metadata"), let metadata = try options.texts("metadata") {
+            fields["metadata"] = .list([WorkerMessage("metadata", metadata.mapValues { .text($0) })])
+        }
+    }
+
+    /// By its name, if it is not named.
+    private static func type(
+        _ word: String?, _ output: String, _ preset: ExportPreset
+    ) throws(SessionError) -> ExportFileType {
+        if let word {
+            guard let type = ExportFileType(rawValue: word) else {
+                let names = ExportFileType.allCases.map(\.rawValue).joined(separator: ", ")
+                throw .badParameter("unknown file type \(quoted(word)); use one of \(names)")
+            }
+            return type
+        }
+        let ending = output.split(separator: ".").last.map { $0.lowercased() } ?? ""
+        return ExportFileType(rawValue: ending) ?? (preset == .audio ? .m4a : .mp4)
+    }
+
+    func message(_ source: AssetsPlugin.Source, name: String = "export") -> WorkerMessage {
+        var fields = fields
+        fields["path"] = .bytes(source.path)
+        return WorkerMessage(name, fields)
+    }
+}
+
+/// One export: its files, until the target is whole.
+final class ExportWork {
+    private let job: Job
+    private let request: ExportRequest
+    private let target: WholeFile
+    /// What becomes the target when its index is moved to the front.
+    private let draft: WholeFile?
+    private var begin: Double?
+    private var length: UInt64 = 0
+
+    init(_ job: Job, _ request: ExportRequest) throws(SessionError) {
+        (self.job, self.request) = (job, request)
+        target = try WholeFile(request.output, replaces: request.overwrites)
+        draft = request.isForNetwork ? try WholeFile(request.output, replaces: true) : nil
+    }
+
+    /// For the worker, which can write to no other files.
+    var descriptors: [Int32] { [target.descriptor] + (draft.map { [$0.descriptor] } ?? []) }
+
+    func take(_ answer: WorkerMessage) {
+        guard answer.name == "progress" else { return }
+        if begin == nil {
+            begin = MonotonicClock.seconds
+            job.begin()
+        }
+        length = UInt64(clamping: answer.whole("total") ?? 0)
+        job.progressed(
+            done: UInt64(clamping: answer.whole("done") ?? 0), total: length, share: answer.number("share"))
+    }
+
+    /// Returns the speed, 1 for real time, if it succeeded and took long enough to say so.
+    func end(_ result: Result<WorkerMessage, SessionError>) -> Double? {
+        do throws(SessionError) {
+            _ = try result.get()
+            try target.keep(replaces: request.overwrites)
+        } catch {
+            job.fail(error)
+            return nil
+        }
+        let seconds = begin.map { MonotonicClock.seconds - $0 } ?? 0
+        job.finish()
+        return seconds > 0.5 && length > 1_000 ? Double(length) / 1000 / seconds : nil
+    }
+}
+
+/// How fast exports were here, by preset: of the last ones. Kept over the end of the process.
+final class ExportSpeeds {
+    private let path: String?
+    private lazy var speeds: [String: Double] = read()
+
+    init() {
+        func variable(_ name: String) -> String? {
+            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
+        let cache = variable("XDG_CACHE_HOME") ?? variable("HOME").map { $0 + "/.cache" }
+        path = cache.map { $0 + "/sessiond/export-speeds" }
+    }
+
+    /// 1 is real time; nil: nothing was exported so far.
+    subscript(_ preset: ExportPreset) -> Double? { speeds[preset.rawValue] }
+
+    /// The latest counts as much as all before.
+    func add(_ speed: Double, of preset: ExportPreset) {
+        speeds[preset.rawValue] = speeds[preset.rawValue].map { ($0 + speed) / 2 } ?? speed
+        guard let path else { return }
+        var folder = ""
+        for part in path.split(separator: "/").dropLast() {
+            folder += "/" + part
+            mkdir(folder, 0o700)
+        }
+        let text = speeds.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }.joined()
+        guard let file = try? WholeFile(path, replaces: true, mode: 0o600) else { return }
+        try? file.write(Array(text.utf8))
+        try? file.keep(replaces: true)
+    }
+
+    private func read() -> [String: Double] {
+        guard let path else { return [:] }
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return [:] }
+        defer { close(file) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 4_096) {
+            $1 = max(0, Glibc.read(file, $0.baseAddress, $0.count))
+        }
+        var speeds: [String: Double] = [:]
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            let words = line.split(separator: " ")
+            if words.count == 2, let speed = Double(words[1]), speed > 0, speed.isFinite {
+                speeds[String(words[0])] = speed
+            }
+        }
+        return speeds
+    }
+}

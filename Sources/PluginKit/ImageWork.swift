@@ -1,0 +1,231 @@
+import DBus
+import Glibc
+import PluginAPI
+import SessionBus
+import Workers
+
+/// What `GenerateImages` was asked for.
+struct ImageRequest {
+    static let options = [
+        "mode", "tolerance-before", "tolerance-after", "maximum-size", "apply-preferred-transform", "format", "quality",
+        "folder",
+    ]
+    private static let limit = 10_000
+    private static let modes = ["exact", "nearest-key-frame"]
+
+    /// Seconds.
+    let times: [Double]
+    let format: ImageFormat
+    /// Nil: a private one.
+    let folder: String?
+    private var fields: [String: WorkerMessage.Field]
+
+    init(_ times: [Double], _ options: OptionReader) throws {
+        guard !times.isEmpty, times.count <= Self.limit else {
+            throw SessionError.badParameter("give 1 to \(Self.limit) times, not \(times.count)")
+        }
+        guard times.allSatisfy({ $0 >= 0 && $0 < 1e9 }) else {
+            throw SessionError.badParameter("times are seconds from 0 on")
+        }
+        self.times = times
+        let word = try options.string("format") ?? "jpeg"
+        guard let format = ImageFormat(rawValue: word) else {
+            throw SessionError.badParameter("unknown format \(quoted(word)); use jpeg, png or webp")
+        }
+        self.format = format
+        let folder = try options.string("folder")
+        if let folder, !folder.hasPrefix("/") {
+            throw SessionError.badParameter("'folder' must be an absolute path, not \(quoted(folder))")
+        }
+        self.folder = folder
+        let (before, after) = try Self.tolerances(options)
+        let quality = try options.uint32("quality") ?? 85
+        guard quality <= 100 else { throw SessionError.badParameter("'quality' is 0 to 100") }
+        let size = try options.uint32s("maximum-size") ?? (0, 0)
+        guard size.0 <= 16_384, size.1 <= 16_384 else { throw SessionError.badParameter("'maximum-size' is too large") }
+        fields = [
+            "format": .text(format.rawValue), "quality": .whole(Int64(quality)),
+            "turn": .flag(try options.bool("apply-preferred-transform") ?? true),
+            "width": .whole(Int64(size.0)), "height": .whole(Int64(size.1)),
+            "before": .whole(Self.nanoseconds(before)), "after": .whole(Self.nanoseconds(after)),
+        ]
+    }
+
+    /// Exact is no tolerance, the nearest key frame any.
+    private static func tolerances(_ options: OptionReader) throws -> (Double, Double) {
+        let mode = try options.string("mode")
+        if let mode, !modes.contains(mode) {
+            throw SessionError.badParameter("unknown mode \(quoted(mode)); use exact or nearest-key-frame")
+        }
+        let (before, after) = (try options.double("tolerance-before"), try options.double("tolerance-after"))
+        guard before != nil || after != nil else { return mode == "exact" ? (0, 0) : (.infinity, .infinity) }
+        guard mode == nil else { throw SessionError.badParameter("give either 'mode' or tolerances") }
+        guard before ?? 0 >= 0, after ?? 0 >= 0 else { throw SessionError.badParameter("a tolerance is 0 s or more") }
+        return (before ?? 0, after ?? 0)
+    }
+
+    /// A century at most.
+    private static func nanoseconds(_ seconds: Double) -> Int64 { Int64((min(seconds, 3.15e9) * 1e9).rounded()) }
+
+    func message(_ source: AssetsPlugin.Source) -> WorkerMessage {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(times.count * 8)
+        for time in times {
+            let number = UInt64(Self.nanoseconds(time))
+            for index in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: number >> (8 * UInt64(index)))) }
+        }
+        var fields = fields
+        fields["path"] = .bytes(source.path)
+        fields["times"] = .bytes(bytes)
+        return WorkerMessage("images", fields)
+    }
+}
+
+/// The pictures of one job.
+final class ImageWork {
+    /// What is told of one time.
+    struct Image {
+        let requested: Double
+        var actual = 0.0
+        var path = ""
+        /// The name of an error; empty: none.
+        var error = ""
+    }
+
+    let job: Job
+    var task: UInt64 = 0
+    private let request: ImageRequest
+    private let place: ImageFolders.Place
+    private let tell: (Image) -> Void
+    private var files: [String] = []
+    private var next = 0
+
+    init(_ job: Job, _ request: ImageRequest, _ place: ImageFolders.Place, _ tell: @escaping (Image) -> Void) {
+        (self.job, self.request, self.place, self.tell) = (job, request, place, tell)
+    }
+
+    /// Writes a picture. Returns why the job cannot go on, if so.
+    func take(_ answer: WorkerMessage) -> SessionError? {
+        guard answer.name == "image", next < request.times.count else { return nil }
+        job.begin()
+        var image = Image(requested: request.times[next])
+        if let data = answer.bytes("data") {
+            let number = String(next + 1)
+            let path =
+                place.prefix + String(repeating: "0", count: max(0, 5 - number.count)) + number
+                + "." + request.format.ending
+            do throws(SessionError) {
+                let file = try WholeFile(path, replaces: true, mode: 0o600 | place.mode)
+                try file.write(data)
+                try file.keep(replaces: true)
+            } catch {
+                return error
+            }
+            files.append(path)
+            image.path = path
+            image.actual = Double(answer.whole("actual") ?? 0) / 1e9
+        } else {
+            image.error = BusName.errorPrefix + (answer.text("code") ?? SessionError.Code.decodeFailed.rawValue)
+        }
+        next += 1
+        tell(image)
+        job.progressed(done: UInt64(next), total: UInt64(request.times.count))
+        return nil
+    }
+
+    func end(_ result: Result<WorkerMessage, SessionError>) {
+        switch result {
+        case .success: job.finish()
+        case .failure(let error):
+            giveUp(error.code)
+            job.fail(error)
+        }
+    }
+
+    func cancel() { giveUp(.cancelled) }
+
+    private func giveUp(_ code: SessionError.Code) {
+        for time in request.times[next...] { tell(Image(requested: time, error: BusName.errorPrefix + code.rawValue)) }
+        next = request.times.count
+        for file in files { unlink(file) }
+        files = []
+        if place.isPrivate { rmdir(place.folder) }
+    }
+}
+
+/// Where pictures go: the folder that a caller names, or a private one that is removed when the caller has gone.
+final class ImageFolders {
+    struct Place {
+        let folder: String
+        /// Of the files' paths.
+        let prefix: String
+        let isPrivate: Bool
+        /// Who else may read the files.
+        var mode: mode_t { isPrivate ? 0 : 0o066 }
+    }
+
+    private let connection: Connection
+    private var owned: [String: (watch: Subscription, folders: [String])] = [:]
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        sweep()
+    }
+
+    func place(_ folder: String?, for caller: String, _ job: UInt64) throws(SessionError) -> Place {
+        let number = "\(getpid())-\(job)"
+        if let folder { return Place(folder: folder, prefix: "\(folder)/sessiond-\(number)-", isPrivate: false) }
+        let parent = Self.parent
+        for part in [parent.split(separator: "/").dropLast().joined(separator: "/"), String(parent.dropFirst())] {
+            mkdir("/" + part, 0o700)
+        }
+        let own = "\(parent)/\(number)"
+        guard mkdir(own, 0o700) == 0 else {
+            throw SessionError(
+                errno == ENOSPC ? .diskFull : .exportFailed,
+                "'\(own)' cannot be made: \(String(cString: strerror(errno)))")
+        }
+        if owned[caller] == nil {
+            owned[caller] = (connection.watchName(caller) { [weak self] in self?.remove(caller) }, [])
+        }
+        owned[caller]?.folders.append(own)
+        return Place(folder: own, prefix: own + "/", isPrivate: true)
+    }
+
+    func removeAll() { for caller in owned.keys { remove(caller) } }
+
+    private func remove(_ caller: String) {
+        for folder in owned.removeValue(forKey: caller)?.folders ?? [] { Self.remove(folder) }
+    }
+
+    private static var parent: String {
+        let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
+        return (runtime.hasPrefix("/") ? runtime : "/tmp/sessiond-\(getuid())") + "/sessiond/images"
+    }
+
+    private static func names(_ folder: String) -> [String] {
+        guard let listing = opendir(folder) else { return [] }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    private static func remove(_ folder: String) {
+        for name in names(folder) { unlink("\(folder)/\(name)") }
+        rmdir(folder)
+    }
+
+    /// Folders of processes that were killed.
+    private func sweep() {
+        for name in Self.names(Self.parent) {
+            guard let process = name.split(separator: "-").first.flatMap({ Int32($0) }) else { continue }
+            if process != getpid(), kill(process, 0) != 0, errno == ESRCH { Self.remove("\(Self.parent)/\(name)") }
+        }
+    }
+}

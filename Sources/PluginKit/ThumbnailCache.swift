@@ -1,0 +1,115 @@
+import FileFormats
+import Glibc
+import MediaValues
+import PluginAPI
+
+/// The thumbnails that all programs of a user share (Thumbnail Managing Standard): `$XDG_CACHE_HOME/thumbnails`.
+struct ThumbnailCache {
+    /// What is known of a file's thumbnail.
+    enum Entry: Equatable {
+        /// Of the file as it was then, in seconds since 1970.
+        case picture(modified: Int)
+        /// None could be made of the file as it was then.
+        case failure(modified: Int)
+    }
+
+    private static let version = "0.1.0"
+    /// A thumbnail of the largest size is smaller.
+    private static let limit = 16 << 20
+
+    /// Nil if the user has no folder for it.
+    private let folder: String?
+
+    init(environment: [String: String] = [:]) {
+        func variable(_ name: String) -> String? {
+            let value = environment[name] ?? getenv(name).map { String(cString: $0) }
+            return value.flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
+        let cache = variable("XDG_CACHE_HOME") ?? variable("HOME").map { $0 + "/.cache" }
+        folder = cache.map { $0 + "/thumbnails" }
+    }
+
+    /// Where the thumbnail of a file is, or would be.
+    func path(of uri: String, _ flavor: ThumbnailFlavor) -> String? { path(of: uri, in: flavor.rawValue) }
+
+    private func path(of uri: String, in part: String) -> String? {
+        folder.map { "\($0)/\(part)/\(MD5.text(uri.utf8)).png" }
+    }
+
+    private var failures: String { "fail/sessiond-\(Self.version)" }
+
+    func entry(of uri: String, _ flavor: ThumbnailFlavor) -> Entry? {
+        if let modified = modified(uri, flavor.rawValue) { return .picture(modified: modified) }
+        return modified(uri, failures).map { .failure(modified: $0) }
+    }
+
+    private func modified(_ uri: String, _ part: String) -> Int? {
+        guard let path = path(of: uri, in: part), let texts = Self.texts(path), texts["Thumb::URI"] == uri else {
+            return nil
+        }
+        return texts["Thumb::MTime"].flatMap { Int($0) }
+    }
+
+    private static func texts(_ path: String) -> [String: String]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= limit else { return nil }
+        let bytes = [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) {
+            $1 = max(0, read(file, $0.baseAddress, $0.count))
+        }
+        return PNGText.read(bytes)
+    }
+
+    /// Writes a thumbnail; `details` are further texts. Returns its path.
+    func add(
+        _ picture: [UInt8], of uri: String, _ flavor: ThumbnailFlavor, modified: Int, _ details: [(String, String)]
+    ) throws(SessionError) -> String {
+        guard let path = path(of: uri, flavor) else { throw Self.homeless }
+        try write(picture, to: path, uri, modified, details)
+        if let failure = self.path(of: uri, in: failures) { unlink(failure) }
+        return path
+    }
+
+    /// Remembers that there is none.
+    func addFailure(of uri: String, modified: Int) {
+        guard let path = path(of: uri, in: failures) else { return }
+        // The smallest picture: programs look for it, not at it.
+        try? write(Self.empty, to: path, uri, modified, [])
+    }
+
+    private func write(
+        _ picture: [UInt8], to path: String, _ uri: String, _ modified: Int, _ details: [(String, String)]
+    ) throws(SessionError) {
+        let texts = [("Thumb::URI", uri), ("Thumb::MTime", String(modified))] + details + [("Software", "sessiond")]
+        guard let bytes = PNGText.adding(texts, to: picture) else {
+            throw SessionError(.decodeFailed, "the worker made no picture")
+        }
+        Self.makeFolders(of: path)
+        let file = try WholeFile(path, replaces: true, mode: 0o600)
+        try file.write(bytes)
+        try file.keep(replaces: true)
+    }
+
+    /// Only the user may look into them.
+    private static func makeFolders(of path: String) {
+        var folder = ""
+        for part in path.split(separator: "/").dropLast() {
+            folder += "/" + part
+            mkdir(folder, 0o700)
+        }
+    }
+
+    private static let homeless = SessionError(
+        .notSupported, "the service has no folder for thumbnails: HOME is not set")
+
+    /// A picture of one transparent pixel.
+    private static let empty: [UInt8] = [
+        0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0, 1, 8,
+        6, 0,
+        0, 0, 0x1F, 0x15, 0xC4, 0x89, 0, 0, 0, 10, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9C, 0x63, 0, 1, 0, 0, 5, 0, 1, 0x0D,
+        0x0A,
+        0x2D, 0xB4, 0, 0, 0, 0, 0x49, 0x45, 0x4E, 0x44, 0xAE, 0x42, 0x60, 0x82,
+    ]
+}

@@ -1,0 +1,105 @@
+import Glibc
+import PluginAPI
+
+/// A file that appears under its name when it is whole, or not at all: also if this process is killed meanwhile.
+///
+/// Where the file system has files without a name (`O_TMPFILE`), it has none before; elsewhere it has a name that begins
+/// with a dot.
+final class WholeFile {
+    let path: String
+    /// Open for reading and writing; valid as long as the object.
+    let descriptor: Int32
+    private let folder: String
+    /// Its name before it is whole; nil: it has none.
+    private var draft: String?
+
+    /// - Parameter mode: the permissions, less those that the process's mask forbids.
+    /// - Throws: `FileAlreadyExists`, `NotFound` for a folder that is not there, `DiskFull`, `ExportFailed`.
+    init(_ path: String, replaces: Bool, mode: mode_t = 0o666) throws(SessionError) {
+        self.path = path
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        folder = parts.count > 2 ? parts.dropLast().joined(separator: "/") : "/"
+        var status = stat()
+        if lstat(path, &status) == 0 {
+            guard replaces else { throw Self.exists(path) }
+            guard status.st_mode & S_IFMT != S_IFDIR else { throw .badParameter("'\(path)' is a folder") }
+        }
+        guard parts.last?.isEmpty == false else { throw .badParameter("'\(path)' is a folder") }
+        let nameless = open(folder, Self.withoutName | O_RDWR | O_CLOEXEC, mode)
+        if nameless >= 0 {
+            descriptor = nameless
+            return
+        }
+        guard [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw Self.failure(errno, path) }
+        let draft = Self.neighbour(of: path, in: folder)
+        descriptor = open(draft, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, mode)
+        guard descriptor >= 0 else { throw Self.failure(errno, path) }
+        self.draft = draft
+    }
+
+    deinit {
+        if let draft { unlink(draft) }
+        close(descriptor)
+    }
+
+    func write(_ bytes: [UInt8]) throws(SessionError) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { throw Self.failure(errno, path) }
+            done += max(0, count)
+        }
+    }
+
+    /// Gives it its name; after that it stays.
+    /// - Throws: `FileAlreadyExists` if there is another one by now.
+    func keep(replaces: Bool) throws(SessionError) {
+        if draft == nil {
+            if link(path) { return }
+            guard errno == EEXIST else { throw Self.failure(errno, path) }
+            guard replaces else { throw Self.exists(path) }
+            let draft = Self.neighbour(of: path, in: folder)
+            guard link(draft) else { throw Self.failure(errno, path) }
+            self.draft = draft
+        }
+        guard let draft else { return }
+        if replaces {
+            guard rename(draft, path) == 0 else { throw Self.failure(errno, path) }
+            self.draft = nil
+        } else if Glibc.link(draft, path) != 0 {
+            throw errno == EEXIST ? Self.exists(path) : Self.failure(errno, path)
+        }
+    }
+
+    /// Bytes that an ordinary user may still write there; nil if unknown.
+    var space: UInt64? {
+        var status = statvfs()
+        return fstatvfs(descriptor, &status) == 0 ? UInt64(status.f_bavail) * UInt64(status.f_frsize) : nil
+    }
+
+    private func link(_ name: String) -> Bool {
+        linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, Int32(AT_SYMLINK_FOLLOW)) == 0
+    }
+
+    /// O_TMPFILE, which is for GNU sources alone.
+    private static let withoutName: Int32 = 0o20_000_000 | O_DIRECTORY
+
+    private static func neighbour(of path: String, in folder: String) -> String {
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        let number = String(UInt64.random(in: 0 ... .max), radix: 36)
+        return "\(folder == "/" ? "" : folder)/.\(name.prefix(100)).part-\(number)"
+    }
+
+    private static func exists(_ path: String) -> SessionError {
+        SessionError(.fileAlreadyExists, "'\(path)' exists already")
+    }
+
+    private static func failure(_ number: Int32, _ path: String) -> SessionError {
+        let text = String(cString: strerror(number))
+        switch number {
+        case ENOSPC, EDQUOT: return SessionError(.diskFull, "'\(path)': no space is left on the disk")
+        case ENOENT, ENOTDIR: return SessionError(.notFound, "'\(path)': there is no such folder")
+        default: return SessionError(.exportFailed, "'\(path)' cannot be written: \(text)")
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import DBus
+import EventLoop
+import PluginAPI
+import SessionBus
+
+/// The plugin for films, as an app calls it: a connection of its own, on the thread of the sessions.
+actor AssetClient {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
+
+    /// What a job says.
+    enum News: Sendable {
+        /// The changed properties.
+        case changed([String: Value])
+        case image(requested: Double, actual: Double, path: String, error: String)
+        case over(SessionError?)
+    }
+
+    /// Seconds that a file may wait for others and then be read: the plugin has a limit of its own.
+    private static let patience = 300.0
+    /// Seconds in which the daemon starts the plugin.
+    private static let startTime = 30.0
+
+    private let bus: BusAddress
+    private var connection: Connection?
+    private var followers: [String: Follower] = [:]
+
+    /// A job that is followed.
+    private struct Follower {
+        let tell: @Sendable (News) -> Void
+        let subscriptions: [Subscription]
+    }
+
+    init(_ bus: BusAddress) { self.bus = bus }
+
+    isolated deinit { connection?.close() }
+
+    /// Calls a method of the plugin that opens the file.
+    func ask(_ uri: String, _ member: String, _ arguments: [Value]) async throws(SessionError) -> [Value] {
+        let connection = try connect()
+        return try await call(
+            connection, try await place(of: uri, on: connection), ObjectPath.assets, BusName.assets, member, arguments,
+            Self.patience)
+    }
+
+    /// Starts a job and follows it; `tell` is called on the thread of the loop, ``News/over(_:)`` last. Returns its path.
+    func start(
+        _ uri: String, _ member: String, _ arguments: [Value], _ tell: @escaping @Sendable (News) -> Void
+    ) async throws(SessionError) -> String {
+        let connection = try connect()
+        let place = try await place(of: uri, on: connection)
+        // Before the call: what the job says at once must not be missed.
+        let early = Early()
+        let subscriptions = [
+            connection.subscribe(interface: BusName.job, sender: place) { early.heard($0) },
+            connection.subscribe(
+                interface: StandardName.properties, member: "PropertiesChanged", sender: place, arg0: BusName.job
+            ) { early.heard($0) },
+            connection.subscribe(path: ObjectPath.assets, interface: BusName.assets, sender: place) { early.heard($0) },
+            connection.watchName(place) {
+                early.end(SessionError(.mediaServicesFailed, "the service for films has ended"))
+            },
+        ]
+        let answer = try await call(
+            connection, place, ObjectPath.assets, BusName.assets, member, arguments, Self.patience)
+        let path = answer.first?.objectPathValue ?? "/"
+        followers[path] = Follower(tell: tell, subscriptions: subscriptions)
+        early.begin(path) { [weak self] news in
+            tell(news)
+            if case .over = news { self?.assumeIsolated { _ = $0.followers.removeValue(forKey: path) } }
+        }
+        // It may have ended before anybody listened.
+        let state = try? await call(
+            connection, place, path, StandardName.properties, "GetAll", [.string(BusName.job)], Self.startTime)
+        if let known = state?.first?.asProperties { early.learn(known) }
+        return path
+    }
+
+    func cancel(_ uri: String, _ job: String) async {
+        guard let connection, let place = try? await place(of: uri, on: connection) else { return }
+        _ = try? await call(connection, place, job, BusName.job, "Cancel", [], Self.startTime)
+    }
+
+    private func connect() throws(SessionError) -> Connection {
+        if let connection, connection.isOpen { return connection }
+        do throws(Failure) {
+            let new = try Connection(bus, loop: LoopExecutor.shared.loop)
+            connection = new
+            return new
+        } catch {
+            throw SessionError(error)
+        }
+    }
+
+    private func place(of uri: String, on connection: Connection) async throws(SessionError) -> String {
+        let opened = try await call(
+            connection, BusName.service, ObjectPath.root, BusName.plugins, "Open",
+            [.string(PluginKind.assets.word), .string(uri)], Self.startTime)
+        guard let name = opened.first?.stringValue else {
+            throw SessionError(.resourceNotAvailable, "the service has opened no plugin")
+        }
+        let owner = try await call(
+            connection, StandardName.bus, StandardName.busPath, StandardName.bus, "GetNameOwner", [.string(name)],
+            Self.startTime)
+        return owner.first?.stringValue ?? name
+    }
+
+    private func call(
+        _ connection: Connection, _ place: String, _ path: String, _ interface: String, _ member: String,
+        _ arguments: [Value], _ timeout: Double
+    ) async throws(SessionError) -> [Value] {
+        let answer = await withCheckedContinuation { continuation in
+            connection.call(place, path, interface, member, arguments, timeout: timeout) {
+                continuation.resume(returning: $0)
+            }
+        }
+        switch answer {
+        case .success(let values): return values
+        case .failure(let failure): throw SessionError(failure)
+        }
+    }
+}
+
+/// What a job says before its path is known, and after that. On the thread of the loop alone.
+private final class Early {
+    private var path = ""
+    private var unheard: [Message] = []
+    private var tell: (AssetClient.News) -> Void = { _ in }
+    private var isOver = false
+    private var error: SessionError?
+
+    func begin(_ path: String, _ tell: @escaping (AssetClient.News) -> Void) {
+        (self.path, self.tell) = (path, tell)
+        if let error { return end(error) }
+        let unheard = unheard
+        self.unheard = []
+        for message in unheard { heard(message) }
+    }
+
+    func heard(_ message: Message) {
+        guard !path.isEmpty else { return unheard.append(message) }
+        guard !isOver, let values = try? message.arguments() else { return }
+        switch message.member {
+        case "PropertiesChanged" where message.path == path:
+            if values.count == 3 { learn(values[1].asProperties ?? [:]) }
+        case "Image" where values.first?.objectPathValue == path:
+            guard values.count == 5, let requested = values[1].doubleValue, let actual = values[2].doubleValue else {
+                return
+            }
+            tell(
+                .image(
+                    requested: requested, actual: actual, path: values[3].stringValue ?? "",
+                    error: values[4].stringValue ?? ""))
+        default: break
+        }
+    }
+
+    func learn(_ properties: [String: Value]) {
+        guard !isOver else { return }
+        tell(.changed(properties))
+        switch properties["State"]?.stringValue {
+        case "finished": over(nil)
+        case "failed", "cancelled":
+            over(
+                SessionError(
+                    Failure(
+                        name: properties["Error"]?.stringValue ?? "", message: properties["Message"]?.stringValue ?? "")
+                ))
+        default: break
+        }
+    }
+
+    func end(_ error: SessionError) {
+        guard !path.isEmpty else {
+            self.error = error
+            return
+        }
+        over(error)
+    }
+
+    private func over(_ error: SessionError?) {
+        guard !isOver else { return }
+        isOver = true
+        tell(.over(error))
+    }
+}

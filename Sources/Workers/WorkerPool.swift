@@ -1,0 +1,321 @@
+/// Which worker does which task, when a worker is started and when it is killed: what happens goes in, and what has to be
+/// done comes out.
+///
+/// - A task is done by one worker, which does nothing else meanwhile. A task of which nothing is heard for longer than its
+///   patience has failed, and its worker is killed.
+/// - A worker that ends fails its task, and nothing else.
+/// - Long tasks leave one worker for short ones.
+/// - A worker is replaced after a number of tasks, because decoders leak, and ends when there is nothing to do for a while.
+/// - A cancelled task ends at once: its worker is killed.
+///
+/// Times are those of ``MonotonicClock``, in microseconds.
+public struct WorkerPool: Sendable {
+    /// How many there are, and for how long.
+    public struct Limits: Sendable {
+        /// Workers that run at the same time, at least two.
+        public var workers: Int
+        /// Tasks of one worker.
+        public var tasks: Int
+        /// Microseconds until a worker is ready. The first one of a user may have to read all plugins of GStreamer.
+        public var start: UInt64
+        /// Microseconds for which a worker without a task is kept.
+        public var idle: UInt64
+
+        public init(workers: Int, tasks: Int = 200, start: UInt64 = 120_000_000, idle: UInt64 = 30_000_000) {
+            self.workers = max(2, workers)
+            self.tasks = tasks
+            self.start = start
+            self.idle = idle
+        }
+    }
+
+    /// A task, from its request to its end.
+    public struct Task: Sendable, Hashable {
+        /// Its number; never used again.
+        public let id: UInt64
+        /// Microseconds between two answers.
+        public let patience: UInt64
+        /// It may take minutes.
+        public let isLong: Bool
+        /// Tasks with the same text are done faster by the same worker.
+        public let affinity: String
+
+        public init(id: UInt64, patience: UInt64, isLong: Bool = false, affinity: String = "") {
+            (self.id, self.patience, self.isLong, self.affinity) = (id, patience, isLong, affinity)
+        }
+    }
+
+    /// What happens. Workers are numbered; a number is never used again.
+    public enum Input: Sendable, Hashable {
+        case asked(Task)
+        /// A worker shall be there before there is a task.
+        case prepare
+        /// It has said that it is ready.
+        case ready(worker: UInt64)
+        /// A part of its answer.
+        case answered(worker: UInt64)
+        /// The last part of its answer.
+        case done(worker: UInt64)
+        /// Its process has ended, or said what it must not.
+        case ended(worker: UInt64)
+        /// Its process could not be started.
+        case notStarted(worker: UInt64)
+        case cancelled(task: UInt64)
+        case paused(task: UInt64)
+        case resumed(task: UInt64)
+        /// The time that ``Effect/wait(until:)`` named.
+        case timePassed
+    }
+
+    /// What has to be done, in this order.
+    public enum Effect: Sendable, Hashable {
+        /// A process is to be started.
+        case start(worker: UInt64)
+        /// The task is for that worker.
+        case give(task: UInt64, worker: UInt64)
+        /// Its process is to be killed; nothing that it still says counts.
+        case kill(worker: UInt64)
+        /// Its process is to be stopped, or to go on (`SIGSTOP`, `SIGCONT`).
+        case stop(worker: UInt64)
+        case `continue`(worker: UInt64)
+        case fail(task: UInt64, Reason)
+        /// ``Input/timePassed`` is expected then; replaces an earlier one.
+        case wait(until: UInt64)
+    }
+
+    /// Why a task failed.
+    public enum Reason: Sendable, Hashable {
+        /// Nothing was heard for that many microseconds.
+        case tookTooLong(UInt64)
+        /// Its worker ended.
+        case workerEnded
+        /// No worker could be started.
+        case noWorker
+    }
+
+    private struct Worker: Sendable {
+        enum State: Sendable {
+            case starting(due: UInt64)
+            case idle(since: UInt64)
+            case working(Task, due: UInt64)
+            /// Its process is stopped.
+            case paused(Task)
+        }
+
+        let id: UInt64
+        var state: State
+        var count = 0
+        var affinity = ""
+
+        var task: Task? {
+            switch state {
+            case .starting, .idle: nil
+            case .working(let task, _), .paused(let task): task
+            }
+        }
+        var isPaused: Bool { if case .paused = state { true } else { false } }
+    }
+
+    private let limits: Limits
+    private var workers: [Worker] = []
+    private var queue: [Task] = []
+    private var heldBack: Set<UInt64> = []
+    private var lastWorker: UInt64 = 0
+    /// Starts that failed, one after the other.
+    private var failures = 0
+    private var timer: UInt64?
+
+    /// After so many starts that failed, tasks fail.
+    private static let patienceWithStarts = 2
+
+    public init(_ limits: Limits) { self.limits = limits }
+
+    /// Whether there is a task.
+    public var isBusy: Bool { !queue.isEmpty || workers.contains { $0.task != nil } }
+
+    /// The letters of the workers' states, for tests: (s)tarting, (i)dle, (w)orking, (p)aused.
+    var letters: String {
+        String(
+            workers.map { worker -> Character in
+                switch worker.state {
+                case .starting: "s"
+                case .idle: "i"
+                case .working: "w"
+                case .paused: "p"
+                }
+            })
+    }
+    /// The number of tasks without a worker, for tests.
+    var waiting: Int { queue.count }
+
+    public mutating func handle(_ input: Input, at now: UInt64) -> [Effect] {
+        var effects: [Effect] = []
+        switch input {
+        case .asked(let task): queue.append(task)
+        case .prepare: if workers.isEmpty { start(now, &effects) }
+        case .ready(let id):
+            change(id) { worker in
+                if case .starting = worker.state { worker.state = .idle(since: now) }
+            }
+            failures = 0
+        case .answered(let id):
+            change(id) { worker in
+                if case .working(let task, _) = worker.state {
+                    worker.state = .working(task, due: now &+ task.patience)
+                }
+            }
+        case .done(let id): done(id, now, &effects)
+        case .ended(let id), .notStarted(let id): ended(id, &effects)
+        case .cancelled(let task): cancel(task, &effects)
+        case .paused(let task): pause(task, &effects)
+        case .resumed(let task): resume(task, now, &effects)
+        case .timePassed: timer = nil
+        }
+        expire(now, &effects)
+        serve(now, &effects)
+        setTimer(&effects)
+        return effects
+    }
+
+    private mutating func change(_ id: UInt64, _ body: (inout Worker) -> Void) {
+        if let index = workers.firstIndex(where: { $0.id == id }) { body(&workers[index]) }
+    }
+
+    private mutating func start(_ now: UInt64, _ effects: inout [Effect]) {
+        lastWorker += 1
+        workers.append(Worker(id: lastWorker, state: .starting(due: now &+ limits.start)))
+        effects.append(.start(worker: lastWorker))
+    }
+
+    private mutating func kill(_ id: UInt64, _ effects: inout [Effect]) {
+        workers.removeAll { $0.id == id }
+        effects.append(.kill(worker: id))
+    }
+
+    private mutating func done(_ id: UInt64, _ now: UInt64, _ effects: inout [Effect]) {
+        guard let index = workers.firstIndex(where: { $0.id == id }), workers[index].task != nil else { return }
+        workers[index].count += 1
+        if workers[index].count >= limits.tasks {
+            kill(id, &effects)
+        } else {
+            if workers[index].isPaused { effects.append(.continue(worker: id)) }
+            workers[index].state = .idle(since: now)
+        }
+    }
+
+    private mutating func ended(_ id: UInt64, _ effects: inout [Effect]) {
+        guard let worker = workers.first(where: { $0.id == id }) else { return }
+        // It may be only its connection that has ended.
+        kill(id, &effects)
+        if let task = worker.task {
+            effects.append(.fail(task: task.id, .workerEnded))
+        } else if case .starting = worker.state {
+            startFailed(&effects)
+        }
+    }
+
+    private mutating func startFailed(_ effects: inout [Effect]) {
+        failures += 1
+        guard failures >= Self.patienceWithStarts else { return }
+        for task in queue { effects.append(.fail(task: task.id, .noWorker)) }
+        queue = []
+        heldBack = []
+        failures = 0
+    }
+
+    private mutating func cancel(_ id: UInt64, _ effects: inout [Effect]) {
+        queue.removeAll { $0.id == id }
+        heldBack.remove(id)
+        if let worker = workers.first(where: { $0.task?.id == id }) { kill(worker.id, &effects) }
+    }
+
+    private mutating func pause(_ id: UInt64, _ effects: inout [Effect]) {
+        if queue.contains(where: { $0.id == id }) { heldBack.insert(id) }
+        guard let index = workers.firstIndex(where: { $0.task?.id == id }),
+            case .working(let task, _) = workers[index].state
+        else { return }
+        workers[index].state = .paused(task)
+        effects.append(.stop(worker: workers[index].id))
+    }
+
+    private mutating func resume(_ id: UInt64, _ now: UInt64, _ effects: inout [Effect]) {
+        heldBack.remove(id)
+        guard let index = workers.firstIndex(where: { $0.task?.id == id }),
+            case .paused(let task) = workers[index].state
+        else { return }
+        workers[index].state = .working(task, due: now &+ task.patience)
+        effects.append(.continue(worker: workers[index].id))
+    }
+
+    /// What is overdue.
+    private mutating func expire(_ now: UInt64, _ effects: inout [Effect]) {
+        for worker in workers {
+            switch worker.state {
+            case .starting(let due) where due <= now:
+                kill(worker.id, &effects)
+                startFailed(&effects)
+            case .working(let task, let due) where due <= now:
+                kill(worker.id, &effects)
+                effects.append(.fail(task: task.id, .tookTooLong(task.patience)))
+            case .idle(let since) where since &+ limits.idle <= now: kill(worker.id, &effects)
+            case .starting, .working, .idle, .paused: break
+            }
+        }
+    }
+
+    /// Gives tasks to workers without one, and starts workers for those that are left. Workers that are stopped do not
+    /// count, up to three times as many.
+    private mutating func serve(_ now: UInt64, _ effects: inout [Effect]) {
+        var left: [Task] = []
+        for task in queue {
+            if heldBack.contains(task.id) || task.isLong && runningLong >= limits.workers - 1 {
+                left.append(task)
+            } else if let index = idleWorker(for: task) {
+                workers[index].state = .working(task, due: now &+ task.patience)
+                workers[index].affinity = task.affinity
+                effects.append(.give(task: task.id, worker: workers[index].id))
+            } else {
+                left.append(task)
+            }
+        }
+        queue = left
+        let wanted = left.count { !heldBack.contains($0.id) && !($0.isLong && runningLong >= limits.workers - 1) }
+        var starting = workers.count { if case .starting = $0.state { true } else { false } }
+        while starting < wanted, workers.count(where: { !$0.isPaused }) < limits.workers,
+            workers.count < 4 * limits.workers
+        {
+            start(now, &effects)
+            starting += 1
+        }
+    }
+
+    private var runningLong: Int {
+        workers.count { if case .working(let task, _) = $0.state { task.isLong } else { false } }
+    }
+
+    /// The one that knows the file, else the one that has been idle for the shortest time: others may end.
+    private func idleWorker(for task: Task) -> Int? {
+        var best: (index: Int, knows: Bool, since: UInt64)?
+        for (index, worker) in workers.enumerated() {
+            guard case .idle(let since) = worker.state else { continue }
+            let knows = !task.affinity.isEmpty && worker.affinity == task.affinity
+            if let found = best, (found.knows ? 1 : 0, found.since) >= (knows ? 1 : 0, since) { continue }
+            best = (index, knows, since)
+        }
+        return best?.index
+    }
+
+    private mutating func setTimer(_ effects: inout [Effect]) {
+        let next = workers.compactMap { worker -> UInt64? in
+            switch worker.state {
+            case .starting(let due), .working(_, let due): due
+            case .idle(let since): since &+ limits.idle
+            case .paused: nil
+            }
+        }.min()
+        // A timer that fires too early is harmless, and an answer need not set it anew.
+        guard let next, timer.map({ next < $0 }) ?? true else { return }
+        timer = next
+        effects.append(.wait(until: next))
+    }
+}

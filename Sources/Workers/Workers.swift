@@ -1,0 +1,255 @@
+import CLinux
+public import EventLoop
+import Glibc
+import Processes
+
+/// Processes that open the files of strangers. A decoder that hangs, crashes or takes all memory costs its task a clear
+/// error, and nothing else.
+///
+/// The rules are ``WorkerPool``'s. A worker is a program that gets a socket as its last argument and speaks
+/// ``WorkerMessage``s on it: `ready` first, and for each request any number of answers and `done`. It must not outlive this
+/// process; ``WorkerProcess`` does all that.
+public final class Workers {
+    /// Why a task has no result.
+    public enum Failure: Error, Sendable, Hashable {
+        /// Nothing was heard for that many seconds.
+        case tookTooLong(Double)
+        /// The worker ended.
+        case ended
+        /// No worker could be started.
+        case notStarted
+    }
+
+    private struct Request {
+        var message: WorkerMessage
+        var descriptors: [Int32]
+        var onAnswer: (WorkerMessage) -> Void
+        var onEnd: (Result<WorkerMessage, Failure>) -> Void
+    }
+
+    private let loop: EventLoop
+    private let program: String
+    private let arguments: [String]
+    private var pool: WorkerPool
+    private var lines: [UInt64: Line] = [:]
+    /// Killed ones that have not ended yet.
+    private var dying: [Int32: ProcessWatch] = [:]
+    private var requests: [UInt64: Request] = [:]
+    private var tasks: [UInt64: UInt64] = [:]
+    private var lastTask: UInt64 = 0
+    private lazy var timer = Timer(on: loop) { [unowned self] in take(.timePassed) }
+
+    /// - Parameters:
+    ///   - program: its path; PATH is not looked through.
+    ///   - arguments: before the number of the socket.
+    public init(_ program: String, _ arguments: [String], _ limits: WorkerPool.Limits, on loop: EventLoop) {
+        (self.loop, self.program, self.arguments) = (loop, program, arguments)
+        pool = WorkerPool(limits)
+        // A worker that has ended must not end this process.
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    deinit { for line in lines.values { line.kill() } }
+
+    /// Whether there is a task.
+    public var isBusy: Bool { pool.isBusy }
+
+    /// The processes, for tests.
+    public var processes: [Int32] { lines.values.map(\.process) + dying.keys }
+
+    /// Starts a worker before it is needed.
+    public func prepare() { take(.prepare) }
+
+    /// Has a task done. Everything is called from the loop.
+    ///
+    /// - Parameters:
+    ///   - descriptors: copies go to the worker with the request; they stay the caller's and must be open until the end.
+    ///   - patience: seconds between two answers.
+    ///   - isLong: whether it may take minutes.
+    ///   - affinity: tasks with the same text are done faster by the same worker.
+    ///   - onAnswer: each answer but the last.
+    ///   - onEnd: the answer `done` or `failed`, or why there is none; once, not after ``cancel(_:)``.
+    /// - Returns: its number.
+    public func run(
+        _ message: WorkerMessage, descriptors: [Int32] = [], patience: Double, isLong: Bool = false,
+        affinity: String = "", onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
+        onEnd: @escaping (Result<WorkerMessage, Failure>) -> Void
+    ) -> UInt64 {
+        lastTask += 1
+        let id = lastTask
+        requests[id] = Request(message: message, descriptors: descriptors, onAnswer: onAnswer, onEnd: onEnd)
+        let task = WorkerPool.Task(
+            id: id, patience: MonotonicClock.microseconds(patience), isLong: isLong, affinity: affinity)
+        // Whatever becomes of the task comes from the loop, later.
+        take(.asked(task))
+        return id
+    }
+
+    /// Ends a task at once; nothing more is said about it.
+    public func cancel(_ task: UInt64) {
+        guard requests.removeValue(forKey: task) != nil else { return }
+        take(.cancelled(task: task))
+    }
+
+    /// Stops the worker of a task, until ``resume(_:)``.
+    public func pause(_ task: UInt64) { take(.paused(task: task)) }
+
+    public func resume(_ task: UInt64) { take(.resumed(task: task)) }
+
+    private func take(_ input: WorkerPool.Input) {
+        for effect in pool.handle(input, at: MonotonicClock.now()) {
+            switch effect {
+            case .start(let worker): start(worker)
+            case .give(let task, let worker): give(task, to: worker)
+            case .kill(let worker): kill(worker)
+            case .stop(let worker): lines[worker]?.signal(SIGSTOP)
+            case .continue(let worker): lines[worker]?.signal(SIGCONT)
+            case .fail(let task, let reason): end(task, .failure(Failure(reason)))
+            case .wait(let until): timer.arm(at: until)
+            }
+        }
+    }
+
+    private func start(_ worker: UInt64) {
+        guard let line = Line(program, arguments, on: loop) else {
+            return loop.later { [weak self] in self?.take(.notStarted(worker: worker)) }
+        }
+        line.onMessage = { [weak self] in self?.heard($0, from: worker) }
+        line.onEnd = { [weak self] in self?.take(.ended(worker: worker)) }
+        lines[worker] = line
+    }
+
+    private func give(_ task: UInt64, to worker: UInt64) {
+        guard let request = requests[task] else { return }
+        tasks[worker] = task
+        lines[worker]?.send(request.message, request.descriptors)
+    }
+
+    private func kill(_ worker: UInt64) {
+        tasks[worker] = nil
+        guard let line = lines.removeValue(forKey: worker) else { return }
+        line.kill()
+        let process = line.process
+        // Until then it is a zombie.
+        dying[process] = ProcessWatch(UInt32(process), on: loop) { [weak self] in
+            _ = ChildChange.next(of: process)
+            self?.dying[process] = nil
+        }
+        if dying[process] == nil { _ = ChildChange.next(of: process) }
+    }
+
+    private func heard(_ message: WorkerMessage, from worker: UInt64) {
+        switch message.name {
+        case "ready": take(.ready(worker: worker))
+        case "done", "failed":
+            let task = tasks.removeValue(forKey: worker)
+            take(.done(worker: worker))
+            if let task { end(task, .success(message)) }
+        default:
+            take(.answered(worker: worker))
+            if let task = tasks[worker] { requests[task]?.onAnswer(message) }
+        }
+    }
+
+    private func end(_ task: UInt64, _ result: Result<WorkerMessage, Failure>) {
+        requests.removeValue(forKey: task)?.onEnd(result)
+    }
+}
+
+extension Workers.Failure {
+    fileprivate init(_ reason: WorkerPool.Reason) {
+        switch reason {
+        case .tookTooLong(let microseconds): self = .tookTooLong(Double(microseconds) / 1_000_000)
+        case .workerEnded: self = .ended
+        case .noWorker: self = .notStarted
+        }
+    }
+}
+
+/// A worker's process and the socket to it.
+private final class Line {
+    var onMessage: (WorkerMessage) -> Void = { _ in }
+    /// Its end, or that of the connection; at most once.
+    var onEnd: () -> Void = {}
+
+    let process: Int32
+    private let socket: Int32
+    private var watch: IOWatch?
+    private var reader = FrameReader()
+    private var outgoing: [UInt8] = []
+    private var isOver = false
+
+    /// Nil if it could not be started.
+    init?(_ program: String, _ arguments: [String], on loop: EventLoop) {
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
+        defer { close(ends[1]) }
+        // No other program is started before the next lines have closed it: one thread starts them all.
+        _ = fcntl(ends[1], F_SETFD, 0)
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        guard let process = try? Spawn.startConfined(program, arguments + [String(ends[1])], openFiles: nil) else {
+            close(ends[0])
+            return nil
+        }
+        (self.process, socket) = (process, ends[0])
+        watch = IOWatch(on: loop, descriptor: socket, events: .readable) { [unowned self] in ready($0) }
+    }
+
+    deinit {
+        watch = nil
+        close(socket)
+    }
+
+    func signal(_ number: Int32) { Glibc.kill(-process, number) }
+
+    /// With everything that it has started itself.
+    func kill() {
+        isOver = true
+        watch = nil
+        signal(SIGKILL)
+    }
+
+    func send(_ message: WorkerMessage, _ descriptors: [Int32]) {
+        let frame = message.frame
+        var sent = 0
+        if outgoing.isEmpty {
+            sent = max(0, shim_send_with_descriptors(socket, frame, frame.count, descriptors, Int32(descriptors.count)))
+        }
+        outgoing += frame[sent...]
+        if !outgoing.isEmpty { watch?.events = [.readable, .writable] }
+    }
+
+    private func ready(_ events: IOWatch.Events) {
+        if events.contains(.writable) { write() }
+        if events.contains(.readable) { read() } else if !events.isDisjoint(with: [.hangUp, .error]) { end() }
+    }
+
+    private func write() {
+        let count = Glibc.send(socket, outgoing, outgoing.count, Int32(MSG_NOSIGNAL))
+        if count > 0 { outgoing.removeFirst(count) }
+        if outgoing.isEmpty { watch?.events = .readable }
+    }
+
+    private func read() {
+        var chunk = [UInt8](repeating: 0, count: 262_144)
+        let count = recv(socket, &chunk, chunk.count, 0)
+        guard count > 0 else {
+            if count == 0 || errno != EAGAIN && errno != EINTR { end() }
+            return
+        }
+        reader.append(chunk[..<count])
+        do throws(FrameReader.Damage) {
+            while !isOver, let message = try reader.next() { onMessage(message) }
+        } catch {
+            end()
+        }
+    }
+
+    private func end() {
+        guard !isOver else { return }
+        isOver = true
+        watch = nil
+        onEnd()
+    }
+}

@@ -1,0 +1,151 @@
+import DBus
+import EventLoop
+import Glibc
+import MediaValues
+import PluginAPI
+import SessionBus
+
+/// The plugin of films, which the daemon starts if it does not run, and a file for it.
+final class AssetPlace {
+    let service: Service
+    /// Absolute, as a URI.
+    let uri: String
+    /// The unique name of the plugin's connection.
+    let place: String
+
+    /// Seconds that a file may wait for others and then be read: the plugin has a limit of its own.
+    static let patience = 300.0
+
+    init(_ file: String, _ service: Service) throws {
+        self.service = service
+        uri = FileURI.uri(file)
+        let uri = uri
+        // It may have to be started first.
+        let answer: [Value] = try service.wait { reply in
+            service.connection.call(
+                BusName.service, ObjectPath.root, BusName.plugins, "Open",
+                [.string(PluginKind.assets.word), .string(uri)], timeout: 30, reply)
+        }
+        guard answer.count == 2, let name = answer[0].stringValue else {
+            throw Complaint.refused("the service has not opened a plugin for \(file.escaped)")
+        }
+        let owner = try? service.connection.askBusAndWait("GetNameOwner", [.string(name)], timeout: Service.timeout)
+        place = owner?.first?.stringValue ?? name
+    }
+
+    /// Calls a method of the plugin's object and waits.
+    func ask(_ member: String, _ arguments: [Value]) throws -> [Value] {
+        try service.wait { reply in
+            service.connection.call(
+                place, ObjectPath.assets, BusName.assets, member, arguments, timeout: Self.patience, reply)
+        }
+    }
+}
+
+/// A job of the plugin, from its begin to its end; ctrl-C cancels it.
+final class FollowedJob {
+    /// Its properties changed.
+    var onChanged: () -> Void = {}
+    /// A picture: requested and actual time, path, error.
+    var onImage: (Double, Double, String, String) -> Void = { _, _, _, _ in }
+
+    private(set) var properties: [String: Value] = [:]
+    private let place: AssetPlace
+    private var path = ""
+    /// What came before its path was known.
+    private var unheard: [Message] = []
+    private var subscriptions: [Subscription] = []
+    private var signals: [SignalWatch] = []
+    /// The exit code, once it has ended.
+    private var code: Int32?
+    private var signal: Int32 = 0
+
+    init(_ place: AssetPlace) {
+        self.place = place
+        let connection = place.service.connection
+        subscriptions = [
+            connection.subscribe(interface: BusName.job, sender: place.place) { [unowned self] in heard($0) },
+            connection.subscribe(
+                interface: StandardName.properties, member: "PropertiesChanged", sender: place.place, arg0: BusName.job
+            ) { [unowned self] in heard($0) },
+            connection.subscribe(path: ObjectPath.assets, interface: BusName.assets, sender: place.place) {
+                [unowned self] in heard($0)
+            },
+            connection.watchName(place.place) { [unowned self] in
+                end(Complaint.refused("sessiond-assets ended unexpectedly"))
+            },
+        ]
+        connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus connection was lost")) }
+        signals = [SIGINT, SIGTERM, SIGHUP].map { number in
+            place.service.loop.watch(signal: number) { [unowned self] in cancel(number) }
+        }
+    }
+
+    /// Starts it by that method and runs until it has ended; returns the exit code.
+    func run(_ member: String, _ arguments: [Value]) throws -> Int32 {
+        let service = place.service
+        let answer: [Value] = try service.wait { reply in
+            service.connection.call(
+                place.place, ObjectPath.assets, BusName.assets, member, arguments, timeout: AssetPlace.patience, reply)
+        }
+        path = answer.first?.objectPathValue ?? "/"
+        // It may have failed before anybody listened.
+        service.connection.call(
+            place.place, path, StandardName.properties, "GetAll", [.string(BusName.job)], timeout: Service.timeout
+        ) { [weak self] answer in self?.learn((try? answer.get())?.first?.asProperties ?? [:]) }
+        let unheard = unheard
+        self.unheard = []
+        for message in unheard { heard(message) }
+        if signal != 0 { sendCancel() }
+        while true {
+            if let code { return code }
+            guard service.loop.iterate() else { throw Complaint.unreachable("the bus connection was lost") }
+        }
+    }
+
+    private func heard(_ message: Message) {
+        guard !path.isEmpty else { return unheard.append(message) }
+        guard let values = try? message.arguments() else { return }
+        switch message.member {
+        case "PropertiesChanged" where message.path == path:
+            if values.count == 3 { learn(values[1].asProperties ?? [:]) }
+        case "Image" where values.first?.objectPathValue == path:
+            if values.count == 5, let requested = values[1].doubleValue, let actual = values[2].doubleValue {
+                onImage(requested, actual, values[3].stringValue ?? "", values[4].stringValue ?? "")
+            }
+        default: break
+        }
+    }
+
+    private func learn(_ changes: [String: Value]) {
+        properties.merge(changes) { $1 }
+        onChanged()
+        switch properties["State"]?.stringValue {
+        case "finished": code = code ?? 0
+        case "failed", "cancelled":
+            if signal != 0 {
+                code = code ?? 128 + signal
+            } else {
+                let name = properties["Error"]?.stringValue ?? ""
+                end(Complaint(Failure(name: name, message: properties["Message"]?.stringValue ?? "")))
+            }
+        default: break
+        }
+    }
+
+    private func cancel(_ number: Int32) {
+        // A second time: whatever it does.
+        if signal != 0 { code = 128 + number }
+        signal = number
+        if !path.isEmpty { sendCancel() }
+    }
+
+    private func sendCancel() { place.service.connection.call(place.place, path, BusName.job, "Cancel", []) { _ in } }
+
+    private func end(_ complaint: Complaint) {
+        guard code == nil else { return }
+        code = complaint.code
+        ProgressLine.clearIfDrawn()
+        Output.complain(complaint.message)
+    }
+}

@@ -1,0 +1,21 @@
+import DBus
+import FilmBackend
+import Glibc
+import MediaValues
+import PluginAPI
+import PluginKit
+import Workers
+
+/// The plugin, and the file it is given to check.
+func serveAssets(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
+    let limits = WorkerPool.Limits(workers: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    let workers = Workers("/proc/self/exe", ["--worker"], limits, on: host.loop)
+    let assets = AssetsPlugin(workers, on: host.connection, host.loop)
+    assets.jobs.onBusyChanged = { host.isBusy = $0 }
+    guard let item = arguments.item else { return assets }
+    assets.check(FileURI.uri(item)) { message in
+        if let message { host.complain(message) }
+        host.quit(message == nil ? 0 : 1, ending: assets)
+    }
+    return assets
+}

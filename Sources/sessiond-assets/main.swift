@@ -1,0 +1,10 @@
+import FilmBackend
+import Glibc
+import PluginKit
+
+// Wiring: the plugin of films, its workers, and what file managers call, in one executable under two names (hard links).
+
+let words = CommandLine.arguments
+if words.count == 3, words[1] == "--worker", let socket = Int32(words[2]) { FilmWorker.main(socket: socket) }
+if words.first?.split(separator: "/").last == "sessiond-thumbnailer" { Thumbnailer.main(Array(words.dropFirst())) }
+PluginProgram.main([(.assets, serveAssets)])

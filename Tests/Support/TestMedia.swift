@@ -1,0 +1,158 @@
+import Foundation
+
+/// Films whose every picture carries its number, made by ffmpeg from a recipe.
+///
+/// A picture has 16 columns, black or white: its number in binary, which survives encoding, scaling and JPEG. They are made
+/// once and kept in `.build/test-media`, by the recipe.
+public struct TestMedia: Sendable, CustomStringConvertible {
+    public let name: String
+    let recipe: [String]
+    /// Seconds that its own times are behind those of ffprobe.
+    let shift: Double
+    /// How its picture is cut off at the begin by an edit list: seconds.
+    let cut: Double
+
+    public var description: String { name }
+
+    /// One picture, and the time from which it is shown.
+    public struct Picture: Sendable {
+        public let time: Double
+        public let number: Int
+        public let isKey: Bool
+    }
+
+    private static let size = (width: 320, height: 180)
+    private static let rate = 25.0
+    /// Seconds.
+    public static let length = 12.0
+    private static let columns =
+        "color=s=320x180:r=25:d=12,geq=lum='if(mod(floor(N/pow(2,floor(X/20))),2),235,16)':cb=128:cr=128"
+    private static let source = [
+        "-f", "lavfi", "-i", columns, "-f", "lavfi", "-i", "sine=440:d=12", "-pix_fmt", "yuv420p", "-ac", "1",
+    ]
+    private static let x264 = ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-c:a", "aac", "-b:a", "64k"]
+
+    private init(_ name: String, _ recipe: [String], shift: Double = 0, cut: Double = 0) {
+        (self.name, self.recipe, self.shift, self.cut) = (name, recipe, shift, cut)
+    }
+
+    /// A film by its name; `@x` in a recipe is the film x.
+    public static let all: [TestMedia] = [
+        TestMedia("short-gop.mp4", source + x264 + ["-g", "12", "-bf", "2"]),
+        TestMedia("long-gop.mp4", source + x264 + ["-g", "250", "-bf", "3"]),
+        TestMedia("rotated.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-metadata:s:v", "rotate=90"]),
+        TestMedia(
+            "variable.mp4",
+            ["-i", "@short-gop.mp4", "-vf", "select='not(mod(floor(n/10),3)*mod(n,2))'", "-vsync", "vfr"] + x264
+                + ["-g", "30", "-bf", "2"]),
+        // Begins between two key frames: the pictures before are in the file, and not in the film.
+        TestMedia("edited.mp4", ["-ss", "3.3", "-i", "@short-gop.mp4", "-c", "copy"], cut: 3.3),
+        TestMedia(
+            "fragmented.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-movflags", "frag_keyframe+empty_moov"]),
+        TestMedia("index-first.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-movflags", "+faststart"]),
+        TestMedia("matroska.mkv", ["-i", "@short-gop.mp4", "-c", "copy"]),
+        TestMedia("stream.ts", ["-i", "@short-gop.mp4", "-c", "copy"], shift: .infinity),
+        TestMedia("web.webm", source + ["-c:v", "libvpx", "-b:v", "400k", "-g", "60", "-c:a", "libopus"]),
+        TestMedia("old.avi", source + ["-c:v", "mpeg4", "-q:v", "3", "-g", "12", "-c:a", "mp3"]),
+        TestMedia("silent.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-an"]),
+        TestMedia("sound.m4a", ["-i", "@short-gop.mp4", "-c", "copy", "-vn"]),
+        TestMedia(
+            "cover.mp3",
+            [
+                "-f", "lavfi", "-i", "sine=440:d=3", "-f", "lavfi", "-i", "testsrc=s=200x200:d=1", "-map", "0", "-map",
+                "1",
+                "-frames:v", "1", "-c:a", "libmp3lame", "-c:v", "mjpeg", "-disposition:v", "attached_pic",
+            ]),
+    ]
+
+    public static func named(_ name: String) -> TestMedia {
+        guard let found = all.first(where: { $0.name == name }) else { fatalError("no film \(name)") }
+        return found
+    }
+
+    /// The films of which each picture is known.
+    public static let films = all.filter { !["sound.m4a", "cover.mp3"].contains($0.name) }
+
+    private static let folder = repository.appendingPathComponent(".build/test-media").path
+    private static let lock = NSLock()
+
+    /// The file, made if it is not there yet.
+    public func path() throws -> String {
+        TestMedia.lock.lock()
+        defer { TestMedia.lock.unlock() }
+        return try make()
+    }
+
+    private func make() throws -> String {
+        let words = try recipe.map { $0.hasPrefix("@") ? try TestMedia.named(String($0.dropFirst())).make() : $0 }
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in words.joined(separator: "\n").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        let folder = "\(TestMedia.folder)/\(String(hash, radix: 36))"
+        let path = "\(folder)/\(name)"
+        if FileManager.default.fileExists(atPath: path) { return path }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let draft = "\(folder)/\(getpid())-\(name)"
+        try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-y"] + words + [draft], timeout: 120)
+        guard rename(draft, path) == 0 else { throw SupportError("\(path): \(String(cString: strerror(errno)))") }
+        return path
+    }
+
+    /// What is in the film, found by ffprobe and ffmpeg: each picture with its time and its number.
+    public func pictures() throws -> [Picture] {
+        let path = try path()
+        let text = try Child.run(
+            "ffprobe",
+            [
+                "-v", "error", "-select_streams", "v", "-show_entries", "frame=pts_time,key_frame", "-of", "csv=p=0",
+                path,
+            ])
+        let rows = text.split(separator: "\n").compactMap { line -> (Bool, Double)? in
+            let fields = line.split(separator: ",")
+            guard fields.count >= 2, let time = Double(fields[1]) else { return nil }
+            return (fields[0] == "1", time)
+        }
+        let numbers = try TestMedia.numbers(
+            ["-noautorotate", "-i", path, "-map", "0:v", "-vsync", "passthrough"], width: TestMedia.size.width,
+            height: TestMedia.size.height)
+        guard numbers.count == rows.count else {
+            throw SupportError("\(name): \(numbers.count) of \(rows.count) pictures")
+        }
+        if cut > 0 {
+            // By the number, because ffmpeg counts from the first whole picture: the one that is cut is shown first.
+            let first = (cut * TestMedia.rate).rounded(.down)
+            let whole = zip(rows, numbers).map { row, number in
+                Picture(time: Double(number) / TestMedia.rate - cut, number: number, isKey: row.0)
+            }
+            return whole.first?.number == Int(first)
+                ? whole : [Picture(time: 0, number: Int(first), isKey: false)] + whole
+        }
+        let start = shift.isInfinite ? rows.first?.1 ?? 0 : shift
+        return zip(rows, numbers).map { Picture(time: $0.1 - start, number: $1, isKey: $0.0) }
+    }
+
+    /// The numbers of all pictures that ffmpeg makes of these arguments.
+    public static func numbers(_ arguments: [String], width: Int, height: Int) throws -> [Int] {
+        let folder = try PrivateFolder()
+        let raw = folder.path + "/raw"
+        try Child.run(
+            "ffmpeg", ["-nostdin", "-v", "error"] + arguments + ["-f", "rawvideo", "-pix_fmt", "gray", raw],
+            timeout: 120)
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)))
+        let size = width * height
+        return stride(from: 0, to: bytes.count - bytes.count % size, by: size).map { start in
+            number(bytes[start..<(start + size)], width: width, height: height)
+        }
+    }
+
+    /// The number in a picture of any size: the brightness in the middle of each column.
+    private static func number(_ picture: ArraySlice<UInt8>, width: Int, height: Int) -> Int {
+        let row = picture.startIndex + height / 2 * width
+        let column = width / 16
+        return (0..<16).reduce(0) { number, bit in
+            let from = row + bit * width / 16 + column * 3 / 10
+            let part = picture[from..<(from + max(1, column * 4 / 10))]
+            let mean = part.reduce(0) { $0 + Int($1) } / part.count
+            return mean > 128 ? number | 1 << bit : number
+        }
+    }
+}
