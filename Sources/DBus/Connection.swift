@@ -430,10 +430,12 @@ public final class Connection {
         // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
         defer { countCrowd() }
+        // Where all peers are one user's, a look after each call would let one peer fill its line with calls to refuse.
+        let inspected = calls.isShared ? 1 : 8
         for index in 0..<Self.waitingBatch {
             // A bus with more to bring may need the processor first; what it brings may be for somebody who waits less.
-            if !isReadable { sched_yield() }
-            let isBusy = hasBacklog || isReadable
+            if calls.isShared, !isReadable { sched_yield() }
+            let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
             if index == 0, !isBusy { calls.startTurn() }
             guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next(whileReading: isBusy) else {
                 return
