@@ -1,4 +1,5 @@
 import DBus
+import EventLoop
 import Foundation
 import PluginAPI
 import SessionBus

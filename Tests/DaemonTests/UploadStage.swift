@@ -45,7 +45,7 @@ final class UploadStage {
     private static func start(_ bus: PrivateBus, _ folder: PrivateFolder) throws -> Child {
         try Child(
             try builtProduct(named: "sessiond-transfer"), [],
-            environment: ["PATH": searchPath, "HOME": folder.path, "XDG_STATE_HOME": folder.path + "/state"]
+            environment: ["PATH": "/usr/bin:/bin", "HOME": folder.path, "XDG_STATE_HOME": folder.path + "/state"]
                 .merging(bus.environment) { $1 })
     }
 

@@ -89,16 +89,18 @@ import Testing
         let stage = try UploadStage()
         try stage.server.tell("slow 400000")
         let (path, _) = try stage.file(200_000)
-        let jobs = try (0..<7).map { try stage.upload(path, to: "film-\($0)", [("method", .string("put"))]) }
+        for number in 0..<7 { _ = try stage.upload(path, to: "film-\(number)", [("method", .string("put"))]) }
         var most = 0
         #expect(
             stage.wait(timeout: 60) {
-                let states = jobs.map(stage.state)
+                // All at the same instant.
+                let states = ((try? stage.list()) ?? []).compactMap { $0["state"]?.stringValue }
                 most = max(most, states.count { $0 == "running" })
                 return states.allSatisfy { $0 == "finished" }
             })
         #expect(most == 3)
-        #expect(stage.server.requests.map(\.path) == (0..<7).map { "/film-\($0)" }, "the oldest first")
+        let first = stage.server.requests.prefix(3).map(\.path)
+        #expect(Set(first) == ["/film-0", "/film-1", "/film-2"], "the oldest first")
     }
 
     @Test func paused_goesOnWhereItWas() throws {
@@ -321,7 +323,7 @@ import Testing
     @Test func largeFile_needsNoMemory() throws {
         let stage = try UploadStage()
         let path = stage.folder.path + "/large"
-        FileManager.default.createFile(atPath: path, contents: nil)
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
         truncate(path, 1 << 30)
         // Everything that is loaded once is loaded.
         let (small, _) = try stage.file(1 << 20)

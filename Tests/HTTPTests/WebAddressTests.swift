@@ -37,9 +37,9 @@ import Testing
     }
 
     @Test func authorized_hasTheUserOfTheOther() throws {
-        let base = try #require(WebAddress("https://us%40er:sec%2Fret@host/a"))
+        let base = try #require(WebAddress("https://us%40er:sec%2fret@host/a"))
         let other = try #require(WebAddress("https://host/b"))
-        #expect(other.authorized(like: base).text == "https://us%40er:sec%2Fret@host/b")
+        #expect(other.authorized(like: base).text == "https://us%40er:sec%2fret@host/b")
         let own = try #require(WebAddress("https://me@host/b"))
         #expect(own.authorized(like: base) == own)
         #expect(base.authorized(like: other) == base)

@@ -46,6 +46,8 @@ rules = []
 cuts = []
 state = {"cut": None, "slow": 0, "max": 0, "tus": True, "lose": False}
 counter = [0]
+# Uploads that a connection writes to, also one whose client is gone and whose bytes are still being read.
+busy = set()
 
 
 def say(text):
@@ -249,6 +251,18 @@ class Connection:
         place = os.path.join(FOLDER, name)
         if not os.path.exists(place):
             return self.answer(404, version)
+        with lock:
+            if name in busy:
+                return self.answer(423, version)
+            if self.method == "PATCH":
+                busy.add(name)
+        try:
+            return self.known(place, version)
+        finally:
+            if self.method == "PATCH":
+                busy.discard(name)
+
+    def known(self, place, version):
         with open(place + ".info") as file:
             length = json.load(file)["length"]
         offset = os.path.getsize(place)

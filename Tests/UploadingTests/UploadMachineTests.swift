@@ -403,7 +403,8 @@ import Testing
             case 0..<8:
                 return UploadMachine.Answer(
                     [408, 423, 425, 429, 500, 503].randomElement(using: &chance)!, retryAfter: 2)
-            case 8..<11: return .init(200, isPage: true)
+            // Nobody can tell the page that answers a form from another one.
+            case 8..<11 where request != .whole || machine.method != .post: return .init(200, isPage: true)
             case 11..<14: return nil
             case 14: stored = [:]
             case 15: for name in stored.keys { stored[name]! /= 2 }
