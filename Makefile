@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 KEEP ?=
-# Empty where somebody else strips the programs, as the packages are.
+# The Debian packages set it to nothing, because dh_strip strips the programs.
 STRIP ?= -s
 version = $(shell sed -n 's/^let version = "\(.*\)"/\1/p' Sources/sessiond/Version.swift)
 
@@ -13,21 +13,21 @@ datadir = $(PREFIX)/share
 mandir = $(datadir)/man
 unitdir = $(PREFIX)/lib/systemd
 sysusersdir = $(PREFIX)/lib/sysusers.d
-# dbus-daemon reads policies of packages under /usr/share alone; everybody else's belong under /etc.
+# dbus-daemon reads policies under /usr/share and /etc. Under /usr/share, it ignores other prefixes such as /usr/local.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-plugin sessiond-assets
-# The names of the plugins, as in their manifests. sessiond-plugin is all of those that have no program of their own: it is
-# installed under each of these names.
+programs = sessiond sessionctl sessiond-plugin sessiond-assets sessiond-transfer
+# The names of the plugins, as in their manifests.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
-sounding = $(filter-out $(programs),$(plugins))
-# What the flags of the linker save is in docs/adr/0002-footprint.md.
+# The plugins whose program is sessiond-plugin: it is installed under each of these names.
+links = $(filter-out $(programs),$(plugins))
+# docs/adr/0002-footprint.md tells how much the linker flags save.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check check-long book format install uninstall deb tarball clean
+.PHONY: help run test build release bench check check-long book api format install uninstall deb tarball clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -50,16 +50,14 @@ build: ## build everything for debugging
 release: ## build optimized, with the Swift library linked statically
 	@Scripts/setup build
 	for program in $(programs); do $(release) --product $$program || exit 1; done
-	@for plugin in $(sounding); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
+	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
-	@for program in sessiond sessionctl sessiond-plugin sessiond-assets sessiond-benchmark; do \
-		$(release) --product $$program || exit 1; \
-	done
+	@for program in $(programs) sessiond-benchmark; do $(release) --product $$program || exit 1; done
+	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
-	@for plugin in $(sounding); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@Benchmarks/run
 	@Scripts/setup test
 	@Benchmarks/player
@@ -76,27 +74,31 @@ book: ## build README, docs, manual pages and D-Bus reference as HTML in .build/
 	@Scripts/setup book
 	@Scripts/book
 
-check-long: check ## ... and those that take long: packages on bare Debian systems, a package that depends on this one
+api: ## build the documentation of SessionKit as HTML in .build/api
+	@Scripts/setup build
+	@swift build --target SessionKit
+	@Scripts/api
+
+check-long: check ## run also the long checks: packages on bare Debian systems, ten minutes of random faults
 	@Scripts/setup deb
 	@Scripts/deb
-	@Scripts/check packages dependent
+	@Scripts/check packages dependent wyoming rust faults-day
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
 
-# Builds nothing: it usually runs as root, and root should not build.
+# It builds nothing: it usually runs as root, and root should not build.
 install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	@for program in $(programs); do \
 		test -x $(products)/$$program || { echo "$(products)/$$program is not there: make release first" >&2; exit 1; }; \
 	done
 	install -d $(installed)
-	install $(STRIP) -m 755 $(products)/sessiond $(products)/sessionctl $(installed)
-	@# Hard links: of a symbolic link the kernel knows only where it leads, and settings could not tell plugins apart.
-	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(sounding))
-	for plugin in $(wordlist 2,9,$(sounding)); do \
-		ln -f $(installed)/$(firstword $(sounding)) $(installed)/$$plugin || exit 1; \
+	install $(STRIP) -m 755 $(addprefix $(products)/,$(filter-out sessiond-plugin,$(programs))) $(installed)
+	@# Hard links: the kernel resolves a symbolic link, so settings could not distinguish the plugins by their paths.
+	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(links))
+	for plugin in $(wordlist 2,9,$(links)); do \
+		ln -f $(installed)/$(firstword $(links)) $(installed)/$$plugin || exit 1; \
 	done
-	install $(STRIP) -m 755 $(products)/sessiond-assets $(installed)
 	ln -f $(installed)/sessiond-assets $(installed)/sessiond-thumbnailer
 	install -d $(DESTDIR)$(datadir)/thumbnailers
 	install -m 644 data/thumbnailers/sessiond.thumbnailer $(DESTDIR)$(datadir)/thumbnailers
@@ -104,6 +106,8 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	install -m 644 data/plugins/*.plugin $(DESTDIR)$(datadir)/sessiond/plugins
 	install -d $(DESTDIR)$(datadir)/dbus-1/interfaces
 	install -m 644 data/dbus/*.xml $(DESTDIR)$(datadir)/dbus-1/interfaces
+	install -d $(DESTDIR)$(datadir)/sessiond/schema
+	install -m 644 data/schema/*.json $(DESTDIR)$(datadir)/sessiond/schema
 	$(call fill,data/pkgconfig/sessiond.pc,$(datadir)/pkgconfig)
 	install -d $(DESTDIR)$(policydir)
 	install -m 644 data/dbus-1/system.d/org.sessiond1.conf $(DESTDIR)$(policydir)
@@ -114,6 +118,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	$(call fill,data/applications/sessiond-player.desktop,$(datadir)/applications)
 	$(call fill,data/systemd/user/sessiond.service,$(unitdir)/user)
 	$(call fill,data/systemd/system/sessiond.service,$(unitdir)/system)
+	install -m 644 data/systemd/user/sessiond-uploads.service $(DESTDIR)$(unitdir)/user
 	install -d $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8
 	install -m 644 man/*.1 $(DESTDIR)$(mandir)/man1
 	install -m 644 man/*.5 $(DESTDIR)$(mandir)/man5
@@ -124,18 +129,19 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	install -d $(DESTDIR)$(datadir)/doc/sessiond
 	install -m 644 LICENSE data/sessiond.conf $(DESTDIR)$(datadir)/doc/sessiond
 	install -d $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d
-	@# What somebody has set stays; the new defaults are beside the documentation.
+	@# An existing configuration file is kept; the new defaults are installed with the documentation.
 	test -e $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf \
 		|| install -m 644 data/sessiond.conf $(DESTDIR)$(SYSCONFDIR)/sessiond
 
-# $(call fill,template without .in,folder): the template with its paths.
+# $(call fill,template without .in,folder): replaces the placeholders of the template and installs it in the folder.
 define fill
 install -d $(DESTDIR)$(2)
 sed 's|@bindir@|$(bindir)|g; s|@prefix@|$(PREFIX)|g; s|@version@|$(version)|g' $(1).in >$(DESTDIR)$(2)/$(notdir $(1))
 chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
 endef
 
-# $(call completion,shell,folder,file): as the program writes it itself; it is no program of its own.
+# $(call completion,shell,folder,file): installs the completion that sessionctl writes. Removes its first line (#!),
+# because a completion is not a program.
 define completion
 install -d $(DESTDIR)$(datadir)/$(2)
 $(products)/sessionctl --generate-completion-script $(1) >$(DESTDIR)$(datadir)/$(2)/$(3)
@@ -148,12 +154,13 @@ uninstall: ## remove what install installed; changed settings are kept
 	rm -f $(DESTDIR)$(datadir)/thumbnailers/sessiond.thumbnailer
 	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/plugins/,$(notdir $(wildcard data/plugins/*.plugin)))
 	rm -f $(addprefix $(DESTDIR)$(datadir)/dbus-1/interfaces/,$(notdir $(wildcard data/dbus/*.xml)))
+	rm -f $(addprefix $(DESTDIR)$(datadir)/sessiond/schema/,$(notdir $(wildcard data/schema/*.json)))
 	rm -f $(DESTDIR)$(datadir)/pkgconfig/sessiond.pc
 	rm -f $(DESTDIR)$(policydir)/org.sessiond1.conf $(DESTDIR)$(sysusersdir)/sessiond.conf
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/applications/sessiond-player.desktop
-	rm -f $(DESTDIR)$(unitdir)/user/sessiond.service $(DESTDIR)$(unitdir)/system/sessiond.service
+	rm -f $(addprefix $(DESTDIR)$(unitdir)/,user/sessiond.service user/sessiond-uploads.service system/sessiond.service)
 	rm -f $(foreach page,$(notdir $(wildcard man/*.[158])),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(page))
 	rm -f $(DESTDIR)$(datadir)/bash-completion/completions/sessionctl
 	rm -f $(DESTDIR)$(datadir)/zsh/site-functions/_sessionctl
@@ -163,6 +170,7 @@ uninstall: ## remove what install installed; changed settings are kept
 		&& rm -f $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf || true
 	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d) \
 		$(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond) $(wildcard $(DESTDIR)$(datadir)/sessiond/plugins) \
+		$(wildcard $(DESTDIR)$(datadir)/sessiond/schema) \
 		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(datadir)/doc/sessiond) 2>/dev/null
 
 deb: ## build Debian packages of the release in .build/deb

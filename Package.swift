@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// The flags of the house: Swift 6, explicit existentials, imports that do not leak, warnings are errors.
+/// The settings of all targets: Swift 6, explicit existentials, imports that do not leak, warnings as errors.
 let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -9,22 +9,24 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The plugins: executable, the interfaces of its plugins, and the engines it is made of. What else there is to a kind says
-/// PluginKind. Plugins with the same engines share one executable, which is installed under the name of each.
+/// Each executable of plugins, with the D-Bus interfaces of its plugins and the engines it uses. `PluginKind` describes
+/// the rest of a kind. Plugins with the same engines share one executable, which is installed under the name of each.
 let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
     ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
+    ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
     ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
 ]
 
-/// The contract's source, which `Interfaces` links to in the rooms that embed it: the daemon's, and the plugins'.
+/// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each
+/// target that embeds them.
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
     (plugins.flatMap(\.interfaces) + ["Job"]).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
-/// Optimized also in a debug build: what the tests run a million times, and what listens to sound. No target that somebody
-/// else's package may use can have these flags. Not under a sanitizer (Scripts/sanitize): the thread sanitizer does not see
-/// what the optimizer knows of an array that is copied before it is written.
+/// Optimizes also in a debug build. The tests run some targets a million times, and others analyze sound. SwiftPM
+/// refuses unsafe flags in targets that other packages depend on. Sanitizers (Scripts/sanitize) get no optimization:
+/// the thread sanitizer reports false races where the optimizer copies an array before it writes to it.
 let fast: [SwiftSetting] =
     Context.environment["SESSIOND_SANITIZER"] != nil
     ? strict : strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
@@ -68,42 +70,47 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
+        system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
-        // Words and rules: standard library only.
+        // Values and rules. They import only the standard library.
         room("PluginAPI", []),
         room("SessionManager", ["PluginAPI"], fast),
-        // What of them survives a restart, and the bytes it is kept in.
+        // The state that survives a restart of the daemon, and its file format.
         room("State", ["SessionManager", "PluginAPI"]),
-        // Where sound goes.
+        // Decides which sink and source each stream uses.
         room("Routing", ["SessionManager", "PluginAPI"]),
-        // Whose a stream is, and what is done to it.
+        // Decides which session a stream belongs to, and how to duck or hold it.
         room("Enforcement", ["PluginAPI"]),
-        // All decisions behind one function: facts in, actions out.
-        room("Decider", ["Enforcement", "Routing", "SessionManager", "PluginAPI"], fast),
-        // Where settings and manifests are, for the daemon and for who asks what is wrong with them.
+        // Makes all decisions in one function: it takes facts and returns actions.
+        room("Decider", ["Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"], fast),
+        // Reads settings and manifests, for the daemon and for `sessionctl doctor`.
         room("Installation", ["Processes", "PluginAPI"]),
-        // The same rules on a written scenario, and the text it is written in.
-        room("Scenario", ["Decider", "Enforcement", "Routing", "SessionManager", "PluginAPI"]),
+        // Runs the same rules on a scenario, and parses scenario files.
+        room("Scenario", ["Decider", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"]),
 
-        // The loop and the bus.
+        // The event loop and D-Bus.
         room("EventLoop", ["CLinux", "CPulse"]),
-        // Starting programs, and what becomes of them.
+        // Starts programs and reports how they end.
         room("Processes", ["CLinux"]),
         // Processes that open files of strangers.
         room("Workers", ["Processes", "EventLoop", "CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
         room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played),
 
-        // Players of others: what may be paused and resumed, whom the media keys reach; and the same on the bus.
+        // MPRIS players: which to pause and resume, which one receives the media keys. MediaPlayers does it over D-Bus.
         room("MediaControl", ["PluginAPI"]),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
-        // What is played after what, and what files say of themselves: values and bytes, without a bus or an engine.
+        // The order of the tracks in a queue, and the metadata of files. Neither needs D-Bus or GStreamer.
         room("MediaValues", ["PluginAPI"]),
         room("FileFormats", ["PluginAPI"]),
 
-        // Adapters; none imports SessionManager.
+        // Uploads: the rules and the records as values; and HTTP requests by libcurl, on the event loop.
+        room("Uploading", ["PluginAPI"]),
+        room("HTTP", ["CCurl", "EventLoop"]),
+
+        // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
@@ -111,7 +118,7 @@ let package = Package(
         // What opens films, in a worker: nothing else is linked to it.
         room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "Workers", "PluginAPI"]),
 
-        // What authors of apps import, and what authors of plugins do.
+        // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
         room(
             "PluginKit",
@@ -121,7 +128,7 @@ let package = Package(
             ],
             embedding: played, exclude: served),
 
-        // Programs: wiring only.
+        // Programs. They only connect the modules above.
         program(
             "sessiond",
             [
@@ -138,42 +145,45 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
-        // Private real servers, and ears: what the monitor of a sink hears. Unoptimized, listening took more of the
-        // processor than all that was listened to.
+        // Starts private sound servers for the tests, and records and analyzes the monitors of their sinks. Without
+        // optimization, the analysis used more processor time than the tested programs.
         .target(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
-            exclude: ["FakeBluetooth.py"], swiftSettings: fast),
+            exclude: ["FakeBluetooth.py", "FakeMachine.py", "UploadServer.py"], swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
-        // An app in a page, as its author writes it: nothing of ours but SessionKit.
+        // An example app of one page. Like the app of another author, it uses only SessionKit.
         .executableTarget(
             name: "example-radio", dependencies: ["SessionKit"], path: "Examples/Radio", swiftSettings: strict),
-        // A player plugin in a page, as a stranger writes it.
+        // An example player plugin of one page, as another author would write it.
         .executableTarget(
             name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",
             exclude: ["paplay.plugin"], swiftSettings: strict),
-        // What must survive anything: decoders by bytes, the bus by calls; Scripts/fuzz runs them for long.
+        // Fuzzes the decoders with bytes and the daemon with D-Bus calls. Scripts/fuzz runs it for a long time.
         room(
             "Fuzzing", path: "Fuzz/Fuzzing",
             ["CDBus", "DBus", "EventLoop", "SessionBus", "Scenario", "State", "SessionManager", "PluginAPI"]),
         .executableTarget(
             name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport"], path: "Fuzz/sessiond-fuzz",
             swiftSettings: strict),
-        // Counts allocations, so it is linked into nothing else.
+        // Replaces malloc to count allocations, so only the benchmark is linked to it.
         .target(name: "AllocationCount", path: "Benchmarks/AllocationCount"),
         .executableTarget(
             name: "sessiond-benchmark", dependencies: ["SessionManager", "PluginAPI", "AllocationCount"],
             path: "Benchmarks/Core", swiftSettings: strict),
         tests("PluginAPITests", ["PluginAPI", "ReferenceModel"]),
-        // The rules a second time, written independently.
+        // An independent second implementation of the rules.
         room("ReferenceModel", path: "Tests/Model", ["SessionManager", "PluginAPI"], fast),
         .testTarget(
             name: "RoutingTests", dependencies: ["Routing", "SessionManager", "PluginAPI", "ReferenceModel"],
             exclude: ["Transcripts"], swiftSettings: strict),
         tests(
             "DeciderTests",
-            ["Decider", "Scenario", "Enforcement", "Routing", "SessionManager", "PluginAPI", "ReferenceModel"], fast),
+            [
+                "Decider", "Scenario", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI",
+                "ReferenceModel",
+            ], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"], fast),
         tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
@@ -185,6 +195,8 @@ let package = Package(
             "PluginKitTests",
             ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests("EventLoopTests", ["EventLoop"]),
+        tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
+        tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("WorkersTests", ["Workers", "EventLoop", "TestSupport", "ReferenceModel"]),
         tests(
             "FilmTests",
@@ -197,9 +209,9 @@ let package = Package(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests(
             "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
-        // What others build against this project in other languages.
+        // Clients in other languages.
         tests("BindingsTests", ["TestSupport"]),
-        // The real daemon, its clients and programs on private servers.
+        // The real daemon with its clients and other programs, on private servers.
         tests(
             "DaemonTests",
             [
@@ -213,7 +225,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// libFuzzer comes from the linker's command line, so the program is there for Scripts/fuzz alone.
+// Only Scripts/fuzz builds this program: libFuzzer comes from the linker's command line.
 if Context.environment["SESSIOND_LIBFUZZER"] != nil {
     package.targets.append(
         .executableTarget(

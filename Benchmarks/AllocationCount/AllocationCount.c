@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-// glibc's own names for its allocator, which stay reachable when a program defines the usual ones itself.
+// glibc's own names of its allocator. They work also if a program defines malloc and the others itself.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);

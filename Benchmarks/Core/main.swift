@@ -3,7 +3,7 @@ import Glibc
 import PluginAPI
 import SessionManager
 
-// The core alone: one event among many sessions, in microseconds and allocations. Prints name, µs, allocations.
+// Measures only the rules: one event among many sessions. Prints for each the name, microseconds and allocations.
 
 func nanoseconds() -> UInt64 {
     var time = timespec()
@@ -11,7 +11,7 @@ func nanoseconds() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// An arbiter with that many sessions of as many clients, all of playback, none active.
+/// An arbiter with this number of inactive playback sessions, each of another client.
 func populated(_ count: Int) throws -> Arbiter {
     var settings = Arbiter.Settings()
     settings.maxSessions = count
@@ -25,7 +25,7 @@ func populated(_ count: Int) throws -> Arbiter {
     return arbiter
 }
 
-/// What one event of those costs, each between two that undo it.
+/// Measures one event many times. The events before and after it restore the initial state each time.
 func measure(_ name: String, among count: Int, before: [Event], _ event: Event, after: [Event]) throws {
     var arbiter = try populated(count)
     var costs: [UInt64] = []
@@ -45,7 +45,7 @@ func measure(_ name: String, among count: Int, before: [Event], _ event: Event, 
         let end = nanoseconds()
         allocations.append(UInt64(allocation_count()) - counted)
         costs.append(end - start)
-        guard decision.isNoteworthy else { fatalError("\(name): nothing came of it") }
+        guard decision.isNoteworthy else { fatalError("\(name): the event had no effect") }
         for event in after {
             now += 1
             _ = arbiter.handle(event, at: Instant(microseconds: now))

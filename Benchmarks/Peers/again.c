@@ -1,6 +1,7 @@
-// From SIGKILL until the next daemon has carried out a call of a session from before, among 1, 100 and 1,000 active ones;
-// beside a program that keeps nothing, until its name is back. Arguments: sessiond, that program, its name. Prints, for
-// each number: again-NUMBER, ms; and again-bare, ms.
+// Measures the time from SIGKILL until the next daemon has answered a call of a session from before, with 1, 100 and
+// 1,000 active sessions. The reference is a program without state: the time until its name is on the bus again.
+// Arguments: sessiond, the other program, its bus name. Prints again-NUMBER and ms for each number of sessions, and
+// again-bare and ms.
 #include "programs.h"
 #include "sessions.h"
 
@@ -12,7 +13,7 @@ static DBusMessage *activation(const char *path) {
     return no_options(method(path, "org.sessiond1.Session", "Activate", "org.sessiond1"));
 }
 
-/// Has the sessions from `from` on, in that connection and further ones.
+/// Creates and activates the sessions from `from` to `to`, on this connection and new ones.
 static void crowd(DBusConnection *connection, int from, int to) {
     for (int i = from; i < to; i++) {
         if (i % per_client == 0 && i > 0) connection = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
@@ -21,7 +22,7 @@ static void crowd(DBusConnection *connection, int from, int to) {
     }
 }
 
-/// `path`: a session of that connection, or NULL where the name alone is waited for.
+/// `path`: a session of the connection. With NULL, it waits only for the name.
 static double again(DBusConnection *connection, const char *name, char *program, pid_t *process, const char *path) {
     double begin = now();
     end_program(*process);

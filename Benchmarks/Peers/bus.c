@@ -1,6 +1,6 @@
-// Round trips and signals through the bus: the daemon beside a ping to it, and beside a relay that decides nothing.
-// Arguments: the addresses of a bus with an empty daemon and the relay, of one with an empty daemon alone, and of one with
-// an empty daemon that keeps nothing for a restart.
+// Measures calls and signals over the bus. The references are a ping to the daemon, and a relay that decides nothing.
+// Arguments: the addresses of three buses, each with a daemon without sessions. The first also has the relay, and the
+// daemon of the third saves no state.
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ static Session create(DBusConnection *connection, const char *class, const char 
     return session;
 }
 
-/// A session on a connection of its own, which hears what is said of it, and the relay.
+/// A session on a new connection, which subscribes to the session's signals and to those of the relay.
 static Session listener(const char *address, const char *option) {
     Session session = create(open_bus(address), "app", option);
     char rule[200];
@@ -41,7 +41,7 @@ static Session listener(const char *address, const char *option) {
     return session;
 }
 
-/// A call with no options: of a session, or of the relay.
+/// A call without options, to the session or, with NULL, to the relay.
 static DBusMessage *with_options(const Session *session, const char *member) {
     return no_options(
         session ? method(session->path, "org.sessiond1.Session", member, "org.sessiond1")
@@ -57,7 +57,7 @@ static double ping(const Session *session) {
         session->connection, method("/org/sessiond1", "org.freedesktop.DBus.Peer", "Ping", "org.sessiond1"));
 }
 
-/// Throws away what came meanwhile.
+/// Discards all received messages.
 static void drain(const Session *sessions, int count) {
     for (int i = 0; i < count; i++) {
         DBusMessage *message;
@@ -66,7 +66,7 @@ static void drain(const Session *sessions, int count) {
     }
 }
 
-/// From sending the call until the last of the listeners has the signal; then waits for the answer.
+/// Measures the time from sending the call until the last session has received the signal. Then waits for the answer.
 static double told(
     DBusConnection *caller, DBusMessage *call, const char *member, const Session *sessions, int count, double *answered) {
     int poll = epoll_create1(EPOLL_CLOEXEC);
@@ -85,7 +85,7 @@ static double told(
         struct epoll_event events[16];
         int ready = epoll_wait(poll, events, 16, 10000);
         if (ready <= 0) {
-            fprintf(stderr, "%s: %d of %d were not told\n", member, left, count);
+            fprintf(stderr, "%s: %d of %d sessions got no signal\n", member, left, count);
             exit(1);
         }
         for (int i = 0; i < ready; i++) {
@@ -114,7 +114,7 @@ static double told(
     return time;
 }
 
-/// Pings whoever is measured next: what his last answer left to be announced is over then.
+/// Pings the daemon before the measured call, so that it has sent all signals of the previous call.
 static double settled(double (*call)(const Session *), const Session *session) {
     ping(session);
     return call(session);
@@ -122,7 +122,7 @@ static double settled(double (*call)(const Session *), const Session *session) {
 
 enum { pings, activations, deactivations, kinds };
 
-/// Pings and calls take turns, one by one, each after a ping.
+/// Alternates pings and calls, each after another ping.
 static void take_turns(const Session *session, double *times[kinds], int from, int count) {
     for (int i = from; i < from + count; i++) {
         double first = settled(ping, session);
@@ -133,7 +133,8 @@ static void take_turns(const Session *session, double *times[kinds], int from, i
     }
 }
 
-/// The same, each in pings to the process that was asked: the one may run on one processor and the other on two.
+/// The ratio of the times, each divided by the time of a ping to the same process: one may run on one processor and the
+/// other on two.
 static double median_ratio_in_pings(double *ours[kinds], double *theirs[kinds], int kind) {
     static double own[trips], other[trips];
     for (int i = 0; i < trips; i++) {
@@ -143,8 +144,8 @@ static double median_ratio_in_pings(double *ours[kinds], double *theirs[kinds], 
     return median_ratio(own, other, blocks, block);
 }
 
-/// In short blocks that take turns with those among many, and with those of which nothing is kept: each is measured while
-/// what it needs is in the processor's caches.
+/// Measures a daemon with one session, one with many, and one that saves no state. Short blocks of the three take
+/// turns, long enough for the caches of the processor to fill.
 static void round_trips(const Session *alone, const Session *among, const Session *unkept) {
     static double times[3][kinds][trips];
     double *one[] = {times[0][0], times[0][1], times[0][2]}, *many[] = {times[1][0], times[1][1], times[1][2]};
@@ -170,7 +171,7 @@ static double ping_relay(const Session *session) {
     return trip(session->connection, method("/relay", "org.freedesktop.DBus.Peer", "Ping", "bench.Relay"));
 }
 
-/// Each after a ping to whom it asks; `pause`: and after that many microseconds of nothing.
+/// Measures each call after a ping to its receiver and `pause` microseconds of rest.
 static void tell(
     const char *name, const Session *caller, const Session *victim, int count, int pause, double *ours, double *answers,
     double *relays) {

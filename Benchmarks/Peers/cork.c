@@ -1,5 +1,5 @@
-// PulseAudio's module-role-cork: from a phone stream's creation until the music, a client of its own, is asked to cork; one
-// after the other, and each after a rest. Prints: cork and cork-rested, µs.
+// Measures PulseAudio's module-role-cork: the time from the creation of a phone stream until the server asks the music,
+// another client, to cork. First without pauses, then each after a rest. Prints: cork and cork-rested, µs.
 #include "silence.h"
 
 enum { rounds = 101 };
@@ -24,7 +24,7 @@ static void done(pa_stream *stream, int success, void *flag) {
     *(int *)flag = 1;
 }
 
-/// Does as it is told: the module asks only corked streams to go on.
+/// Obeys the module, because it asks only corked streams to uncork.
 static void cork(pa_stream *stream, int corked) {
     int is_done = 0;
     pa_operation_unref(check(pa_stream_cork(stream, corked, done, &is_done), "pa_stream_cork"));
@@ -47,7 +47,7 @@ static pa_context *client(const char *name) {
     return context;
 }
 
-/// The music goes on meanwhile.
+/// Waits while the music continues.
 static void wait_for(int microseconds) {
     double end = now() + microseconds;
     while (now() < end) {

@@ -1,5 +1,5 @@
-// How long others wait beside a client that never reads: it subscribes to everything, sends 50,000 calls and reads no
-// answer. Arguments: the path of a bus's socket, with an empty daemon on it.
+// Measures calls while another client never reads: it subscribes to all signals, sends 50,000 calls and reads no
+// answer. Arguments: the path of the socket of a bus with a daemon without sessions.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,7 +16,7 @@ static dbus_uint32_t serial;
 static void put(const char *bytes, size_t count) {
     while (count > 0) {
         ssize_t written = send(deaf, bytes, count, MSG_NOSIGNAL);
-        // The bus has had enough of it.
+        // The bus has disconnected it.
         if (written <= 0) return;
         bytes += written;
         count -= written;
@@ -33,7 +33,7 @@ static void post(DBusMessage *message) {
     dbus_message_unref(message);
 }
 
-/// Below libdbus, which reads whenever it writes.
+/// Connects without libdbus, which reads whenever it writes.
 static void open_deaf(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char answer[512], digits[16], user[40] = "";
@@ -69,7 +69,7 @@ static double activate(DBusConnection *connection, const char *path, const char 
     return now() - start;
 }
 
-/// A second of them, alone, then beside the flood.
+/// Measures 1,000 activations.
 static void measure(DBusConnection *connection, const char *path, const char *name) {
     static double times[trips];
     for (int i = 0; i < trips; i++) {
@@ -89,7 +89,7 @@ int main(int count, char **arguments) {
 
     measure(connection, path, "calm");
     open_deaf(arguments[1]);
-    // Not in the way of what is measured: the bus and the daemon are.
+    // In another process, so that only the bus and the daemon slow down the measured calls.
     pid_t flood = fork();
     if (flood == 0) {
         for (int i = 0; i < calls; i++) {

@@ -1,9 +1,9 @@
-// Milliseconds until something is heard on a sink's monitor.
+// Measures the milliseconds until the monitor of a sink gets sound.
 //
-//   heard MONITOR exec PROGRAM ARGUMENT...   from the start of the program, which is ended then
-//   heard MONITOR call BUS-NAME URI          from telling a running player to load and play, which is stopped then
-//   heard MONITOR effect BUS-NAME FILE       from telling running sound effects to play what they have loaded
-//   heard MONITOR cost PROGRAM ARGUMENT...   to its end: CPU seconds and peak memory in kB instead
+//   heard MONITOR exec PROGRAM ARGUMENT...   from the start of the program, which it ends afterwards
+//   heard MONITOR call BUS-NAME URI          from Load and Play of a running player, which it stops afterwards
+//   heard MONITOR effect BUS-NAME FILE       from Play of a loaded sound effect in a running plugin
+//   heard MONITOR cost PROGRAM ARGUMENT...   instead prints CPU seconds and peak memory in kB when the program exits
 #include "listening.h"
 
 #include <dbus/dbus.h>
@@ -18,7 +18,7 @@
 enum { rate = 48000, threshold = 300 };
 
 static double begin, heard;
-// Silence first: what another one left in the sink is not what is waited for.
+// Set after a time of silence, because sound of the previous measurement may still be in the sink.
 static int armed;
 
 static void hear(const void *data, size_t size, double arrival) {
@@ -58,7 +58,7 @@ static void call(DBusConnection *bus, const char *name, const char *member, cons
     dbus_connection_flush(bus);
 }
 
-// Answers with the number of what was loaded.
+// Returns the number of the loaded effect.
 static dbus_uint32_t load(DBusConnection *bus, const char *name, const char *path) {
     DBusMessage *message =
         dbus_message_new_method_call(name, "/org/sessiond1/effects", "org.sessiond1.SoundEffects", "Load");

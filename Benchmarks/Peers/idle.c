@@ -1,5 +1,4 @@
-// The least a daemon on both libraries can be: a name on the bus, a context on the sound server, then nothing.
-// Arguments: the bus's address, or nothing for the session bus.
+// The smallest daemon with both libraries: it owns a name on the session bus, connects to the sound server, and waits.
 #include <pulse/pulseaudio.h>
 
 #include "peers.h"

@@ -1,14 +1,15 @@
-// What recorders keep of a sound that says which of its samples each one is: they count.
+// Measures recorders with a sound in which each sample is its own number. So the file shows which samples it has.
 //
-//   kept play SINK                              plays it for ever: 44.1 kHz, two channels, 16 bits, all alike
+//   kept play SINK                              plays the sound forever: 44.1 kHz, two equal channels, 16 bits
 //   kept SOURCE FILE SECONDS exec PROGRAM ARGUMENT...
-//                                               the program records it, for so long, and is ended by SIGINT
-//   kept SOURCE FILE SECONDS call BUS-NAME      the same by a running recorder
+//                                               starts a program that records, and ends it with SIGINT
+//   kept SOURCE FILE SECONDS call BUS-NAME      records with a running recorder
 //
-// prints milliseconds from the start (or from telling it to record) to the first sample that is in the file (- where that
-// was more than a second), how many are missing after it (-1 where it is no WAV), and CPU seconds (0 for a running one).
+// The last two print the milliseconds from the start (or from Record) to the first sample in the file (- if it was more
+// than a second), the number of missing samples after it (-1 if the file is no WAV), and CPU seconds (0 for a running
+// recorder).
 //
-//   kept -                                      how many are missing in the WAV on the standard input
+//   kept -                                      prints how many samples are missing in the WAV on the standard input
 #include "listening.h"
 
 #include <dbus/dbus.h>
@@ -21,7 +22,7 @@
 enum { rate = 44100, memory = 1 << 16 };
 
 static const pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = rate, .channels = 2};
-// When each number was last heard; the numbers come round after one and a half seconds.
+// When the monitor last got each number. The numbers repeat after one and a half seconds.
 static double times[memory];
 static double begin;
 
@@ -48,7 +49,7 @@ static int play(const char *sink) {
 
 static void hear(const void *data, size_t size, double arrival) {
     const uint16_t *samples = data;
-    // Only around the start is it looked up.
+    // Only the times around the start are needed.
     if (samples && (begin == 0 || arrival < begin + 1.2e6))
         for (size_t i = 0; i < size / 4; i++)
             times[samples[2 * i]] = arrival - (double)(size / 4 - i) / rate * 1e6;
@@ -81,7 +82,7 @@ static void wait_for_end(DBusConnection *bus, const char *name) {
     } while (*state);
 }
 
-// The first number in a WAV, and how many are missing behind it; -1 where there is none.
+// Sets `first` to the first number in a WAV and returns how many are missing after it, or -1 if there is no sample.
 static long look(FILE *file, uint16_t *first) {
     unsigned char head[12], chunk[8];
     if (!file || fread(head, 12, 1, file) != 1) return -1;
@@ -92,7 +93,7 @@ static long look(FILE *file, uint16_t *first) {
     long missing = 0, count = 0;
     while (fread(frame, 4, 1, file) == 1) {
         if (!count++) *first = expected = frame[0];
-        // Silence is the server's, which was starved of the sound itself.
+        // A zero is silence: the server itself did not get the sound in time.
         if (frame[0] == 0 && expected != 0) continue;
         missing += (uint16_t)(frame[0] - expected);
         expected = frame[0] + 1;
@@ -140,7 +141,7 @@ int main(int count, char **words) {
         wait_for_end(bus, words[5]);
     }
     long missing = look(fopen(file, "rb"), &first);
-    // Whoever began later than is looked up has no time.
+    // There is no time if the recorder began too late.
     if (missing < 0 || times[first] == 0) printf("- ");
     else printf("%.2f ", (times[first] - begin) / 1e3);
     printf("%ld %.3f\n", missing,

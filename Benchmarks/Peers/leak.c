@@ -1,6 +1,6 @@
-// Milliseconds of sound that a monitor hears within two seconds of a device being taken away.
+// Measures the milliseconds of sound on a monitor within two seconds after a device was unplugged.
 //
-//   leak MONITOR MODULE    unloads that module of the server, and prints how many there were
+//   leak MONITOR MODULE    unloads this module of the server and prints the milliseconds
 #include "listening.h"
 
 enum { rate = 48000, window = rate / 1000, threshold = 300 };

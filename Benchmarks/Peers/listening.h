@@ -1,4 +1,4 @@
-// What the measuring programs share that hear a source of the sound server.
+// Shared by the measuring programs that record from the sound server.
 #pragma once
 
 #include <pulse/pulseaudio.h>
@@ -15,7 +15,7 @@ static inline void connect_to_server(void) {
     while (pa_context_get_state(context) != PA_CONTEXT_READY) pa_mainloop_iterate(loop, 1, NULL);
 }
 
-/// Takes so many bytes of sound, none where `data` is NULL; `arrival` is when they came, in microseconds.
+/// Receives `bytes` bytes of sound; `data` is NULL for a gap. `arrival` is the time in microseconds.
 typedef void listener(const void *data, size_t bytes, double arrival);
 
 static inline void take(pa_stream *stream, size_t length, void *to) {
@@ -29,7 +29,7 @@ static inline void take(pa_stream *stream, size_t length, void *to) {
     }
 }
 
-/// Has what the source gives listened to, in fragments of so many bytes.
+/// Records the source in fragments of this size and passes them to the listener.
 static inline void record(const char *source, const pa_sample_spec *spec, uint32_t fragment, listener *to) {
     pa_stream *stream = pa_stream_new(context, "bench", spec, NULL);
     pa_buffer_attr buffer = {.maxlength = (uint32_t)-1, .fragsize = fragment};
@@ -38,14 +38,14 @@ static inline void record(const char *source, const pa_sample_spec *spec, uint32
     while (pa_stream_get_state(stream) != PA_STREAM_READY) pa_mainloop_iterate(loop, 1, NULL);
 }
 
-/// Handles what the server says; waits for it no longer than a millisecond.
+/// Handles messages of the server. Waits at most a millisecond for them.
 static inline void turn(void) {
     pa_mainloop_prepare(loop, 1000);
     pa_mainloop_poll(loop);
     pa_mainloop_dispatch(loop);
 }
 
-/// Goes on until that time, in microseconds.
+/// Handles messages until this time, in microseconds.
 static inline void turn_until(double end) {
     while (now() < end) turn();
 }

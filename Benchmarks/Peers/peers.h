@@ -1,4 +1,4 @@
-// What the measuring programs share.
+// Shared by all measuring programs.
 #pragma once
 
 #include <dbus/dbus.h>
@@ -24,7 +24,8 @@ static inline double median(double *values, int count) {
     return values[count / 2];
 }
 
-/// The median of a ratio over blocks of calls that took turns: what else happens on the machine happens to both of a block.
+/// The median of the ratios of all blocks. The calls of a block take turns, so that other load on the machine affects
+/// both kinds equally.
 static inline double median_ratio(const double *ours, const double *theirs, int blocks, int block) {
     double ratios[blocks], one[block], other[block];
     for (int b = 0; b < blocks; b++) {
@@ -35,7 +36,7 @@ static inline double median_ratio(const double *ours, const double *theirs, int 
     return median(ratios, blocks);
 }
 
-/// For how long nobody does anything before what is measured rested, in microseconds.
+/// The pause before each measurement "after a rest", in microseconds.
 enum { rest = 20000 };
 
 static inline void *check(void *pointer, const char *what) {
@@ -61,7 +62,7 @@ static inline DBusMessage *method(const char *path, const char *interface, const
     return check(dbus_message_new_method_call(service, path, interface, member), member);
 }
 
-/// Waits for the answer; ends the program where it is an error. Takes over the call.
+/// Waits for the answer and frees the call. Exits if the answer is an error.
 static inline DBusMessage *ask(DBusConnection *connection, DBusMessage *call) {
     DBusError error = DBUS_ERROR_INIT;
     DBusMessage *reply = dbus_connection_send_with_reply_and_block(connection, call, 60000, &error);
@@ -73,7 +74,7 @@ static inline DBusMessage *ask(DBusConnection *connection, DBusMessage *call) {
     return reply;
 }
 
-/// The call, with an empty dictionary as its next argument.
+/// Appends an empty dictionary to the arguments of the call.
 static inline DBusMessage *no_options(DBusMessage *call) {
     DBusMessageIter arguments, options;
     dbus_message_iter_init_append(call, &arguments);

@@ -1,4 +1,4 @@
-// Programs that a measuring program starts, and their names on the bus.
+// Starts and ends programs and waits for their names on the bus.
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/// The bus on which ``wait_owner`` waits: the session bus.
+/// The connection for `wait_owner`, to the session bus.
 static inline DBusConnection *open_watching_bus(void) {
     DBusConnection *connection = open_bus(getenv("DBUS_SESSION_BUS_ADDRESS"));
     dbus_bus_add_match(connection, "type='signal',interface='org.freedesktop.DBus',member='NameOwnerChanged'", NULL);
@@ -18,7 +18,7 @@ static inline DBusConnection *open_watching_bus(void) {
     return connection;
 }
 
-/// Until the name gets an owner, or loses it. Ends everything where that does not come within 10 s.
+/// Waits until the name gets an owner or, if `owned` is 0, loses it. Exits after 10 s without such a change.
 static inline void wait_owner(DBusConnection *connection, const char *name, int owned) {
     for (double limit = now() + 1e7; now() < limit;) {
         DBusMessage *message;
@@ -34,11 +34,11 @@ static inline void wait_owner(DBusConnection *connection, const char *name, int 
         }
         if (!dbus_connection_read_write(connection, 10000)) break;
     }
-    fprintf(stderr, "%s: waited in vain\n", name);
+    fprintf(stderr, "%s: no change of its owner\n", name);
     exit(1);
 }
 
-/// What it complains of is nobody's matter.
+/// Discards its standard error.
 static inline pid_t start_program(char *program) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

@@ -1,5 +1,5 @@
-// A relay that decides nothing: told by a call, it tells others by a signal, then answers. Its messages have the types and
-// the length of an interruption's. Arguments: the bus's address.
+// A relay that decides nothing: it receives a call, sends a signal to other clients, and answers. Its messages have the
+// types and the length of the daemon's signals. Arguments: the address of the bus.
 #include "peers.h"
 
 static void entry(DBusMessageIter *dictionary, const char *key, int type, const char *signature, const void *value) {

@@ -1,9 +1,9 @@
-// A session of the daemon, as a measuring program makes one.
+// Creates sessions of the daemon.
 #pragma once
 
 #include "peers.h"
 
-/// Room for a session's path.
+/// The size of a buffer for a session's path.
 enum { session_path = 64 };
 
 static inline void entry(DBusMessageIter *dictionary, const char *key, const char *value, int is_array) {
@@ -22,7 +22,7 @@ static inline void entry(DBusMessageIter *dictionary, const char *key, const cha
     dbus_message_iter_close_container(dictionary, &pair);
 }
 
-/// A playback session of that class, with one option or none (NULL); its path is written to `path`.
+/// Creates a playback session of this class, with one option or none (NULL). Writes its path to `path`.
 static inline void create_session(
     DBusConnection *connection, const char *class, const char *option, char path[session_path]) {
     DBusMessage *call = method("/org/sessiond1", "org.sessiond1.Manager", "CreateSession", "org.sessiond1");

@@ -1,4 +1,4 @@
-// A stream of silence, as a measuring program plays one.
+// Plays a stream of silence.
 #pragma once
 
 #include <pulse/pulseaudio.h>
@@ -13,7 +13,7 @@ static inline void feed_silence(pa_stream *stream, size_t size, void *user) {
     pa_stream_write(stream, data, size, NULL, 0, PA_SEEK_RELATIVE);
 }
 
-/// On the way to be played, with that media.role; `event` hears what the server asks of it, NULL: nobody does.
+/// Begins to play silence with this media.role. `event` gets the requests of the server; it may be NULL.
 static inline pa_stream *play_silence(pa_context *context, const char *role, pa_stream_event_cb_t event) {
     pa_sample_spec spec = {.format = PA_SAMPLE_S16LE, .rate = 48000, .channels = 2};
     pa_proplist *properties = pa_proplist_new();

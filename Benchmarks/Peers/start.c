@@ -1,4 +1,5 @@
-// From exec to the name on the bus, two programs in turn. Arguments: name and program, twice. Prints: start, ms, ms.
+// Measures the time from exec until a program owns its name on the bus, for two programs in turn. Arguments: name and
+// program, twice. Prints: start, ms, ms.
 #include "programs.h"
 
 enum { rounds = 41 };

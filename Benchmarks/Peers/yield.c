@@ -1,13 +1,14 @@
-// What becomes of music on a sink's monitor while somebody else takes the sound from it, or lowers it.
+// Records music on the monitor of a sink while another session or stream interrupts or ducks it.
 //
-//   yield MONITOR session CLASS OPTION SECONDS ROUNDS   somebody activates a session of that class, with that option or -
-//   yield MONITOR stream ROLE SECONDS ROUNDS            somebody plays silence in a stream of that role
+//   yield MONITOR session CLASS OPTION SECONDS ROUNDS   activates a session of this class, with this option or -
+//   yield MONITOR stream ROLE SECONDS ROUNDS            plays silence in a stream of this role
 //
-// The music is to say how far it is: a sine of 440 Hz on the left, and on the right a ramp of the same amplitude that
-// begins again every four seconds. Prints for each round, from the call on: milliseconds until it begins to fall; until its last
-// sample; how long nothing was heard; how much of the piece is missing; then the most decibels it changed by in 10 ms,
-// and its level in decibels while the other one is there and afterwards, both against before. With TRACE set, also each
-// silence by itself. With SUDDEN set, the session is created when it is activated, and not before.
+// The music must show its position: a sine of 440 Hz on the left channel, and on the right a ramp of the same amplitude
+// that begins again every four seconds. Prints for each round: the milliseconds from the call until the fade begins and
+// until the last sample, the milliseconds of silence, and the milliseconds of the music that are missing; then the
+// maximal change in 10 ms, and the level during the interruption and after it, all in decibels relative to the level
+// before. With TRACE set, it also prints each silence. With SUDDEN set, it creates the session only when it activates
+// it.
 #include "listening.h"
 #include "sessions.h"
 #include "silence.h"
@@ -30,7 +31,7 @@ static void hear(const void *data, size_t size, double arrival) {
         left[count] = samples ? samples[i * 2] : 0;
         right[count] = samples ? samples[i * 2 + 1] : 0;
     }
-    // The fragments of one cycle come together, and are heard one after the other.
+    // The fragments of one cycle arrive together, so they become one block.
     if (blocks_filled > 0 && arrival - block[blocks_filled - 1].arrival < 1e3) blocks_filled--;
     if (blocks_filled < blocks) {
         block[blocks_filled].end = count;
@@ -38,7 +39,7 @@ static void hear(const void *data, size_t size, double arrival) {
     }
 }
 
-/// When that sample was heard.
+/// When this sample was played.
 static double time_of(int sample) {
     int low = 0, high = blocks_filled - 1;
     while (low < high) {
@@ -57,7 +58,7 @@ static int sample_at(double time) {
     return count;
 }
 
-/// Whether the sine is away there for long, alone or with the ramp: PipeWire may leave out one channel of a cycle.
+/// Whether the sine is missing there for some time, with or without the ramp: PipeWire may drop one channel of a cycle.
 static int is_without_sine(int from, int to) {
     for (int run = 0; from < to && from < count; from++) {
         run = abs(left[from]) <= 2 ? run + 1 : 0;
@@ -68,7 +69,7 @@ static int is_without_sine(int from, int to) {
 
 static int is_silent(int sample) { return abs(left[sample]) <= 2 && abs(right[sample]) <= 2; }
 
-/// The sine's amplitude over so many of its periods from there on.
+/// The amplitude of the sine over this number of periods, from this sample on.
 static double amplitude(int sample, int periods) {
     int length = (int)lround(periods * rate / 440.0);
     double mean = 0, real = 0, imaginary = 0;
@@ -82,7 +83,8 @@ static double amplitude(int sample, int periods) {
     return 2 * sqrt(real * real + imaginary * imaginary) / length;
 }
 
-/// The most it is of a tenth of a second from there on: its program may run dry meanwhile.
+/// The maximal amplitude within a tenth of a second from this sample on. It is the maximum because the program may
+/// underrun in the meantime.
 static double level(int sample) {
     double most = 0;
     for (int i = 0; i < 10; i++) most = fmax(most, amplitude(sample + i * rate / 100, 4));
@@ -91,7 +93,7 @@ static double level(int sample) {
 
 static double decibels(double ratio) { return ratio > 1e-6 ? 20 * log10(ratio) : -120; }
 
-/// How far the music is at that sample, in samples of its own, up to whole turns; -1: it does not say.
+/// The position in the music at this sample, modulo the length of the ramp; -1 if it cannot be determined.
 static double position(int sample) {
     double loud = amplitude(sample, 4);
     if (loud < 100) return -1;
@@ -102,18 +104,19 @@ static double position(int sample) {
         least = fmin(least, right[sample + i]);
         most = fmax(most, right[sample + i]);
     }
-    // Where it begins again, or is interrupted, there is no saying.
+    // The ramp begins again here, or the music is interrupted.
     if (most - least > loud / 10) return -1;
     return (mean / loud + 1) / 2 * piece - length / 2.0;
 }
 
-/// What is missing of the piece between two samples with so many silent ones between them.
+/// How many samples of the music are missing between two samples, with this number of silent samples between them.
 static double missing(int from, int to, int silent) {
     double difference = position(to) - position(from) - (to - from - silent);
     return difference - piece * round(difference / piece);
 }
 
-/// Moves from there on, a step at a time, to where the music is as loud as it was and says how far it is; -1: nowhere.
+/// The next sample, in steps of `step`, at which the music has its level from before and a position; -1 if there is
+/// none.
 static int steady(int sample, int step, double before) {
     for (; sample > 0 && sample < count - rate / 50; sample += step)
         if (position(sample) >= 0 && fabs(amplitude(sample, 4) / before - 1) < 0.01) return sample;
@@ -139,14 +142,14 @@ static void tell(const char *member) {
         dbus_message_iter_close_container(&options, &entry);
     }
     dbus_message_iter_close_container(&arguments, &options);
-    // Nobody waits for the answer: the sound is listened to.
+    // It needs no answer: the recording shows the effect.
     dbus_message_set_no_reply(call, TRUE);
     dbus_connection_send(bus, call, NULL);
     dbus_connection_flush(bus);
     dbus_message_unref(call);
 }
 
-/// Waits for a second of music in all, and none of its drop-outs just now.
+/// Waits for a second of music in total, with no drop-out in the last fifth of a second.
 static void wait_for_music(void) {
     double patience = now() + 20e6;
     for (int seen = count, heard = 0, quiet = count;;) {
@@ -161,7 +164,8 @@ static void wait_for_music(void) {
     }
 }
 
-/// Prints what was heard since shortly before `begin`; `leave` is when the other one left.
+/// Analyzes the recording from shortly before `begin` on and prints the results. `leave` is the end of the
+/// interruption.
 static void report(double begin, double leave) {
     int first = sample_at(begin), last = sample_at(leave);
     double before = level(first - rate / 10);
@@ -175,14 +179,14 @@ static void report(double begin, double leave) {
         int ends = i + 1 == count || !is_silent(i + 1);
         if (getenv("TRACE") && ends) {
             fprintf(stderr, "  silent at %8.1f ms for %7.1f ms", (time_of(i - run) - begin) / 1e3, run * 1e3 / rate);
-            // A turn of the ramp in between is not worth a search.
+            // If the ramp begins again nearby, the loss is not printed.
             int a = i - run - rate / 20, b = i + rate / 20;
             if (b < count - rate / 10 && position(a) >= 0 && position(b) >= 0)
                 fprintf(stderr, ", %7.1f ms of the piece lost", missing(a, b, run) * 1e3 / rate);
             fprintf(stderr, "\n");
         }
     }
-    // Over that silence alone: elsewhere programs run dry, and some of them leave out what was due meanwhile.
+    // Only over the longest silence: at other times programs underrun, and some then skip a part of the music.
     double lost = longest ? NAN : 0;
     int start = steady(ended - longest, -96, before), end = steady(ended + 1, 96, before);
     if (longest && start >= 0 && end >= 0) {
@@ -197,7 +201,7 @@ static void report(double begin, double leave) {
     for (double at = first; at + rate / 50.0 < count; at += period) {
         double here = amplitude((int)at, 1), later = amplitude((int)(at + rate / 100.0), 1);
         if (falls < 0 && here < before * 0.9) falls = time_of((int)at) - begin;
-        // Where it ends or begins, or its program or the server ran dry, there is no ramp.
+        // Skips places where the music ends or begins, or where the program or the server underruns.
         int around = (int)at - shortest, beyond = (int)(at + rate / 100.0 + period) + shortest;
         if (fmin(here, later) > before / 1000 && !is_without_sine(around, beyond))
             step = fmax(step, fabs(decibels(here / later)));
@@ -219,7 +223,8 @@ int main(int words, char **word) {
     }
     for (int round = atoi(word[words - 1]); round > 0; round--) {
         wait_for_music();
-        // Blocks of sound come in step with PipeWire's cycle; calls come at any moment of it.
+        // The recorded blocks are synchronous with the cycle of PipeWire. This delay begins the call at any point of
+        // the cycle.
         turn_until(now() + round * 7919 % 43 * 1e3);
         double begin = now();
         pa_stream *phone = NULL;
@@ -233,7 +238,7 @@ int main(int words, char **word) {
             pa_stream_disconnect(phone);
             pa_stream_unref(phone);
         }
-        // What was lowered is back after half a second.
+        // Ducked music has its old volume again after half a second.
         turn_until(end + 1.5e6);
         report(begin, end);
     }

@@ -1,5 +1,5 @@
-/* A radio in C, with libdbus: it is silent while another session interrupts it, and plays on afterwards. The sound would
- * start and stop where this program prints.
+/* A radio in C, with libdbus: it is silent while another session interrupts it, and resumes afterwards. A real radio
+ * would start and stop its sound where this program prints.
  *
  *     cc radio.c $(pkg-config --cflags --libs dbus-1) -o radio
  */
@@ -14,14 +14,14 @@
 static DBusConnection *bus;
 static char *session;
 
-/* Prints a line at once, also if somebody reads it through a pipe. */
+/* Prints a line immediately, also to a pipe. */
 static void say(const char *line, const char *name)
 {
     printf("%s%s\n", line, name);
     fflush(stdout);
 }
 
-/* The entry `key: value` of an a{sv}, the value a string. */
+/* Appends an entry with a string to an a{sv}. */
 static void append_string(DBusMessageIter *dictionary, const char *key, const char *value)
 {
     DBusMessageIter entry, variant;
@@ -33,7 +33,7 @@ static void append_string(DBusMessageIter *dictionary, const char *key, const ch
     dbus_message_iter_close_container(dictionary, &entry);
 }
 
-/* Sends the call and returns its answer; ends the program if it is refused. */
+/* Sends the call and returns its answer. Exits if the call is refused. */
 static DBusMessage *call(DBusMessage *message)
 {
     DBusError error = DBUS_ERROR_INIT;
@@ -73,7 +73,7 @@ static void activate(void)
     dbus_message_unref(call(message));
 }
 
-/* The string `key` of an a{sv}, else the empty string. */
+/* The string `key` of an a{sv}, or an empty string if there is none. */
 static const char *string_in(DBusMessageIter *dictionary, const char *key)
 {
     DBusMessageIter entry, field, variant;
@@ -100,7 +100,7 @@ int main(void)
         fprintf(stderr, "%s\n", error.message);
         return 69;
     }
-    /* Before the session exists, so that no signal is missed. */
+    /* Subscribes before it creates the session, so that it misses no signal. */
     dbus_bus_add_match(bus, "type='signal',sender='" SERVICE "',interface='" SESSION "'", NULL);
     create_session();
     activate();

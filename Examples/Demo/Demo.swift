@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The main task with real sound: `make run` shows it. Exits 0 only if the right sound was heard in every step.
+/// The demonstration of `make run`, with real sound. Exits with 0 only if each step had the right sound.
 @main
 enum Demo {
     static func main() {
@@ -23,7 +23,7 @@ enum Demo {
         }
     }
 
-    /// Stays up until control-C, and prints how to use it.
+    /// Prints how to use the servers, and keeps them running until Control-C.
     private static func keep(_ stage: Stage, _ scene: Scene) {
         let shown = ["DBUS_SESSION_BUS_ADDRESS", "PULSE_SERVER", "XDG_RUNTIME_DIR"]
         say("\nBus, sound server and daemon run until control-C. Try in another terminal:\n")
@@ -55,7 +55,7 @@ enum Demo {
     }
 }
 
-/// Prints a line at once, also into a pipe.
+/// Prints a line immediately, also to a pipe.
 func say(_ line: String) {
     print(line)
     fflush(nil)

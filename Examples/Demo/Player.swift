@@ -3,12 +3,12 @@ import EventLoop
 import SessionBus
 import TestSupport
 
-/// One `sessiond-player`: its process, its player on the bus, and the signals to its session.
+/// A `sessiond-player`: its process, its player on the bus, and the signals that its session has received.
 final class Player {
     let name: String
     let process: Child
     let busName: String
-    /// The signals to its session, in order.
+    /// The signals that its session has received, in order.
     private(set) var told: [SessionEvent] = []
     private let stage: Stage
     private var proxy: SessionProxy?

@@ -3,10 +3,10 @@ import Foundation
 import SessionBus
 import TestSupport
 
-/// The scene, step by step: what happens, what must be heard, what was measured.
+/// The steps of the demonstration. For each, it prints what happens, and compares the measured sound with the expected.
 final class Scene {
-    /// Above this level a tone counts as heard, below as silent: its level on the monitor in dBFS. The tones play at
-    /// −10.
+    /// The level of a tone on the monitor in dBFS. A tone above `heard` counts as heard, and one below `silent` as
+    /// silent. The tones play at −10 dBFS.
     private static let heard = -30.0
     private static let silent = -70.0
     static let music = 440.0
@@ -15,7 +15,7 @@ final class Scene {
     private let stage: Stage
     private var failures: [String] = []
     private var number = 0
-    /// A tone of one minute; the file exists as long as the scene.
+    /// A file with a tone of one minute. The file exists as long as the scene.
     private(set) var musicFile = ""
 
     init(_ stage: Stage) { self.stage = stage }
@@ -70,7 +70,7 @@ final class Scene {
             let (m, v) = (level(Scene.music, 0.1), level(Scene.voice, 0.1))
             return (music ? m > Scene.heard : m < Scene.silent) && (voice ? v > Scene.heard : v < Scene.silent)
         }
-        // Half a second after the state was reached.
+        // Measures half a second after that.
         let end = monotonicNow() + 0.5
         eventually(timeout: 2) {
             loopOnce()
@@ -87,7 +87,7 @@ final class Scene {
             describe("1 kHz", v))
     }
 
-    /// On the loudest output, whichever that is.
+    /// The level on the loudest output.
     private func level(_ hertz: Double, _ seconds: Double) -> Double {
         stage.audible.map { $0.ear.level(of: hertz, last: seconds) }.max() ?? -120
     }
@@ -147,7 +147,7 @@ final class Scene {
         do { return try PrivateFolder() } catch { fatalError("no temporary folder: \(error)") }
     }()
 
-    /// For the last line.
+    /// The last line of the output.
     var summary: String {
         succeeded
             ? "The right sound was heard in every step."

@@ -5,8 +5,8 @@ import PluginAPI
 import SessionBus
 import TestSupport
 
-/// What the scene needs: a bus, a sound server with two virtual sinks, and the daemon. Those that run already are used;
-/// the others are started privately and ended again.
+/// The bus, the sound server with two virtual sinks, and the daemon for the scene. It uses those that already run, and
+/// starts the others privately and ends them afterwards.
 final class Stage {
     let loop = EventLoop()
     /// The environment of the programs.
@@ -14,9 +14,9 @@ final class Stage {
     private(set) var connection: Connection
     let speaker: Sink
     private(set) var headphones: Sink
-    /// The outputs that can be heard: an unplugged one has no monitor.
+    /// The outputs with a monitor: an unplugged one has none.
     private(set) var audible: [Sink]
-    /// What was started here, as text for the user.
+    /// Lines for the user about what was started here.
     private(set) var notes: [String] = []
     private let bus: PrivateBus?
     private let pulse: (any PrivateServer)?
@@ -85,13 +85,13 @@ final class Stage {
         try Child.run("pactl", ["unload-module", headphones.module], environment: environment)
     }
 
-    /// Plugs them in again, so that the user can try things.
+    /// Plugs the headphones in again, so that the user can try things.
     func plugHeadphonesIn() throws {
         headphones = try Stage.addSink("demo_headphones", "Headphones", formFactor: "headphone", environment)
         try Child.run("pactl", ["set-default-sink", headphones.name], environment: environment)
     }
 
-    /// Removes the sinks from a server that ran already; private servers end with this object.
+    /// Removes the sinks from a server that ran before. Private servers end with this object.
     func strike() {
         guard pulse == nil else { return }
         _ = try? Child.run("pactl", ["unload-module", headphones.module], environment: environment)

@@ -1,4 +1,4 @@
-/* Lists the sessions, with the types that GLib's code generator makes of the D-Bus interfaces.
+/* Lists the sessions, with the types that gdbus-codegen generates from the D-Bus interfaces.
  *
  *     xml=$(pkg-config --variable=interfacesdir sessiond)
  *     gdbus-codegen --interface-prefix org.sessiond1. --c-namespace Sessiond --c-generate-object-manager \

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints where sound goes, and each change with its reason. It needs no session."""
+"""Prints the outputs of the current route, and each change with its reason. It needs no session."""
 from gi.repository import Gio, GLib
 
 SERVICE, PATH, MANAGER = "org.sessiond1", "/org/sessiond1", "org.sessiond1.Manager"

@@ -1,11 +1,7 @@
 #!/usr/bin/python3
-"""A voice satellite that ducks music while it speaks: one session for as long as it runs, active while it speaks.
+"""A voice satellite that ducks music while it speaks. It keeps one session, which is active while it speaks.
 
     satellite.py     reads events from standard input, one on each line: "speak" and "done"
-
-A Wyoming satellite runs a command for each of its events; let them write here:
-
-    --tts-start-command 'sh -c "echo speak >/run/satellite"' --tts-played-command 'sh -c "echo done >/run/satellite"'
 """
 import sys
 
@@ -20,7 +16,8 @@ class Satellite:
         options = {
             "category": GLib.Variant("s", "playback"),
             "mode": GLib.Variant("s", "voice-prompt"),
-            # Music is ducked; podcasts and audio books, which nobody understands while somebody else speaks, pause.
+            # Ducks music, but interrupts podcasts and audio books, which are hard to understand while the satellite
+            # speaks.
             "options": GLib.Variant("as", ["duck-others", "interrupt-spoken-audio-and-mix-with-others"]),
         }
         (self.session,) = self.call("/org/sessiond1", MANAGER, "CreateSession", "(sa{sv})", (name, options))

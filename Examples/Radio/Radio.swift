@@ -1,7 +1,7 @@
 import Glibc
 import SessionKit
 
-/// An app that is a session: the sound would start and stop where this one prints.
+/// An app with a session. A real radio would start and stop its sound where this one prints.
 @main
 enum Radio {
     static func main() async throws {
@@ -40,7 +40,7 @@ enum Radio {
         }
     }
 
-    /// Prints a line at once, also where somebody reads it through a pipe.
+    /// Prints a line immediately, also to a pipe.
     private static func say(_ line: String) {
         print(line)
         fflush(nil)

@@ -5,17 +5,17 @@ import Foundation
     import FoundationXML
 #endif
 
-/// Calls every member that a running service introspects, with extremes and with arguments of no type it takes.
+/// Calls every member that a running service introspects, with extreme values and with arguments of wrong types.
 ///
-/// Reproducible: the same seed against a fresh service sends the same calls.
+/// It is reproducible: with the same seed, a newly started service gets the same calls.
 public final class BusFuzzer {
-    /// What a run saw.
+    /// The results of a run.
     public struct Report: Sendable {
         public var calls = 0
         public var returns = 0
         public var errors: [String: Int] = [:]
         public var members = 0
-        /// What must not be: a call without an answer or with two, an error that nobody should see.
+        /// Failures of the service: calls without an answer or with two answers, and errors that it must not send.
         public var complaints: [String] = []
     }
 
@@ -35,7 +35,7 @@ public final class BusFuzzer {
     private var open: [UInt32: String] = [:]
     private var report = Report()
 
-    /// - Parameter root: the object to start at; those its introspection names below it are found from there.
+    /// - Parameter root: the first object. Its introspection leads to the other objects.
     public init(bus address: String, service: String, root: String, seed: UInt64) throws(Failure) {
         self.service = service
         self.root = root
@@ -43,10 +43,10 @@ public final class BusFuzzer {
         dice = Dice(seed: seed)
     }
 
-    /// Sends so many calls, a window of them at a time. Stops at `limit` complaints.
+    /// Sends this number of calls; at most `window` of them are unanswered at a time. Stops after `limit` complaints.
     public func run(calls: Int, window: Int = 64, limit: Int = 10) throws(Failure) -> Report {
         for index in 0..<calls where report.complaints.count < limit {
-            // Sessions come and go under the calls.
+            // The calls create and close sessions, so the objects change.
             if index % 1_000 == 0 { try introspect() }
             send()
             while open.count >= window, receive() {}
@@ -71,7 +71,7 @@ public final class BusFuzzer {
 
     private func make() -> (Message, String)? {
         var member = dice.pick(members)
-        // Else nothing would live long enough to be called twice.
+        // Otherwise sessions would be closed before they get a second call.
         if member.name == "Close", !dice.once(in: 16) { member = dice.pick(members.filter { $0.name != "Close" }) }
         let path = dice.once(in: 20) ? (dice.value(of: "o").objectPathValue ?? "/") : member.path
         let interface: String? = dice.once(in: 20) ? dice.pick([nil, "org.example.None"]) : member.interface
@@ -88,12 +88,12 @@ public final class BusFuzzer {
         return (message, "\(path) \(interface ?? "-").\(name)(\(signature))")
     }
 
-    /// False where nothing came for a long time.
+    /// Returns false if no message arrives within 20 s.
     private func receive() -> Bool {
         guard let message = peer.receive(timeout: 20) else { return false }
         guard message.kind == .methodReturn || message.kind == .error else { return true }
         guard let call = open.removeValue(forKey: message.replySerial) else {
-            report.complaints.append("an answer that nobody waits for, to call \(message.replySerial)")
+            report.complaints.append("a second answer, or one without a call: \(message.replySerial)")
             return true
         }
         guard let name = message.errorName else {
@@ -101,7 +101,8 @@ public final class BusFuzzer {
             return true
         }
         report.errors[name, default: 0] += 1
-        // What only an invocation without an answer, an unsendable answer or the bus itself says.
+        // These errors mean that the service did not answer, that its answer could not be sent, or that the service is
+        // gone.
         let wrong = ["NoReply", "Failed", "NoMemory", "ServiceUnknown", "NameHasNoOwner", "Disconnected"]
         if wrong.contains(where: { name == "org.freedesktop.DBus.Error." + $0 }) {
             report.complaints.append("\(name) from \(call)")
@@ -115,7 +116,7 @@ public final class BusFuzzer {
         members = []
         var names: Set<String> = []
         var paths = [root]
-        // A few objects of a kind are as good as all of them.
+        // A few objects of each kind are sufficient.
         while let path = paths.popLast(), members.count < 400 {
             guard let data = text(of: path)?.data(using: .utf8), let document = try? XMLDocument(data: data),
                 let node = document.rootElement()

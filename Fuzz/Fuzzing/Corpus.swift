@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The inputs to start from, in the order of their names: the files of the decoder's folder.
+/// The initial inputs: the files in the decoder's folder, sorted by name.
 public func corpus(of decoder: Decoder, in folder: URL) throws -> [[UInt8]] {
     try FileManager.default.contentsOfDirectory(
         at: folder.appendingPathComponent(decoder.rawValue), includingPropertiesForKeys: nil

@@ -2,12 +2,14 @@ import CDBus
 public import DBus
 import Glibc
 
-/// A client that writes to the bus and never reads: below libdbus, which reads whenever it writes.
+/// A client that writes to the bus and never reads. It cannot use libdbus, which reads whenever it writes.
 public final class DeafPeer {
     private let descriptor: Int32
     private var serial: UInt32 = 1
 
-    /// - Parameter path: the bus's socket. Says Hello, waits for its answer to begin, and reads no more.
+    /// Connects, sends Hello, waits for the first bytes of the answer, and then stops reading.
+    ///
+    /// - Parameter path: the socket of the bus.
     public init(socket path: String) throws(Failure) {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | 0o2000000, 0)
         var address = sockaddr_un()
@@ -36,7 +38,7 @@ public final class DeafPeer {
 
     deinit { close(descriptor) }
 
-    /// Blocks while the bus takes no more.
+    /// Blocks until the bus has received it all.
     public func send(_ message: Message) {
         dbus_message_set_serial(message.raw, serial)
         serial += 1
@@ -46,7 +48,7 @@ public final class DeafPeer {
             put(Array(UnsafeRawBufferPointer(start: pointer, count: Int(count))))
             dbus_free(pointer)
         }
-        // A marshalled message is locked: its serial stays, so it is not to be sent again.
+        // libdbus locks a marshalled message: its serial can no longer change, so it cannot be sent again.
     }
 
     private func put(_ bytes: [UInt8]) {

@@ -3,30 +3,31 @@ import Scenario
 import SessionManager
 import State
 
-// What is read to have a core go on from it: a state file, a scenario.
+// The decoders whose result the rules continue from: state files and scenarios.
 extension Decoder {
-    /// A record alone, and the same bytes as a whole file; a checksum keeps a fuzzer out of what it guards.
+    /// Decodes the bytes as a whole file and also as one record, because the checksum of a file rejects most fuzzed
+    /// bytes.
     static func state(_ bytes: [UInt8]) {
         if let log = StateLog(bytes) { believe(log) }
         guard let record = try? StateRecord(bytes[...]) else { return }
         let written = record.bytes
-        guard let copy = try? StateRecord(written[...]) else { preconditionFailure("what was read cannot be written") }
-        precondition(copy.bytes == written, "what was written reads differently")
+        guard let copy = try? StateRecord(written[...]) else { preconditionFailure("our own record is invalid") }
+        precondition(copy.bytes == written, "a record changes when it is encoded and decoded")
         guard let log = StateLog(StateLog.magic + StateLog.bytes(of: record) + StateLog.bytes(ofTold: 1)) else {
-            preconditionFailure("our own file is refused")
+            preconditionFailure("our own file is no valid state file")
         }
-        precondition(log.isWhole && log.records.count == 1, "our own file is not whole")
+        precondition(log.isWhole && log.records.count == 1, "our own file is incomplete")
         believe(log)
     }
 
-    /// Goes on from the state, if it is believed, and writes it down again.
+    /// Restores the rules from the state if it is valid, continues from there, and saves the state again.
     private static func believe(_ log: StateLog) {
         guard var memory = log.summary?.core else { return }
         let faults = memory.leaveOutFaulty()
         guard var core = try? Arbiter(memory) else {
-            // What counts too far is no session's.
+            // Only counters that are too high do not belong to a session.
             let counts = max(memory.sequence, memory.lastID, memory.clock)
-            precondition(counts > SessionSet.highest, "\(faults) were not all")
+            precondition(counts > SessionSet.highest, "the state is still invalid without the faults \(faults)")
             return
         }
         let now = Instant(microseconds: 1 << 40)
@@ -42,7 +43,7 @@ extension Decoder {
         checkAgain(core)
     }
 
-    /// Restarted once more it is the same, and says the same.
+    /// After another restart, the explanations of all sessions are the same.
     private static func checkAgain(_ core: Arbiter) {
         let entries = core.memory.members.map { member in
             StateRecord.Entry(
@@ -51,16 +52,16 @@ extension Decoder {
         }
         let record = StateRecord(core: core.memoryOfNobody, changed: entries, closed: [], told: [])
         guard var memory = StateLog(StateLog.magic + StateLog.bytes(of: record))?.summary?.core else {
-            preconditionFailure("our own file is refused")
+            preconditionFailure("our own file is no valid state file")
         }
         memory.settings = core.settings
-        guard let again = try? Arbiter(memory) else { preconditionFailure("what is believed is not believed twice") }
+        guard let again = try? Arbiter(memory) else { preconditionFailure("a valid state is invalid after saving") }
         for session in core.sessions {
-            precondition(again.explain(session.id) == core.explain(session.id), "it is explained differently")
+            precondition(again.explain(session.id) == core.explain(session.id), "a restart changes the explanation")
         }
     }
 
-    /// Carried out; what an exact one writes of itself is carried out the same.
+    /// Runs the scenario. The transcript of an exact scenario must give the same transcript when it is run.
     static func scenario(_ bytes: [UInt8]) {
         guard let scenario = try? Scenario(bytes: bytes, file: "fuzz") else { return }
         var run = Run(scenario)
@@ -71,11 +72,11 @@ extension Decoder {
         do throws(ScenarioError) {
             again = try Scenario(transcript, file: "fuzz")
         } catch {
-            preconditionFailure("its own transcript is refused: \(error)")
+            preconditionFailure("the transcript is no valid scenario: \(error)")
         }
         var second = Run(again)
         second.perform()
-        precondition(second.failures.isEmpty, "its own transcript is not met: \(second.failures)")
-        precondition(second.transcript == transcript, "its own transcript is not the same twice")
+        precondition(second.failures.isEmpty, "the run of the transcript differs from it: \(second.failures)")
+        precondition(second.transcript == transcript, "the transcript of the transcript differs")
     }
 }

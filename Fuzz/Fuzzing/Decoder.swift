@@ -3,22 +3,22 @@ import DBus
 import PluginAPI
 import SessionBus
 
-/// Everything here that turns foreign bytes into words. Each takes any bytes and must neither trap nor break its word.
+/// All decoders of bytes from outside. Each must accept any bytes without a trap and keep its documented guarantees.
 public enum Decoder: String, CaseIterable, Sendable {
-    /// The bytes are a D-Bus message; what of them is one is read, written and read again.
+    /// The bytes are a D-Bus message. A valid one is decoded, encoded and decoded again.
     case message
-    /// The bytes choose a dictionary of options; it is marshalled, read back and understood or refused.
+    /// The bytes choose a dictionary of options. It is encoded, decoded, and accepted or refused.
     case options
     /// The bytes are a settings file.
     case settings
     /// The bytes are a plugin's manifest.
     case manifest
-    /// The bytes are a state file, or one record of it; the core goes on from it.
+    /// The bytes are a state file or one record of it. The rules continue from this state.
     case state
-    /// The bytes are a scenario, which is carried out.
+    /// The bytes are a scenario, which is run.
     case scenario
 
-    /// Traps where a promise is broken; refusing the bytes is never one.
+    /// Traps if the decoder breaks a guarantee. It may always refuse the bytes.
     public func decode(_ bytes: [UInt8]) {
         switch self {
         case .message: Self.message(bytes)
@@ -34,21 +34,21 @@ public enum Decoder: String, CaseIterable, Sendable {
         guard let message = demarshal(bytes) else { return }
         guard let values = try? message.arguments() else { return }
         understand(values)
-        guard let copy = carrier(values) else { preconditionFailure("what was read cannot be written") }
-        precondition(same(try? copy.arguments(), values), "what was written reads differently")
+        guard let copy = carrier(values) else { preconditionFailure("the decoded message cannot be encoded") }
+        precondition(same(try? copy.arguments(), values), "a message changes when it is encoded and decoded")
     }
 
     private static func options(_ bytes: [UInt8]) {
         var dice = Dice(bytes[...])
         let values = [dice.value(of: "s"), dice.value(of: "a{sv}", depth: 5)]
         guard let message = carrier(values), let sent = marshal(message), let received = demarshal(sent) else { return }
-        guard let read = try? received.arguments() else { preconditionFailure("our own message is refused") }
+        guard let read = try? received.arguments() else { preconditionFailure("our own message is invalid") }
         precondition(read.map(\.signature) == ["s", "a{sv}"])
-        precondition(same(read, values), "a value changed on its way")
+        precondition(same(read, values), "a value changes when it is encoded and decoded")
         understand(read)
     }
 
-    /// As the exported objects do with what a caller sent.
+    /// Interprets the values as the exported objects interpret the arguments of a call.
     private static func understand(_ values: [Value]) {
         for value in values {
             _ = value.route
@@ -74,14 +74,14 @@ public enum Decoder: String, CaseIterable, Sendable {
 
     private static func settings(_ bytes: [UInt8]) {
         if let file = try? KeyFile(bytes: bytes, file: "fuzz") {
-            precondition(Set(file.sections.map(\.name)).count == file.sections.count, "a section came twice")
+            precondition(Set(file.sections.map(\.name)).count == file.sections.count, "a section occurs twice")
         }
         var settings = Settings()
         do throws(KeyFileError) {
             try settings.merge(bytes: bytes, file: "fuzz")
         } catch {
-            precondition(settings == Settings(), "a refused file changed something")
-            precondition(error.description.hasPrefix("fuzz:"), "an error without its place")
+            precondition(settings == Settings(), "a refused file changes the settings")
+            precondition(error.description.hasPrefix("fuzz:"), "an error does not name its file")
             return
         }
         precondition(settings.interruption.grace.isFinite && settings.interruption.grace >= 0)
@@ -125,7 +125,7 @@ public enum Decoder: String, CaseIterable, Sendable {
         return message.failure == nil ? message : nil
     }
 
-    /// Equal, where a NaN equals itself.
+    /// Whether the values are equal. A NaN counts as equal to itself.
     private static func same(_ left: [Value]?, _ right: [Value]) -> Bool {
         guard let left else { return false }
         return left == right || left.map { "\($0)" } == right.map { "\($0)" }

@@ -3,7 +3,7 @@ public import DBus
 extension Dice {
     private static let basics = ["y", "b", "n", "q", "i", "u", "x", "t", "d", "s", "o", "g"]
 
-    /// Words that mean something to the service, so that not every call is refused at its first argument.
+    /// Words of the D-Bus interface, so that the service does not refuse every call because of its first argument.
     private static let words = [
         "", "playback", "solo-ambient", "ambient", "record", "play-and-record", "multi-route", "audio-processing",
         "default", "spoken-audio", "voice-prompt", "voice-chat", "measurement", "movie-playback", "mix-with-others",
@@ -39,13 +39,13 @@ extension Dice {
         }
     }
 
-    /// A value of that complete type: extremes as often as not.
+    /// A value of this complete type, often an extreme one.
     public mutating func value(of signature: String, depth: Int = 4) -> Value {
         var types = Array(signature.utf8)[...]
         return value(&types, depth)
     }
 
-    /// Values of those types, one after the other.
+    /// A value of each of these types.
     public mutating func values(of signature: String, depth: Int = 4) -> [Value] {
         var types = Array(signature.utf8)[...]
         var result: [Value] = []
@@ -83,7 +83,7 @@ extension Dice {
         }
     }
 
-    /// A dictionary that the service may well understand: its keys, with values of their types.
+    /// A dictionary that the service may accept: known keys with values of the right types.
     public mutating func options() -> Value {
         let words = Self.words.filter { !$0.isEmpty }
         let known: [(String, (inout Dice) -> Value)] = [
@@ -125,7 +125,7 @@ extension Dice {
         return .dictionary(key: key, value: type, entries)
     }
 
-    /// Past one complete type.
+    /// Skips one complete type.
     private func skip(_ types: inout ArraySlice<UInt8>) {
         var open = 0
         while let code = types.popFirst() {
@@ -151,7 +151,7 @@ extension Dice {
         case 0: return pick(Self.oddTexts)
         case 1: return String(repeating: pick(["x", "é", "\u{1}", "👾"]), count: pick([1, 255, 256, 4096]))
         case 2:
-            // NUL would end it.
+            // NUL would end the text.
             return String(String.UnicodeScalarView((0..<below(12)).map { _ in UnicodeScalar(max(1, nextByte())) }))
         default: return pick(Self.words)
         }

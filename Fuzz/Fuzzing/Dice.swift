@@ -1,18 +1,18 @@
-/// A source of choices: a seeded generator, or the bytes a fuzzing engine offers (zeros once they are used up).
+/// A source of random choices: a generator with a seed, or the bytes of a fuzzing engine and zeros after their end.
 public struct Dice: RandomNumberGenerator {
     private var state: UInt64
     private var bytes: ArraySlice<UInt8>?
 
-    /// The same seed gives the same choices, on every machine.
+    /// The same seed gives the same choices on every machine.
     public init(seed: UInt64) { state = seed }
 
-    /// Choices that are made by the bytes alone, so that an engine can steer them.
+    /// Only the bytes determine the choices, so that the engine can control them.
     public init(_ bytes: ArraySlice<UInt8>) {
         state = 0
         self.bytes = bytes
     }
 
-    /// False once the bytes are used up; always true of a seeded one.
+    /// False after the last byte. Always true with a seed.
     public var hasMore: Bool { bytes.map { !$0.isEmpty } ?? true }
 
     public mutating func next() -> UInt64 {
@@ -33,7 +33,7 @@ public struct Dice: RandomNumberGenerator {
     /// 0 up to, and not including, `bound`, which must be above 0.
     public mutating func below(_ bound: Int) -> Int {
         precondition(bound > 0, "nothing is below 0")
-        // One byte where it is enough: engines mutate single bytes. The bias is of no matter here.
+        // Uses only one byte if that is sufficient, because engines mutate single bytes. The bias does not matter here.
         return bound <= 256 ? Int(nextByte()) % bound : Int(next() % UInt64(bound))
     }
 

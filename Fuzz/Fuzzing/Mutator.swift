@@ -1,4 +1,4 @@
-/// Makes new inputs of known ones: for where no fuzzing engine is at hand.
+/// Makes new inputs from known ones. It replaces a fuzzing engine where there is none.
 public struct Mutator {
     private var dice: Dice
     private let corpus: [[UInt8]]

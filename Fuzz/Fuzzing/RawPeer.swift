@@ -2,7 +2,7 @@ import CDBus
 public import DBus
 import EventLoop
 
-/// A connection to a bus without a loop: it reads and writes when told to, and shows every message that came.
+/// A connection to a bus without an event loop. The caller decides when it reads and writes, and gets every message.
 public final class RawPeer {
     public let uniqueName: String
     private let raw: OpaquePointer
@@ -27,7 +27,7 @@ public final class RawPeer {
         dbus_connection_unref(raw)
     }
 
-    /// The serial; nil where the message is none or there is no bus.
+    /// Returns the serial, or nil if the message is invalid or the connection is closed.
     @discardableResult
     public func send(_ message: Message) -> UInt32? {
         var serial: dbus_uint32_t = 0
@@ -35,13 +35,13 @@ public final class RawPeer {
         return serial
     }
 
-    /// The next message, waiting up to so many seconds for it; nil where none came or the bus is gone.
+    /// Waits up to `timeout` seconds for the next message. Returns nil if there is none or the connection is closed.
     public func receive(timeout: Double) -> Message? {
         let end = MonotonicClock.now() &+ MonotonicClock.microseconds(timeout)
         while true {
             if let message = dbus_connection_pop_message(raw) { return Message(owning: message) }
             let now = MonotonicClock.now()
-            // Also returns when something was written, or a part of a message read.
+            // It also returns after it has written something or read a part of a message.
             guard now < end, dbus_connection_read_write(raw, Int32(clamping: (end - now) / 1_000 + 1)) != 0 else {
                 return dbus_connection_pop_message(raw).map { Message(owning: $0) }
             }

@@ -1,7 +1,7 @@
 import Fuzzing
 import Glibc
 
-// libFuzzer's own main cannot be used: the package's programs have theirs. Built by Scripts/fuzz decoders alone.
+// libFuzzer's own main cannot be used, because Swift programs have theirs. Only `Scripts/fuzz decoders` builds this.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
     _ count: UnsafeMutablePointer<Int32>,
@@ -9,7 +9,7 @@ private func runDriver(
     _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32
 ) -> Int32
 
-/// The decoder is named by SESSIOND_DECODER; the arguments are libFuzzer's.
+/// SESSIOND_DECODER names the decoder. The arguments are those of libFuzzer.
 @main
 enum Driver {
     private static let decoder = getenv("SESSIOND_DECODER").flatMap { Decoder(rawValue: String(cString: $0)) }

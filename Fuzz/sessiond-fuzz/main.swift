@@ -2,8 +2,8 @@ import Foundation
 import Fuzzing
 import TestSupport
 
-// sessiond-fuzz bus --calls N --seed N: a daemon of its own on a private bus, and every member it has.
-// sessiond-fuzz decoders --seconds N --seed N --corpus FOLDER: mutated corpora, for where libFuzzer does not link.
+// sessiond-fuzz bus --calls N --seed N: starts a daemon on a private bus and calls all its members. sessiond-fuzz
+// decoders --seconds N --seed N --corpus FOLDER: mutates corpora, on machines where libFuzzer does not link.
 
 func option(_ name: String, _ fallback: String) -> String {
     let words = CommandLine.arguments
@@ -34,7 +34,7 @@ case "bus":
     environment["XDG_DATA_DIRS"] = bus.folder.path
     let daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
     guard daemon.line(where: { $0.contains("serves") }) != nil else {
-        print("sessiond did not come up: \(daemon.errors)")
+        print("sessiond did not start: \(daemon.errors)")
         exit(69)
     }
     let fuzzer = try BusFuzzer(bus: bus.address, service: "org.sessiond1", root: "/org/sessiond1", seed: seed)

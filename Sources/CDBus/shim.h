@@ -1,5 +1,5 @@
-// What Swift cannot import from libdbus-1: the initializer macro.
-// The type codes (DBUS_TYPE_*) are cast macros; Swift spells them as ASCII literals instead.
+// The parts of libdbus-1 that Swift cannot import: the initializer macro.
+// The type codes (DBUS_TYPE_*) are cast macros, so Swift code has ASCII literals instead.
 #pragma once
 #include <dbus/dbus.h>
 

@@ -1,4 +1,5 @@
-// What Swift cannot import from GStreamer: variadics, function-like macros, and code for GStreamer's own threads.
+// The parts of GStreamer that Swift cannot import (variadic functions and function-like macros), and code for
+// GStreamer's threads.
 #pragma once
 #include <gst/audio/gstaudiobasesink.h>
 #include <gst/base/gstbasetransform.h>
@@ -11,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Where a function's library lies; dladdr and its type are there for GNU sources alone.
+// The library of a function. The headers define dladdr and its type only with _GNU_SOURCE.
 typedef struct {
     const char *file;
     void *base;
@@ -20,14 +21,14 @@ typedef struct {
 } shim_origin;
 extern int shim_dladdr(const void *address, shim_origin *origin) __asm__("dladdr");
 
-// The file that GStreamer itself was loaded from; NULL where that is unknown.
+// The file that GStreamer itself was loaded from; NULL if unknown.
 static inline const char *shim_library_file(void) {
     shim_origin origin;
     return shim_dladdr((const void *)gst_init, &origin) ? origin.file : NULL;
 }
 
-// Whether gst_init and gst_update_registry leave the list of all plugins unread, which GStreamer's own plugin scanner
-// sets; in no header, so it is looked for, and NULL where a library has it no longer.
+// The variable that makes gst_init and gst_update_registry skip the list of all plugins. GStreamer's own plugin scanner
+// sets it. It is in no header, so it is searched in the library; NULL if a library no longer has it.
 extern void *shim_dlsym(void *handle, const char *name) __asm__("dlsym");
 static inline gboolean *shim_registry_switch(void) {
     return (gboolean *)shim_dlsym(NULL, "_gst_disable_registry_cache");
@@ -53,7 +54,7 @@ static inline void shim_set_bool(gpointer object, const char *name, gboolean val
     g_object_set(object, name, value, NULL);
 }
 
-// gst_structure_set is variadic, G_TYPE_STRING a function-like macro.
+// gst_structure_set is variadic, and G_TYPE_STRING is a function-like macro.
 static inline void shim_structure_set_string(GstStructure *structure, const char *name, const char *value) {
     gst_structure_set(structure, name, G_TYPE_STRING, value, NULL);
 }
@@ -62,32 +63,32 @@ static inline void shim_set_structure(gpointer object, const char *name, const G
     g_object_set(object, name, value, NULL);
 }
 
-// The time, in the item, of the end of what a filter last handed on. A field of a base class, which Swift could only
-// reach by rebinding memory; read without the stream lock, because that is held while the sink waits.
+// The end of the last buffer that a filter passed on, in the time of the item. It is a field of a base class, which
+// Swift could only read by rebinding memory. It is read without the stream lock, which is held while the sink waits.
 static inline GstClockTime shim_transform_position(GstElement *element) {
     GstSegment *segment = &((GstBaseTransform *)element)->segment;
     if (segment->format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(segment->position)) return GST_CLOCK_TIME_NONE;
     return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, segment->position);
 }
 
-// The running time of the end of what a filter last handed on; the same field.
+// The same in running time.
 static inline GstClockTime shim_transform_running_time(GstElement *element) {
     GstSegment *segment = &((GstBaseTransform *)element)->segment;
     if (segment->format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(segment->position)) return GST_CLOCK_TIME_NONE;
     return gst_segment_to_running_time(segment, GST_FORMAT_TIME, segment->position);
 }
 
-// Pad probes run on GStreamer's streaming threads, where no Swift code of ours runs.
+// Pad probes run on GStreamer's streaming threads, where no Swift code may run.
 
-// Holds a pad at its next buffer and tells so on the bus by an application message, again for each thing that comes to
-// the held pad. At a buffer and not before: by then nothing upstream is still finding out which format to use.
+// Blocks a pad at its next buffer, and posts an application message on the bus for each item that arrives at the
+// blocked pad. It blocks only at a buffer, because the elements before the pad have negotiated their format by then.
 static GstPadProbeReturn shim_pad_held(GstPad *pad, GstPadProbeInfo *info, gpointer element) {
     (void)pad;
     GstStructure *structure = gst_structure_new("pad-held", "id", G_TYPE_ULONG, info->id, NULL);
     gst_element_post_message((GstElement *)element, gst_message_new_application((GstObject *)element, structure));
     return GST_PAD_PROBE_OK;
 }
-// Whose message it is: the number shim_hold_pad gave, or 0. gst_structure_get is variadic.
+// The number of the probe (returned by shim_hold_pad) that a message is from, or 0. gst_structure_get is variadic.
 static inline gulong shim_held_pad(GstMessage *message) {
     const GstStructure *structure = gst_message_get_structure(message);
     gulong id = 0;
@@ -101,8 +102,8 @@ static inline gulong shim_hold_pad(GstPad *pad, GstElement *pipeline) {
     return gst_pad_add_probe(pad, type, shim_pad_held, pipeline, NULL);
 }
 
-// Tells on the bus that a source has ended, and keeps that end from what comes after it while another source is there to
-// follow.
+// Posts on the bus that a source has ended. While another source follows, it drops the end, so that the elements after
+// the pad do not get it.
 typedef struct {
     gint armed;
     GstElement *pipeline;
@@ -125,8 +126,8 @@ static inline void shim_succession_arm(shim_succession *succession, gint armed) 
     __atomic_store_n(&succession->armed, armed, __ATOMIC_RELEASE);
 }
 
-// A file as its readers shall see it: without its first bytes, or with others in their place, and never read in pieces
-// larger than a limit, because parsers take into memory whatever size a header claims. Runs on GStreamer's threads.
+// Changes a file for its readers: skips its first bytes or replaces them by a header, and refuses reads above a limit,
+// because parsers read any size that a header claims into memory. Runs on GStreamer's threads.
 typedef struct {
     guint64 skip;
     GBytes *header;
@@ -136,7 +137,7 @@ typedef struct {
     GstPadQueryFunction query;
 } shim_view;
 
-// The header's part of a piece that begins in it, and what follows of the file.
+// Reads a range that begins in the header: the rest of the header, and the following bytes of the file.
 static GstFlowReturn shim_view_get_head(
     shim_view *view, GstPad *pad, GstObject *parent, guint64 offset, guint length, GstBuffer **buffer) {
     gsize count = MIN((gsize)length, view->header_size - (gsize)offset);
@@ -212,8 +213,8 @@ static inline void shim_limit_view(GstPad *pad, guint64 skip, const void *header
     gst_pad_set_query_function(pad, shim_view_query);
 }
 
-// What a server sends before it is sound: parsers take it into memory, however much it is. No more than a limit between
-// one sound and the next. Runs on GStreamer's threads.
+// Limits the bytes from a server between two buffers of sound, because parsers keep all of them in memory. Runs on
+// GStreamer's threads.
 typedef struct {
     gint64 bytes;
     gint64 limit;
@@ -248,16 +249,16 @@ static inline void shim_limit_appetite(GstPad *source, GstPad *sound, gint64 lim
         g_atomic_rc_box_release);
 }
 
-// Leaves out what an encoder put before and behind the sound: frames up to `skip`, and all after `length` more. To what
-// comes after the pad the sound begins at 0; seeks and lengths are translated. Runs on GStreamer's threads, its changing
-// fields on the streaming thread alone.
+// Removes the padding of an encoder before and after the sound: `skip` frames, and everything after the next `length`
+// frames. For the elements after the pad, the sound begins at 0; seeks and lengths are converted. Runs on GStreamer's
+// threads; only the streaming thread uses the changing fields.
 typedef struct {
     guint64 skip;
     guint64 length;
     gint rate;
-    gsize frame;   // bytes; 0 where the format is not what was expected, and all is let through
-    guint64 base;  // the running time where the present pass began; none before the first, or after a flush
-    guint64 from;  // and its place then
+    gsize frame;   // bytes; 0 if the format is unexpected: then nothing is removed
+    guint64 base;  // the running time of the beginning of the current segment; none before the first, or after a flush
+    guint64 from;  // the position of its beginning
 } shim_trim;
 
 static inline guint64 shim_trim_time(shim_trim *trim, guint64 frames) {
@@ -286,7 +287,7 @@ static GstEvent *shim_trim_segment(shim_trim *trim, GstEvent *event) {
     segment.time = shim_less(segment.time, skip);
     segment.position = shim_less(segment.position, skip);
     if (segment.duration != GST_CLOCK_TIME_NONE) segment.duration = length;
-    // One that follows the other without a flush, as when it begins again, begins where that ended for us.
+    // A segment that follows without a flush, as in a loop, begins at the trimmed end of the last one.
     if (trim->base != GST_CLOCK_TIME_NONE && segment.base > trim->base)
         segment.base = trim->base + (guint64)((double)shim_less(length, trim->from) / ABS(segment.rate));
     trim->base = segment.base;
@@ -367,7 +368,7 @@ static inline void shim_trim_pad(GstPad *pad, guint64 skip, guint64 length, gint
     gst_pad_add_probe(pad, type, shim_trim_probe, trim, g_free);
 }
 
-// Counts the bytes through a pad, and lets no more than `limit` through: exact lengths, whatever the loop is doing.
+// Counts the bytes through a pad, and drops those after `limit`. So lengths are exact, even if the loop is late.
 typedef struct {
     gint64 bytes;
     gint64 limit;
@@ -404,14 +405,14 @@ static inline void shim_tally_limit(shim_tally *tally, gint64 limit) {
     __atomic_store_n(&tally->limit, limit, __ATOMIC_RELAXED);
 }
 
-// A file whose bytes are to survive the machine: fdatasync on threads of GStreamer's own, so that a slow disk keeps
-// neither the loop nor the sound waiting. One at a time; what is asked for meanwhile is done after it.
+// A file whose bytes must survive a crash of the machine. fdatasync runs on GStreamer's threads, so that neither the
+// loop nor the sound waits for a slow disk. Only one runs at a time; further requests cause one more after it.
 typedef struct {
     int descriptor;
-    gint asked;  // 0 nothing runs, 1 one runs, 2 and another one is to follow
+    gint asked;  // 0: none runs; 1: one runs; 2: one runs, and another one follows
 } shim_disk;
 
-// Takes the descriptor over.
+// Takes ownership of the descriptor.
 static inline shim_disk *shim_disk_new(int descriptor) {
     shim_disk *disk = g_atomic_rc_box_new0(shim_disk);
     disk->descriptor = descriptor;
@@ -436,21 +437,22 @@ static inline void shim_disk_sync(shim_disk *disk, GstElement *element) {
     }
 }
 
-// A file in memory alone; -1 where there are no descriptors left. memfd_create is there for GNU sources alone.
+// A file in memory; -1 if there are no descriptors left. The headers define memfd_create only with _GNU_SOURCE.
 static inline int shim_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1u /* CLOEXEC */); }
 
-// pulsesink's clock asks libpulse how much of its stream was heard (pa_stream_get_time). When a stream is uncorked,
-// libpulse 16 takes the moment at which the server, and then the sink, will have followed as the time it goes on from;
-// asked before that moment, it answers with what is left, negative, as a time in the far future, and with that one for
-// ever, because its times never go back. The sink then believes that all it holds was heard, and no clock moves again.
+// The clock of pulsesink gets the played time of its stream from libpulse (pa_stream_get_time). When a stream is
+// uncorked, libpulse 16 continues from the future moment at which the server and the sink will have reacted. Before
+// that moment, the result is negative, which is converted to a time in the far future. libpulse then keeps returning
+// this time, because its times never decrease. So the sink assumes that all its data were played, and the clock stops.
 //
-// Of a stream that waits to be uncorked for the first time, libpulse 16 tells how long it has waited: the pipeline would
-// begin there, and play as much silence before its first sample. Nothing of it was heard, which is what is told.
+// For a stream that waits for its first uncork, libpulse 16 returns how long it has waited. The pipeline would begin at
+// this time, and play as much silence before its first sample. The right time is 0.
 //
-// So libpulse is not asked before the first start, nor for a while after a later one; what is told is counted
-// meanwhile. Where it ran ahead all the same, as it may after a server that was starved, it is asked no more: what is
-// told is counted while the ring buffer runs. That is good enough until the end of what plays, but not to say where in
-// the stream something new begins: shim_clock_is_lost tells.
+// So this clock does not ask libpulse before the first start, and for some time after a later start. It counts the time
+// itself instead. If libpulse is nevertheless too far ahead, which may happen after the server lacked processor time,
+// the clock does not ask it any more, and counts the time while the ring buffer runs. That is exact enough until the
+// end of the current sound, but not to find the position at which a new sound begins. shim_clock_is_lost reports this
+// state.
 typedef struct {
     GMutex lock;
     GstAudioClockGetTimeFunc ask;
@@ -462,9 +464,9 @@ typedef struct {
     gboolean lost;
 } shim_doubt;
 
-// How much faster than time a stream may be heard, in nanoseconds: more than a server corrects itself by at once.
+// How far the time of a stream may be ahead, in nanoseconds: more than a server corrects at once.
 static const GstClockTime shim_doubt_slack = 250 * GST_MSECOND;
-// How long libpulse is not asked, in microseconds: the way to the server, and half of what the sink's buffer holds.
+// How long libpulse is not asked, in microseconds: the latency of a request, and half of the sink's buffer.
 static const gint64 shim_doubt_rest = 150 * G_TIME_SPAN_MILLISECOND;
 
 static GstClockTime shim_doubted_time(GstClock *clock, gpointer data) {
@@ -474,12 +476,12 @@ static GstClockTime shim_doubted_time(GstClock *clock, gpointer data) {
     gboolean runs = ring && g_atomic_int_get(&ring->state) == GST_AUDIO_RING_BUFFER_STATE_STARTED;
     gint64 now = g_get_monotonic_time();
     if (runs && !doubt->runs) {
-        // Before the first there is nothing that could be negative.
+        // The time cannot be negative at the first start.
         if (doubt->started) doubt->started = now;
         else doubt->started = 1;
     }
     GstClockTime passed = (GstClockTime)(now - doubt->asked) * GST_USECOND;
-    // A pipeline asks as it begins to play, a moment before the ring buffer is started.
+    // A pipeline asks when it begins to play, shortly before the ring buffer starts.
     GstClockTime counted = doubt->told + (runs ? passed : 0);
     GstClockTime time = counted;
     if (!doubt->lost && doubt->started && !(runs && now - doubt->started < shim_doubt_rest)) {
@@ -501,7 +503,7 @@ static void shim_free_doubt(gpointer data) {
     g_mutex_clear(&((shim_doubt *)data)->lock);
     g_free(data);
 }
-// Before the sink's first use; does nothing to a sink without a clock of its own.
+// Installs this clock. Must be called before the first use of the sink. Does nothing for a sink without a clock.
 static inline void shim_doubt_clock(GstElement *element) {
     GstAudioBaseSink *sink = (GstAudioBaseSink *)element;
     GstAudioClock *clock = (GstAudioClock *)sink->provided_clock;
@@ -518,7 +520,7 @@ static inline shim_doubt *shim_doubt_of(GstElement *element) {
     GstClock *clock = ((GstAudioBaseSink *)element)->provided_clock;
     return clock ? (shim_doubt *)g_object_get_data((GObject *)clock, "shim-doubt") : NULL;
 }
-// Whether its clock is counted for good.
+// Whether the clock no longer asks libpulse.
 static inline gboolean shim_clock_is_lost(GstElement *element) {
     shim_doubt *doubt = shim_doubt_of(element);
     if (!doubt) return FALSE;
@@ -527,7 +529,7 @@ static inline gboolean shim_clock_is_lost(GstElement *element) {
     g_mutex_unlock(&doubt->lock);
     return lost;
 }
-// The sink has no stream; its next one begins at 0.
+// The sink has no stream. The next one begins at 0.
 static inline void shim_renew_clock(GstElement *element) {
     shim_doubt *doubt = shim_doubt_of(element);
     if (!doubt) return;

@@ -1,4 +1,4 @@
-// Linux headers that Swift's Glibc module leaves out.
+// Linux headers that Swift's Glibc module does not contain.
 #pragma once
 #include <dlfcn.h>
 #include <elf.h>
@@ -30,11 +30,11 @@
 // prctl is variadic.
 static inline int shim_set_parent_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
 
-// memfd_create is there for GNU sources alone.
+// The headers define memfd_create only with _GNU_SOURCE.
 extern int memfd_create(const char *name, unsigned int flags);
 enum { shim_close_on_exec = 1 };
 
-// dl_iterate_phdr and its structure are there for GNU sources alone.
+// The headers define dl_iterate_phdr and its structure only with _GNU_SOURCE.
 struct shim_loaded {
     Elf64_Addr address;
     const char *name;
@@ -43,11 +43,11 @@ struct shim_loaded {
 };
 extern int dl_iterate_phdr(int (*each)(void *loaded, size_t size, void *context), void *context);
 
-// Segments that nothing writes to are as they are in their files: what is touched again is mapped again from there.
+// Segments without write access are equal to their files. Pages that are used again are mapped again from there.
 static inline int shim_unmap_segments(void *each, size_t size, void *context) {
     const struct shim_loaded *loaded = (const struct shim_loaded *)each;
     (void)size, (void)context;
-    // A segment with relocations in its text is not as it is in its file.
+    // A code segment with relocations differs from its file.
     for (Elf64_Half i = 0; i < loaded->count; i++)
         if (loaded->headers[i].p_type == PT_LOAD && (loaded->headers[i].p_flags & PF_W)
             && (loaded->headers[i].p_flags & PF_X))
@@ -57,7 +57,7 @@ static inline int shim_unmap_segments(void *each, size_t size, void *context) {
         if (header->p_type != PT_LOAD || (header->p_flags & PF_W)) continue;
         uintptr_t start = (loaded->address + header->p_vaddr + 4095) & ~(uintptr_t)4095;
         uintptr_t end = (loaded->address + header->p_vaddr + header->p_memsz) & ~(uintptr_t)4095;
-        // Fails for what is no file, such as the kernel's own pages: then they stay.
+        // Fails for pages without a file, such as those of the kernel, which then stay.
         if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
     }
     return 0;
@@ -70,9 +70,8 @@ static inline void shim_release_start_up_memory(void) {
     dl_iterate_phdr(shim_unmap_segments, NULL);
 }
 
-// The resource's type is an enumeration for C and a number for Swift, by the headers' macros.
-
-// The soft limit of open files up to the hard one; what the limits were in `before`.
+// Raises the soft limit of open files to the hard limit, and writes the former limits to `before`. In C, because the
+// headers declare the resource as an enumeration for C and as a number for Swift.
 static inline int shim_raise_open_files(struct rlimit *before) {
     if (getrlimit(RLIMIT_NOFILE, before) != 0) return -1;
     struct rlimit raised = {before->rlim_max, before->rlim_max};
@@ -91,7 +90,7 @@ static inline int shim_write_capabilities(const struct __user_cap_data_struct se
     return (int)syscall(SYS_capset, &header, sets);
 }
 
-// Nothing that a program started from here would have without being given it.
+// Removes all capabilities that started programs would inherit.
 static inline void shim_clear_inherited_capabilities(void) {
     struct __user_cap_data_struct sets[2];
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -100,7 +99,7 @@ static inline void shim_clear_inherited_capabilities(void) {
     shim_write_capabilities(sets);
 }
 
-// Drops all but this one, and keeps that one for later: it is permitted, and not in effect. 1 where there is such.
+// Drops all capabilities except this one, which becomes permitted but not effective. Returns 1 if it is permitted.
 static inline int shim_set_aside_capability(unsigned int number) {
     struct __user_cap_data_struct sets[2];
     if (shim_read_capabilities(sets) != 0) return 0;
@@ -120,24 +119,24 @@ static inline void shim_use_capability(unsigned int number, int is_used) {
     errno = error;
 }
 
-// What a program that is not trusted is started with. posix_spawn can do none of it.
+// The restrictions for starting an untrusted program. posix_spawn cannot set them.
 struct shim_confinement {
-    // Of open files.
+    // The limits of open files.
     struct rlimit files;
-    // Bytes of private memory that it may write to.
+    // The limit of private writable memory, in bytes.
     rlim_t memory;
 };
 
-// Whether this process is run by a sanitizer, whose shadow of all memory is private memory that it may write to.
+// Whether this process runs with a sanitizer, whose shadow memory is also private writable memory.
 static inline int shim_is_sanitized(void) {
     return dlsym(NULL, "__asan_init") != NULL || dlsym(NULL, "__tsan_init") != NULL;
 }
 
-// In the child, which shares its parent's memory until it runs the program: nothing is allocated here.
+// Runs in the child, which shares its parent's memory until it executes the program. So it must not allocate memory.
 static inline void shim_confine(const struct shim_confinement *confinement, int is_sanitized) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    // Or a program run by root would have all of them again.
+    // Otherwise a program of root would get all capabilities again.
     prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0);
     for (int number = 0; prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; number++)
         prctl(PR_CAPBSET_DROP, number, 0, 0, 0);
@@ -152,7 +151,7 @@ static inline void shim_confine(const struct shim_confinement *confinement, int 
     }
 }
 
-// Starts a program in a process group of its own; its process, or -1 with errno.
+// Starts a program in a new process group. Returns its process, or -1 with errno.
 static inline pid_t shim_start_confined(
     const char *path, char *const arguments[], char *const environment[], const struct shim_confinement *confinement
 ) {
@@ -160,7 +159,7 @@ static inline pid_t shim_start_confined(
     sigset_t all, before, none;
     sigfillset(&all);
     sigemptyset(&none);
-    // No handler of ours may run in the child, whose memory is ours.
+    // Our signal handlers must not run in the child, because it uses our memory.
     sigprocmask(SIG_SETMASK, &all, &before);
     volatile int error = 0;
     pid_t process = vfork();
@@ -178,7 +177,7 @@ static inline pid_t shim_start_confined(
     int failure = process < 0 ? errno : error;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (process > 0 && failure != 0) {
-        // It ran nothing.
+        // The child could not execute the program.
         while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {}
         process = -1;
     }

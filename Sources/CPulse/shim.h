@@ -1,4 +1,4 @@
-// libpulse imports into Swift as it is; the extensions have headers of their own.
+// Swift can import libpulse directly. The extensions have separate headers.
 #pragma once
 #include <pulse/pulseaudio.h>
 #include <pulse/ext-stream-restore.h>

@@ -25,7 +25,7 @@ public enum BusAddress: Hashable, Sendable {
     /// finds itself.
     public var starterEnvironment: [String: String] {
         guard isSystem else { return [:] }
-        // Unless the environment says so, it is where the specification has it.
+        // Without the variable, it is the address of the specification.
         let address = Self.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? Self.systemAddress
         return ["DBUS_STARTER_BUS_TYPE": "system", "DBUS_STARTER_ADDRESS": address]
     }

@@ -3,7 +3,7 @@ public import EventLoop
 /// Observes calls between other peers (`org.freedesktop.DBus.Monitoring.BecomeMonitor`), on a separate connection that
 /// sends nothing afterwards. Releasing it ends it.
 ///
-/// A bus allows this to its own user and root: on a session bus, to all programs outside of sandboxes.
+/// A bus allows this only to its own user and root. On a session bus, these are all programs outside of sandboxes.
 public final class BusMonitor {
     private let connection: Connection
 

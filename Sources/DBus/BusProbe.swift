@@ -59,7 +59,7 @@ public final class BusProbe {
         var bytes = [UInt8](repeating: 0, count: 512)
         let count = read(descriptor, &bytes, bytes.count)
         guard count > 0 else { return end(false) }
-        // What comes after Hello is its answer.
+        // The first data after Hello are its answer.
         guard !isGreeted else { return end(true) }
         isGreeted = true
         var hello = Array("BEGIN\r\n".utf8)

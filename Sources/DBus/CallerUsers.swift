@@ -1,10 +1,10 @@
-/// The users of the peers that send many calls, where several users share the bus.
+/// The users of the peers that send many calls, on a bus that several users share.
 struct CallerUsers {
     /// As many peers as a system bus has at most by default; unique names are never reused.
     private static let limit = 2048
 
     enum User: Equatable {
-        /// Nobody has asked yet.
+        /// The bus was not asked yet.
         case unasked
         case asked
         case known(UInt32)

@@ -20,12 +20,12 @@ public struct Credentials: Hashable, Sendable {
 }
 
 extension Connection {
-    /// Hears signals until the subscription is dropped; nil parts match anything.
+    /// Receives signals until the subscription is released; nil parts match anything.
     ///
-    /// Does not wait for the bus (AddMatch); the bus handles it before whatever is sent from here afterwards. With a
-    /// well-known name as `sender`, only signals of whoever owns it at that moment are handed over. A malformed part
-    /// matches nothing. `arg0Namespace` is a bus name: the first argument is that name, or begins with it and a dot.
-    /// Identical subscriptions share one rule.
+    /// It does not wait for the bus (AddMatch); the bus handles the rule before all later messages of this connection.
+    /// With a well-known name as `sender`, only signals of its current owner are passed on. A malformed part matches
+    /// nothing. `arg0Namespace` is a bus name: the first argument is this name, or begins with it and a dot. Identical
+    /// subscriptions share one rule.
     public func subscribe(
         path: String? = nil, interface: String? = nil, member: String? = nil, sender: String? = nil,
         arg0: String? = nil, arg0Namespace: String? = nil, _ handler: @escaping (Message) -> Void
@@ -81,7 +81,7 @@ extension Connection {
         }
     }
 
-    /// Asks the bus who is behind a name (`GetConnectionCredentials`); answers once, from the loop.
+    /// Asks the bus for the credentials of a name's owner (`GetConnectionCredentials`); answers once, from the loop.
     public func credentials(of name: String, _ reply: @escaping (Result<Credentials, Failure>) -> Void) {
         askBus("GetConnectionCredentials", [.string(name)]) { answer in
             reply(answer.map(Credentials.init))

@@ -25,6 +25,10 @@ public final class Connection {
     private static let largestDescriptors = 253
     /// Waiting calls handled before other events of the loop, unless there is something to read.
     private static let waitingBatch = 128
+    /// This many waiting calls are a crowd; and with so many of one peer it matters whether the peer is still there.
+    private static let (crowd, several) = (64, 8)
+    /// Bytes that the bus may leave unread while there is a crowd.
+    private static let crowdedBuffer: Int32 = 8 << 10
 
     /// The name the bus gave to this connection, such as `:1.42`.
     public let uniqueName: String
@@ -49,7 +53,7 @@ public final class Connection {
         set { calls.isShared = newValue }
     }
 
-    /// Gets every call instead of the objects here, and nothing is answered: for a ``BusMonitor``.
+    /// Gets every call instead of the objects here, without an answer. For a ``BusMonitor``.
     var overheard: ((Message) -> Void)?
 
     let raw: OpaquePointer
@@ -60,12 +64,12 @@ public final class Connection {
     let names = NameTable()
     /// False once the bus is gone or ``close()`` was called.
     public private(set) var isOpen = true
-    /// What the filter was added with, to remove it by.
+    /// The context that the filter was added with, to remove it again.
     var filterContext: UnsafeMutableRawPointer?
     /// Outgoing messages once the connection is ready. libdbus then writes only blocking calls, each after a
     /// ``flush()``, so that messages are never interleaved.
     private var outbox = Outbox()
-    /// How many ``batch(_:)``es are under way.
+    /// The number of active calls of ``batch(_:)``.
     private var batches = 0
     private let descriptor: Int32
     /// While the bus accepts no more data; created when first needed.
@@ -75,11 +79,15 @@ public final class Connection {
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
+    /// While there is a crowd: the size of the socket's buffer before.
+    private var ampleBuffer: Int32?
+    /// Of peers with several waiting calls, or many unread answers.
+    private var departures: [String: Subscription] = [:]
     /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
     /// does not check file descriptors while work is deferred.
     private var backlog: Timer?
 
-    /// Connects and says Hello; blocks until the bus has answered (`dbus_bus_register`).
+    /// Connects and sends Hello; blocks until the bus has answered (`dbus_bus_register`).
     public init(_ address: BusAddress, loop: EventLoop) throws(Failure) {
         raw = try Self.open(address)
         uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""
@@ -103,7 +111,7 @@ public final class Connection {
             close()
             throw .noMemory
         }
-        // NameAcquired is usually there already.
+        // NameAcquired has usually been received already.
         scheduleDispatch()
     }
 
@@ -154,6 +162,7 @@ public final class Connection {
         LoopBridge.detach(self)
         backlog = nil
         writable = nil
+        departures.removeAll()
         calls.removeAll()
         dbus_connection_close(raw)
     }
@@ -176,10 +185,51 @@ public final class Connection {
     /// Sends without waiting. Does nothing once the connection is closed, or for a message with a ``Message/failure``.
     public func send(_ message: Message) { transmit(message) }
 
-    func send(_ answer: Message, answering call: Message) {
+    func send(_ answer: Message, answering call: CallHeader) {
         guard transmit(answer) != nil, let caller = call.sender else { return }
         answers.add(outbox.lastSize, to: caller)
+        calls.learn(outbox.lastSize, of: call.member)
         if answers.asks(caller) { askWhatWaits(for: caller) }
+        if answers.remembers(caller) { watchDeparture(of: caller) }
+    }
+
+    /// Adjusts to how much waits.
+    private func countCrowd() {
+        if calls.count >= Self.crowd, ampleBuffer == nil {
+            // What the bus has not taken yet is taken before any later answer, slowly while many peers send to it.
+            ampleBuffer = sendBuffer
+            sendBuffer = Self.crowdedBuffer
+        } else if calls.isEmpty {
+            if let ampleBuffer { sendBuffer = ampleBuffer }
+            ampleBuffer = nil
+            if !answers.isLarge { departures.removeAll() }
+        }
+    }
+
+    /// Nothing is done for a peer that is gone, and nothing is counted as unread.
+    private func watchDeparture(of peer: String) {
+        guard departures[peer] == nil else { return }
+        departures[peer] = names.watch(peer) { [weak self] in
+            guard let self else { return }
+            departures[peer] = nil
+            calls.forget(peer)
+            answers.settle(peer, nil)
+            countCrowd()
+        }
+    }
+
+    /// Bytes of the socket's buffer. The kernel doubles what is set, for its own needs.
+    private var sendBuffer: Int32 {
+        get {
+            var bytes: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, &size)
+            return bytes / 2
+        }
+        set {
+            var bytes = newValue
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+        }
     }
 
     /// Asks the bus how many answers wait for that peer; if the bus does not report that, asks the peer itself,
@@ -224,7 +274,7 @@ public final class Connection {
         return serial
     }
 
-    /// Sends together what `body` sends, when it is done or with a ``push()``: one system call, not one for each.
+    /// Sends the messages of `body` together, at its end or with a ``push()``: with one system call, not one for each.
     public func batch<Result>(_ body: () throws -> Result) rethrows -> Result {
         batches += 1
         defer {
@@ -234,16 +284,15 @@ public final class Connection {
         return try body()
     }
 
-    /// Writes what was sent up to now, as far as the bus takes it at once; the rest follows from the loop.
+    /// Writes the sent messages, as far as the bus accepts them at once. The loop writes the rest.
     public func push() {
         // If messages already wait for the bus, new ones follow them.
         guard isOpen, !outbox.isEmpty, writable?.events != .writable else { return }
         write()
     }
 
-    /// Lets processes that wait for the written messages run before the rest is done: a kernel that wakes them on this
-    /// processor would let them wait until it is free (`sched_yield`). Does nothing if more messages must be handled
-    /// here.
+    /// Lets processes that wait for the written messages run first (`sched_yield`): if the kernel wakes them on this
+    /// processor, they would wait until it is free. Does nothing if more messages must be handled here.
     public func giveWay() {
         if calls.isEmpty, !hasBacklog { sched_yield() }
     }
@@ -262,9 +311,9 @@ public final class Connection {
         }
     }
 
-    /// Calls, and hands over the answer from the loop, exactly once.
+    /// Calls a method, and passes on the answer from the loop, exactly once.
     ///
-    /// - Parameter timeout: seconds; then the answer is NoReply. `.infinity` waits as long as the bus lives.
+    /// - Parameter timeout: seconds; then the answer is NoReply. `.infinity` waits as long as the bus exists.
     public func call(
         _ message: Message, timeout: Double = 25, _ reply: @escaping (Result<[Value], Failure>) -> Void
     ) {
@@ -335,10 +384,10 @@ public final class Connection {
         backlog?.arm(after: 0)
     }
 
-    /// Whether something that was read has not been handled yet.
+    /// Whether there are read messages that have not been handled yet.
     public var hasBacklog: Bool { dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_COMPLETE }
 
-    /// Lets libdbus read or write, then handles what was read at once.
+    /// Lets libdbus read or write, then handles the read messages at once.
     func handle(_ watch: OpaquePointer, _ flags: UInt32) {
         guard isOpen else { return }
         var flags = flags
@@ -372,7 +421,7 @@ public final class Connection {
         }
     }
 
-    /// Handles waiting calls of peers with many calls: one while there is more to read, otherwise many.
+    /// Handles waiting calls of peers with many calls: at most one while there is more to read, otherwise many.
     private func handleWaiting() {
         guard !calls.isEmpty else {
             if !hasBacklog, !isReadable { calls.startTurn() }
@@ -380,16 +429,18 @@ public final class Connection {
         }
         // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
-        // Returning to the loop may cost this process its time slice, so it does so rarely.
-        let inspected = calls.isShared ? 1 : 8
+        defer { countCrowd() }
         for index in 0..<Self.waitingBatch {
-            // A bus with more to bring may need the processor first; what it brings may be another user's.
-            if calls.isShared, !isReadable { sched_yield() }
-            let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
+            // A bus with more to bring may need the processor first; what it brings may be for somebody who waits less.
+            if !isReadable { sched_yield() }
+            let isBusy = hasBacklog || isReadable
             if index == 0, !isBusy { calls.startTurn() }
-            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next() else { return }
-            objects.handle(call, on: self)
-            if index == 0, isBusy { return }
+            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next(whileReading: isBusy) else {
+                return
+            }
+            // Those before it may have been answered since it was received.
+            if mayBeAnswered(call) { objects.handle(call, on: self) }
+            if isBusy { return }
         }
     }
 
@@ -400,28 +451,35 @@ public final class Connection {
 
     private func receive(call: Message) {
         if let overheard { return overheard(call) }
-        if let caller = call.sender {
-            switch answers.verdict(caller) {
-            case .answer: break
-            case .refuse: return answer(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
-            case .silence:
-                if answers.asks(caller) { askWhatWaits(for: caller) }
-                return
-            }
-        }
+        guard mayBeAnswered(call) else { return }
         // No method here takes file descriptors, and a waiting call would keep them open.
-        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not accepted; send none")) }
+        if call.hasFileDescriptors { return refuse(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
-            return answer(call, .accessDenied("only the user of this program and root may call it"))
+            return refuse(call, .accessDenied("only the user of this program and root may call it"))
         }
-        switch calls.judge(call, from: call.sender, of: call.sender.flatMap(user)) {
+        switch calls.judge(call, method: call.member ?? "", from: call.sender, of: call.sender.flatMap(user)) {
         case .handle: objects.handle(call, on: self)
-        case .wait: break
-        case .refuse: answer(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
+        case .wait:
+            if let caller = call.sender, calls.count(of: caller) == Self.several { watchDeparture(of: caller) }
+            countCrowd()
+        case .refuse: refuse(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
         }
     }
 
-    /// The user of a peer on a shared bus, when it matters; nil until the bus has answered, which is not waited for.
+    /// Whether the caller reads its answers. If not, the call is refused, and with too many refusals not answered.
+    private func mayBeAnswered(_ call: Message) -> Bool {
+        guard let caller = call.sender else { return true }
+        switch answers.verdict(caller) {
+        case .answer: return true
+        case .refuse: refuse(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
+        case .silence: if answers.asks(caller) { askWhatWaits(for: caller) }
+        }
+        return false
+    }
+
+    private func refuse(_ call: Message, _ failure: Failure) { answer(CallHeader(call), failure) }
+
+    /// The user of a peer on a shared bus, if it matters; nil until the bus has answered. Does not wait for the answer.
     private func user(of caller: String) -> UInt32? {
         guard calls.isShared, calls.counts else { return nil }
         switch callerUsers[caller] {
@@ -438,7 +496,7 @@ public final class Connection {
         }
     }
 
-    /// Every message. False leaves it to libdbus.
+    /// Gets every message. Returns false if libdbus must handle it.
     func receive(_ message: OpaquePointer) -> Bool {
         switch dbus_message_get_type(message) {
         case DBUS_MESSAGE_TYPE_METHOD_CALL:
@@ -479,6 +537,7 @@ public final class Connection {
         LoopBridge.detachWatches(self)
         backlog = nil
         writable = nil
+        departures.removeAll()
         calls.removeAll()
         let handler = onDisconnect
         onDisconnect = nil

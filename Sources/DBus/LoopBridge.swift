@@ -10,12 +10,12 @@ enum LoopBridge {
         init(_ connection: Connection) { self.connection = connection }
     }
 
-    /// What a DBusWatch carries. libdbus may have two watches for one descriptor; each has its own here.
+    /// The data of a DBusWatch. libdbus may have two watches for one descriptor; each has separate data here.
     private final class WatchState {
         var watch: IOWatch?
     }
 
-    /// What a DBusTimeout carries.
+    /// The data of a DBusTimeout.
     private final class TimeoutState {
         var timer: Timer?
     }
@@ -48,7 +48,7 @@ enum LoopBridge {
             release(timeouts)
             return false
         }
-        // Must not dispatch here: libdbus forbids it.
+        // libdbus forbids dispatching here.
         dbus_connection_set_dispatch_status_function(
             raw,
             { _, status, context in
@@ -72,7 +72,7 @@ enum LoopBridge {
     }
 
     static func detachWatches(_ connection: Connection) {
-        // Calls the remove functions for all that is left. Removing functions needs no memory and cannot fail.
+        // Calls the remove functions for all remaining watches. Removing functions needs no memory and cannot fail.
         _ = dbus_connection_set_watch_functions(connection.raw, nil, nil, nil, nil, nil)
         _ = dbus_connection_set_timeout_functions(connection.raw, nil, nil, nil, nil, nil)
     }

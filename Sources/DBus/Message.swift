@@ -20,7 +20,7 @@ public final class Message {
     /// Takes over one reference.
     package init(owning raw: OpaquePointer) { owned = raw }
 
-    /// Takes a reference of its own.
+    /// Takes another reference.
     convenience init(retaining raw: OpaquePointer) { self.init(owning: dbus_message_ref(raw)) }
 
     /// The names must be valid: they are not checked again.
@@ -113,23 +113,7 @@ public final class Message {
     }
 
     /// An empty answer to this call, which must have been sent or received.
-    public func reply() -> Message { answer(.methodReturn) }
-
-    /// An error in answer to this call. A malformed name becomes `…Error.Failed`.
-    public func error(name: String, text: String) -> Message {
-        let error = answer(.error)
-        error.draft?.errorName = Syntax.isErrorName(name) ? name : Failure.Name.failed
-        error.append([.string(text)])
-        return error
-    }
-
-    private func answer(_ kind: Draft.Kind) -> Message {
-        precondition(serial != 0, "a reply to a message that nobody has sent")
-        var draft = Draft(kind)
-        draft.destination = sender
-        draft.replySerial = serial
-        return Message(draft)
-    }
+    public func reply() -> Message { CallHeader(self).reply() }
 
     // MARK: Header
 
@@ -162,7 +146,7 @@ public final class Message {
     /// The serial of the call that this answers; 0 for calls and signals.
     public var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
 
-    /// The receiver; nil: the other end of the connection, or for a signal every subscriber. A malformed name sets
+    /// The receiver; nil: the other end of the connection or, for a signal, every subscriber. A malformed name sets
     /// ``failure``.
     public var destination: String? {
         get { draft.map(\.destination) ?? text(dbus_message_get_destination(raw)) }
@@ -219,8 +203,8 @@ public final class Message {
         }
     }
 
-    /// The arguments, each file descriptor a duplicate that its ``FileDescriptor`` closes. Throws LimitsExceeded for
-    /// more than a million values, and where the process has no descriptor left.
+    /// The arguments. Each file descriptor is a duplicate, which its ``FileDescriptor`` closes. Throws LimitsExceeded
+    /// for more than a million values, or if the process has no descriptor left.
     public func arguments() throws(Failure) -> [Value] {
         // Part of the value may have been written.
         if let failure { throw failure }

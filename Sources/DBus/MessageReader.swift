@@ -10,7 +10,7 @@ struct MessageReader {
 
     init() {}
 
-    /// Everything from the iterator on, at its level.
+    /// Reads all values from the iterator on, at its level.
     mutating func values(_ iterator: UnsafeMutablePointer<DBusMessageIter>) throws(Failure) -> [Value] {
         var values: [Value] = []
         var code = UInt8(truncatingIfNeeded: dbus_message_iter_get_arg_type(iterator))
@@ -92,7 +92,8 @@ struct MessageReader {
         return .dictionary(key: String(inside.prefix(1)), value: String(inside.dropFirst()), entries)
     }
 
-    /// The whole signature of a type of one letter; nil for containers. Spares asking libdbus, which allocates.
+    /// The whole signature of a type of one letter; nil for containers. It avoids a call of libdbus, which allocates
+    /// memory.
     private static func letter(_ code: UInt8) -> String? {
         TypeCode.isBasic(code) || code == TypeCode.variant ? String(UnicodeScalar(code)) : nil
     }

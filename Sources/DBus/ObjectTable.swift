@@ -2,8 +2,8 @@ import CDBus
 
 /// The objects of one connection and the dispatch of calls to them.
 ///
-/// Serves Introspectable and Properties on every exported path and on the paths above it, ObjectManager where enabled,
-/// Peer on any path. An exported object is kept alive until its path is removed.
+/// Serves Introspectable and Properties on every exported path and on the paths above it, ObjectManager on paths that
+/// enable it, and Peer on any path. An exported object is kept alive until its path is removed.
 public final class ObjectTable {
     struct Binding {
         let object: AnyObject
@@ -36,8 +36,8 @@ public final class ObjectTable {
 
     // MARK: Exporting
 
-    /// Hands every call to that path over as it comes, whatever its interface, Properties and Introspectable included
-    /// but not Peer; the handler answers now or later. Nothing may be exported there.
+    /// Passes every call to this path to the handler, which answers now or later. This includes all interfaces, also
+    /// Properties and Introspectable, but not Peer. Nothing may be exported there.
     public func relay(path: String, _ handler: @escaping (Invocation) -> Void) {
         precondition(Syntax.isPath(path) && nodes[path] == nil, "not an object path, or one in use")
         relays[path] = handler
@@ -45,7 +45,7 @@ public final class ObjectTable {
 
     /// Adds interfaces at a path; exporting again at the same path adds to it, also with another object.
     ///
-    /// The path must be a valid object path and an interface not be there already: both are mistakes in the program.
+    /// The path must be a valid object path, and must not have the interface already. Otherwise the program has a bug.
     public func export<Object>(_ object: Object, at path: String, interfaces: [Interface<Object>]) {
         precondition(Syntax.isPath(path), "not an object path")
         let node = nodes[path] ?? Node()
@@ -177,7 +177,7 @@ public final class ObjectTable {
         do throws(Failure) {
             try dispatch(call, on: connection)
         } catch {
-            connection.answer(call, error)
+            connection.answer(CallHeader(call), error)
         }
     }
 
@@ -203,7 +203,7 @@ public final class ObjectTable {
             }
             for interface in StandardInterfaces.names {
                 if let answer = try StandardInterfaces.answer(self, node, path, interface, member, call) {
-                    return connection.answer(call, answer)
+                    return connection.answer(CallHeader(call), answer)
                 }
             }
             throw .unknownMethod("No method \(member) at \(Syntax.shortened(path))")
@@ -220,7 +220,7 @@ public final class ObjectTable {
         guard let answer = try StandardInterfaces.answer(self, node, path, interface, member, call) else {
             throw .unknownMethod("No method \(member) in \(interface)")
         }
-        connection.answer(call, answer)
+        connection.answer(CallHeader(call), answer)
     }
 
     private func invoke(

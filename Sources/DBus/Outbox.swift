@@ -45,7 +45,7 @@ struct Outbox {
             } else if errno == EAGAIN {
                 return compact()
             } else if errno != EINTR {
-                // The bus is gone, as reading will report. The rest is not written any more.
+                // The bus is gone; reading will report that. The rest is not written.
                 break
             }
         }

@@ -16,7 +16,7 @@ final class PendingCalls {
     private var calls: [UInt32: Call] = [:]
     private var timer: Timer?
     /// When the timer fires. It stays armed while calls wait, because arming it for each call would cost more. Without
-    /// any it is disarmed, so that it does not wake an idle process.
+    /// waiting calls it is disarmed, so that it does not wake an idle process.
     private var armed = UInt64.max
 
     init(loop: EventLoop) { self.loop = loop }

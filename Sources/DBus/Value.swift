@@ -130,7 +130,7 @@ extension Value {
         return value
     }
 
-    /// Nil for any other type, also for an object path. The next ones are alike.
+    /// Nil for any other type, also for an object path. The next properties are similar.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
     public var objectPathValue: String? { if case .objectPath(let value) = self { value } else { nil } }
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }

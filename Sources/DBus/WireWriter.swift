@@ -1,7 +1,7 @@
 import Glibc
 
-/// Writes values and header fields as bytes of the wire, little-endian. Refuses what would make the bus disconnect the
-/// sender.
+/// Writes values and header fields as bytes of the wire, little-endian. Refuses values for which the bus would
+/// disconnect the sender.
 ///
 /// libdbus's iterators are not used: for an `a{sv}` they take thirty times as long, because they read the signature
 /// again with each value. The tests and the fuzzer compare the result with libdbus's own reader.
@@ -124,7 +124,7 @@ struct WireWriter {
         while bytes.count & (alignment - 1) != 0 { bytes.append(0) }
     }
 
-    /// Overwrites an integer that was written where its value was not known yet.
+    /// Overwrites an integer that was written before its value was known.
     mutating func patch(_ number: UInt32, at position: Int) {
         for index in 0..<4 { bytes[position + index] = UInt8(truncatingIfNeeded: number >> (8 * index)) }
     }

@@ -1,24 +1,28 @@
 public import Enforcement
+public import MediaControl
 public import PluginAPI
 public import Routing
 public import SessionManager
 
-/// Everything that is decided, in one place: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of
-/// each recording (``RecordingPlacement``), and the streams of all programs (``Enforcement``).
+/// Makes all decisions: the rules of the sessions (``Arbiter``), the route (``Routing``), the input of each recording
+/// (``RecordingPlacement``), the streams of all programs (``Enforcement``), and the players on the bus
+/// (`MediaControl`).
 ///
-/// A value without a server, a bus or a clock. Facts enter by ``submit(_:)``; then ``next(at:view:)`` returns what must be
-/// done, one action after the other, until there is none. Each decision is made when the actions before it have been
-/// carried out, so that what is stored and sent with an action is the state after exactly that action.
+/// It is a value without a server, a bus or a clock. It gets facts by ``submit(_:)``. Then ``next(at:view:)`` returns
+/// one action after the other until there is none. It makes each decision after the previous actions have been carried
+/// out, so that the state that is stored and sent with an action is the state after exactly this action.
 public struct Decider: Sendable {
-    /// The rules of the sessions, to be read.
+    /// The rules of the sessions, read-only.
     public private(set) var arbiter: Arbiter
-    /// What was decided.
+    /// The latest decisions.
     public private(set) var history: History
-    /// What is known of each session beyond the rules.
+    /// The data of each session that the rules do not need.
     public private(set) var members: [SessionID: Member] = [:]
     /// The sessions that play, by their streams; nil if the server cannot tell.
     public private(set) var sounding: Sounding?
-    private var settings: Settings
+    private(set) var settings: Settings
+    /// The players on the bus.
+    var players = Players()
     private var routing = Routing()
     private var recordings = RecordingPlacement()
     private var enforcement: Enforcement
@@ -31,11 +35,11 @@ public struct Decider: Sendable {
     private var lastClient: UInt64 = 0
     /// Facts that are not handled yet.
     private var inbox: [Fact] = []
-    /// What is left to do about the last fact; the next one last.
+    /// The remaining work for the last fact; the next step is the last element.
     private var work: [Work] = []
 
-    /// One step of a decision. What follows from a step comes before what was waiting.
-    private enum Work {
+    /// One step of a decision. The consequences of a step are handled before the steps that were waiting.
+    enum Work {
         /// A claim that expired before an event must be ended before that is judged.
         case expire
         case event(Event)
@@ -51,6 +55,11 @@ public struct Decider: Sendable {
         case hear
         case treat
         case placeRecordings
+        case player(String, PlayerEvent)
+        /// Stores the paused players for the next daemon.
+        case keepPauses
+        case treatPlayers
+        case takeBack(String)
         case checkTime
         case act(Action)
     }
@@ -60,6 +69,7 @@ public struct Decider: Sendable {
         arbiter = Arbiter(settings: Arbiter.Settings(settings))
         history = History(capacity: settings.limits.history)
         enforcement = Enforcement(settings)
+        players.book.maxAge = PauseBook<String>.maxAge(settings)
     }
 
     // MARK: Sessions
@@ -73,14 +83,17 @@ public struct Decider: Sendable {
         }
     }
 
-    /// Stores what is known of a session that was created or restored.
+    /// Continues with the players that an earlier daemon paused and that still exist.
+    public mutating func restorePauses(_ kept: some Sequence<PauseBook<String>.Kept>) { players.keep(kept) }
+
+    /// Stores the data of a session that was created or restored.
     public mutating func join(_ id: SessionID, _ member: Member) {
         guard arbiter.session(id) != nil, members[id] == nil else { return }
         members[id] = member
         if member.adopted != nil { adoptedCount += 1 }
     }
 
-    /// Changes what is known of a session; does nothing if it is closed.
+    /// Changes the data of a session. Does nothing if it is closed.
     public mutating func update(_ id: SessionID, _ change: (inout Member) -> Void) {
         guard var member = members[id] else { return }
         change(&member)
@@ -98,7 +111,7 @@ public struct Decider: Sendable {
 
     // MARK: Facts and actions
 
-    /// Something happened. It is handled when everything has been done that follows from the facts before it.
+    /// Adds a fact. It is handled after all consequences of the earlier facts.
     public mutating func submit(_ fact: Fact) { inbox.append(fact) }
 
     private mutating func handle(_ fact: Fact) {
@@ -114,11 +127,14 @@ public struct Decider: Sendable {
         case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
         case .moveRefused(let move): recordings.refused(move)
         case .streamsForgotten: enforcement.forgetStreams()
+        case .player(let id, let event): push([.player(id, event)])
+        case .players: push([.treatPlayers])
         case .settings(let settings):
             self.settings = settings
             enforcement.settings = settings
+            players.book.maxAge = PauseBook<String>.maxAge(settings)
             history = History(capacity: settings.limits.history, keeping: history)
-            push([.expire, .event(.settingsChanged(Arbiter.Settings(settings)))])
+            push([.expire, .event(.settingsChanged(Arbiter.Settings(settings))), .treatPlayers])
         case .timePassed: push([.checkTime])
         }
     }
@@ -126,7 +142,8 @@ public struct Decider: Sendable {
     /// When ``Fact/timePassed`` is due next; nil: never.
     public var nextDeadline: Instant? {
         var earliest = arbiter.nextDeadline
-        for case let due? in [routing.nextDeadline, streamsDeadline] where earliest.map({ due < $0 }) ?? true {
+        for case let due? in [routing.nextDeadline, streamsDeadline, players.keptExpires]
+        where earliest.map({ due < $0 }) ?? true {
             earliest = due
         }
         return earliest
@@ -147,7 +164,7 @@ public struct Decider: Sendable {
         }
     }
 
-    private mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
+    mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
 
     private mutating func handle(_ item: Work, at now: Instant, _ view: () -> Routing.View) -> Action? {
         switch item {
@@ -185,6 +202,10 @@ public struct Decider: Sendable {
                 owners[$0.id] ?? []
             }
             push(moves.map { .act(.move($0)) })
+        case .player(let id, let event): handle(event, of: id, at: now)
+        case .keepPauses: return players.changedKept(at: now).map(Action.keepPauses)
+        case .treatPlayers: treatPlayers(at: now)
+        case .takeBack(let id): takeBack(id)
         case .checkTime: checkTime(at: now)
         case .act(let action):
             note(action, at: now)
@@ -195,7 +216,7 @@ public struct Decider: Sendable {
 
     // MARK: The rules of the sessions
 
-    /// What follows is done after the decision was carried out.
+    /// Decides about the event. The consequences are handled after the decision was carried out.
     private mutating func decide(_ event: Event, at now: Instant) -> Decision {
         if history.wantsCheckpoint { history.keep(arbiter) }
         let decision = arbiter.handle(event, at: now)
@@ -220,7 +241,15 @@ public struct Decider: Sendable {
     /// The route follows the sessions.
     private mutating func follow(_ event: Event, hasEffects: Bool, _ view: () -> Routing.View) {
         let wanted: [Work] = hasEffects ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []
-        push(wanted + [.route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))])
+        let guarded: [Work] = [
+            .route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))
+        ]
+        var checked: [Work] = []
+        if hasEffects, !players.known.isEmpty, !players.isCheckDue {
+            players.isCheckDue = true
+            checked = [.act(.checkPlayers)]
+        }
+        push(wanted + guarded + checked)
     }
 
     /// Whether no session is heard that was paused because its output was unplugged.
@@ -235,6 +264,7 @@ public struct Decider: Sendable {
             streamsDeadline = nil
             due.append(.act(.look))
         }
+        if let time = players.keptExpires, time <= now { due.append(.keepPauses) }
         push(due)
     }
 
@@ -267,7 +297,7 @@ public struct Decider: Sendable {
         }
     }
 
-    /// The program is adopted otherwise; if the rules refuse that, it is treated like a new program.
+    /// Adopts the program with another role. If the rules refuse that, it is treated like a new program.
     private mutating func change(_ id: SessionID, to adopted: AdoptedProgram, at now: Instant) -> Decision {
         update(id) { $0.adopted = adopted }
         let wasInterrupted = arbiter.session(id)?.state == .interrupted
@@ -280,7 +310,7 @@ public struct Decider: Sendable {
             // Its former wait no longer applies, and an adopted program cannot be asked to come back.
             rest = [.expire, .event(.activate(id))]
         }
-        // Below what follows from the decision itself.
+        // After the consequences of the decision itself.
         work.insert(contentsOf: rest.reversed(), at: before)
         return decision
     }
@@ -322,7 +352,7 @@ public struct Decider: Sendable {
         }
         // A session that also records is in a conversation, which continues without headphones.
         let listening = streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
-        heard.pausable = heard.sessions.intersection(seen.pausable).subtracting(listening)
+        heard.pausable = heard.sessions.intersection(players.pausable).subtracting(listening)
         return heard
     }
 
@@ -359,12 +389,18 @@ public struct Decider: Sendable {
     /// Commands that restore all streams at once, because the daemon exits.
     public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] { enforcement.restore(streams) }
 
-    // MARK: What is recorded
+    // MARK: History
 
-    /// Keeps in the history what the server is asked for.
+    /// Adds a request to the server to the history.
     private mutating func note(_ action: Action, at now: Instant) {
         guard let (name, fields) = action.asRequest else { return }
-        history.note(History.Request(name, at: now, for: nil, fields))
+        var session: SessionID?
+        var about: [History.Request.Field] = []
+        if case .player(let id, _) = action {
+            session = self.session(of: id)
+            about = [.init("player", .text(players.known[id]?.origin.name.prefix(bytes: 120) ?? ""))]
+        }
+        history.note(History.Request(name, at: now, for: session, about + fields))
     }
 
     private mutating func note(_ change: Enforcement.Outcome.Change, at now: Instant) {
@@ -397,7 +433,7 @@ public struct Decider: Sendable {
         }
         return arbiter.explain(
             id, at: now, adopted: members[id]?.adopted.map { enforcement.reason(for: $0, facts) },
-            streams: silenced.min { $0.since < $1.since })
+            streams: silenced.min { $0.since < $1.since }, player: pausedPlayer(of: id))
     }
 
     /// Lets a replay start here.
@@ -422,7 +458,8 @@ extension Treatment {
         }
     }
 
-    /// For the user; nil: the stream is not silenced. That it is ducked is a state of its session.
+    /// A text for the user; nil if the stream is not silenced. Ducking is not mentioned, because it is a state of the
+    /// session.
     fileprivate func text(canHold: Bool) -> String? {
         switch self {
         case .free: nil
@@ -445,8 +482,18 @@ extension Action {
         case .move(let move):
             ("move-recording", [.init("uid", .text(move.input)), .init("stream", .number(move.stream.number))])
         case .releaseOutput: ("release-output", [])
-        case .decided, .wish, .guardOutput, .prepareHold, .streams, .look, .warn, .notice: nil
+        case .player(_, .pause): ("pause-player", [])
+        case .player(_, .play): ("resume-player", [])
+        case .player(_, .ask), .decided, .wish, .guardOutput, .prepareHold, .streams, .look, .checkPlayers, .keepPauses,
+            .showPlayer, .warn, .notice:
+            nil
         }
+    }
+}
+
+extension PauseBook {
+    fileprivate static func maxAge(_ settings: Settings) -> UInt64 {
+        UInt64(settings.interruption.maxAge * 1_000_000)
     }
 }
 

@@ -1,9 +1,10 @@
 public import Enforcement
+public import MediaControl
 public import PluginAPI
 public import Routing
 public import SessionManager
 
-/// What happened. All facts enter the decisions by ``Decider/submit(_:)``.
+/// An event that decisions depend on. All facts are passed to ``Decider/submit(_:)``.
 public enum Fact: Sendable {
     /// A request of a client; the decision with that event is the answer.
     case request(Event)
@@ -21,12 +22,16 @@ public enum Fact: Sendable {
     case moveRefused(RecordingPlacement.Move)
     /// The sound server is gone: it knows no stream any more.
     case streamsForgotten
+    /// An event of a player on the bus, with the unique name of its connection.
+    case player(String, PlayerEvent)
+    /// The answer to a request was sent: the players are checked (``Action/checkPlayers``).
+    case players
     case settings(Settings)
     /// The time of ``Decider/nextDeadline`` has come.
     case timePassed
 }
 
-/// The streams at the sound server, with what the kernel says of their programs.
+/// The streams at the sound server, with the kernel's data of their programs.
 public struct StreamsSeen: Sendable {
     /// Whether a server is there.
     public var isConnected = false
@@ -44,8 +49,6 @@ public struct StreamsSeen: Sendable {
     public var gone: Set<UInt32> = []
     /// As ``Enforcement/Facts/sustainedCalls``.
     public var sustainedCalls: Set<Program.Key> = []
-    /// The adopted sessions whose players play and can be paused.
-    public var pausable: Set<SessionID> = []
     /// Streams that an earlier daemon or connection had changed, and how they were before.
     public var found: [Found] = []
 
@@ -65,9 +68,9 @@ public struct StreamsSeen: Sendable {
     public init() {}
 }
 
-/// What must be done now; the caller carries it out before it asks for the next.
+/// An action. The caller carries it out before it requests the next one.
 public enum Action: Sendable {
-    /// The rules decided: the effects are for the clients, and what changed must survive a restart.
+    /// The rules have decided: send the effects to the clients, and store the changes for a restart.
     case decided(Decision)
     /// A request to the sound server; `reason`: the reason to report for the change.
     case ask(Routing.Request, reason: RouteChangeReason)
@@ -79,11 +82,19 @@ public enum Action: Sendable {
     case move(RecordingPlacement.Move)
     /// Streams will be held soon.
     case prepareHold
-    /// Commands for streams, in order. Also sent if there are none, because what must be remembered of the streams may
+    /// Commands for streams, in order. Also returned without commands, because the stored values of the streams may
     /// have changed.
     case streams([StreamCommand])
     /// The streams must be looked at again: time has passed.
     case look
+    /// ``Fact/players`` is due when the answer to the request in progress was sent.
+    case checkPlayers
+    /// The players that are paused, or about to be: the next daemon must know of a pause that was sent.
+    case keepPauses(Set<PauseBook<String>.Kept>)
+    /// A request to a player.
+    case player(String, PlayerRequest)
+    /// The player that media keys reach from now on; nil: none.
+    case showPlayer(String?)
     case warn(String)
     case notice(String)
 }

@@ -1,6 +1,6 @@
 public import Enforcement
 
-/// What decisions about streams and players need to know of a session, beyond what the rules know.
+/// The data of a session for decisions about streams and players, in addition to the data of the rules.
 public struct Member: Sendable, Hashable {
     /// The process whose streams, with those of its descendants, belong to the session; 0: unknown, or it has ended, as
     /// another one may have its number then.
@@ -11,7 +11,9 @@ public struct Member: Sendable, Hashable {
     public var desktopEntry: String
     /// The id of the application from its sandbox, or else the desktop entry; nil: not read yet.
     public var application: String?
-    /// Whether the client ducks its own sound when it is told to.
+    /// The process and its ancestors; nil: not read, because there is no player.
+    public var ancestry: [UInt32]?
+    /// Whether the client ducks its own sound when it gets the signal.
     public var lowersItself: Bool
     /// Present for adopted programs.
     public internal(set) var adopted: AdoptedProgram?
@@ -24,7 +26,7 @@ public struct Member: Sendable, Hashable {
         self.lowersItself = lowersItself
     }
 
-    /// The session of an adopted program. Where process ids mean nothing, it has none.
+    /// The session of an adopted program. It has no process if the program is only known by its sandbox or its name.
     public init(_ adopted: AdoptedProgram) {
         switch adopted.program {
         case .process(let id): self.init(process: id, user: nil, desktopEntry: "")

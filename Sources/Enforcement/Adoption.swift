@@ -30,7 +30,7 @@ struct Adoption {
         guard let program = facts.program, let ground = ground(for: program) else { return nil }
         let label = labelled(facts.stream)
         let callRole = labelledCall(program.key)
-        // Of the server's own streams, and of recordings, only calls are adopted.
+        // Streams of the server itself and recordings are adopted only as calls.
         guard !program.isServer, facts.stream.direction == .playback else {
             return label?.sessionClass == .call ? callRole : nil
         }
@@ -65,7 +65,7 @@ struct Adoption {
         }
     }
 
-    /// Whether the stream's label says that it is a call, permitted or not.
+    /// Whether the stream's label declares a call, permitted or not.
     func saysCall(_ facts: StreamFacts) -> Bool { labelled(facts.stream)?.sessionClass == .call }
 
     private func isNamed(_ program: Program) -> Bool { settings.adoption.namesCallProgram(program.names) }

@@ -6,9 +6,9 @@ import PluginAPI
 /// ``beginning``. The call ends after ``pause`` without any stream, or after ``mute`` without a recording: programs
 /// create new streams in the middle of a call, and some close the microphone when the user mutes it.
 ///
-/// A value: it gets all streams at each check, and returns when it wants to check again.
+/// It is a value: it gets all streams at each check, and returns the time of the next check.
 struct CallEvidence {
-    /// Microseconds for which both must exist.
+    /// Microseconds for which the program must record and play.
     static let beginning: UInt64 = 500_000
     /// Microseconds without any stream, after which the call has ended.
     static let pause: UInt64 = 1_000_000
@@ -27,7 +27,7 @@ struct CallEvidence {
         /// The evidence, for display.
         let words: String
         /// The titles (`media.name`) under which the program both records and plays: a stream with another title is
-        /// another page of the same browser. Empty: its pages cannot be told apart.
+        /// another page of the same browser. Empty: its pages cannot be distinguished.
         var pages: Set<String>
     }
 

@@ -1,10 +1,10 @@
 public import PluginAPI
 
-/// Makes streams follow their sessions: decides to which session a stream belongs, which programs are adopted, and what
-/// is done to each stream.
+/// Makes streams follow their sessions: decides which session a stream belongs to, which programs are adopted, and
+/// which streams are ducked, muted or held.
 ///
-/// A value without a clock or a server, and level-triggered: it gets all facts, and returns the missing changes.
-/// First call ``steps(_:at:)`` until there are none, then ``commands(_:at:)``.
+/// It is a value without a clock or a server: it gets all facts each time, and returns the missing changes. First call
+/// ``steps(_:at:)`` until there are none, then ``commands(_:at:)``.
 public struct Enforcement: Sendable {
     /// All facts. Times are microseconds on the monotonic clock.
     public struct Facts: Sendable {
@@ -16,7 +16,7 @@ public struct Enforcement: Sendable {
         public var hasHold = true
         /// Whether a further stream may be held: false while other software loses track of moved streams.
         public var mayHold: Bool
-        /// The default device: a stream from there is moved back to the default, whatever that is then.
+        /// The default device. A held stream of this device is moved back to the device that is the default then.
         public var defaultDevice: String?
         /// Processes that have ended.
         public var gone: Set<UInt32>
@@ -309,8 +309,8 @@ public struct Enforcement: Sendable {
             return nil
         case .inactive:
             guard isSounding else { return nil }
-            // It should resume; or it would interrupt nobody; or it is new, or the user started it: then the rules
-            // decide. A program that cannot be told must not stay silent for ever.
+            // It is activated if it should resume, or if it would interrupt no other session. If it is new, or the user
+            // started it, the rules decide. A program that gets no signals must not stay silent forever.
             let isFirst = asked.insert(session.id).inserted
             if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
             return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
@@ -406,7 +406,7 @@ public struct Enforcement: Sendable {
                 if !stream.isCorked { outcome.deadline = min(outcome.deadline ?? due, due) }
                 return before
             }
-            // A stream that paused by itself in time is left alone.
+            // A stream whose program paused it in time is not changed.
             guard before == .held || before == .muted || !stream.isCorked else { return before }
             if !stream.isCorked {
                 outcome.ignoring.insert(session.id)

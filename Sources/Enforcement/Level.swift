@@ -1,12 +1,12 @@
 import PluginAPI
 
-/// Volumes in steps of one decibel below the user's volume. The daemon writes only these values, so any other value was
-/// set by somebody else; this also works after a crash.
+/// Volumes in steps of one decibel below the user's volume. The daemon writes only these values, so another program or
+/// the user has set any other value. This also works after a crash.
 enum Level {
     /// The lowest level that the settings allow.
     static let lowest = 96
 
-    /// The user's volume, lowered by that many decibels (`pa_sw_volume_multiply`, `pa_sw_volume_from_dB`).
+    /// The user's volume minus `level` decibels (`pa_sw_volume_multiply`, `pa_sw_volume_from_dB`).
     static func volume(_ base: [UInt32], lowered level: Int) -> [UInt32] {
         guard level > 0 else { return base }
         let factor = factors[min(level, lowest)]

@@ -3,7 +3,7 @@ public import PluginAPI
 /// Corrects what the server remembers of changed streams: the next stream of the program must start as the user left
 /// the last one, not ducked.
 public struct MemoryRepair: Sendable, Hashable {
-    /// What to do with a remembered entry.
+    /// The action for a remembered entry.
     public enum Verdict: Sendable, Hashable {
         case right
         case write(StreamMemory)
@@ -21,7 +21,7 @@ public struct MemoryRepair: Sendable, Hashable {
     }
 
     /// The user's values for a new stream that is remembered under this name and started with the daemon's values of
-    /// the last one, because nobody corrected the entry in time. Nil: it started correctly. `defaultDevice` is the
+    /// the last one, because the entry was not corrected in time. Nil: it started correctly. `defaultDevice` is the
     /// default device; `remembersDevice` tells whether the server, not only the daemon, knows the last stream's device.
     public func base(of stream: AudioStream, defaultDevice: String?, remembersDevice: Bool = true) -> StreamBase? {
         var base = StreamBase(volume: stream.volume, isMuted: stream.isMuted, deviceName: nil)

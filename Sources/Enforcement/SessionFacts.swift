@@ -27,7 +27,7 @@ public struct SessionFacts: Sendable, Hashable {
     public let isMuted: Bool
     /// The decibels by which it is ducked, 0 or more.
     public let lowered: Double
-    /// Whether the program ducks itself when it is told to.
+    /// Whether the program ducks its own sound when it gets the signal.
     public let lowersItself: Bool
     /// The evidence of a guessed call, for display; else empty.
     public let evidence: String
@@ -38,7 +38,7 @@ public struct SessionFacts: Sendable, Hashable {
     /// Whether it is heard again if the user starts its program: it waits for no declared call and no
     /// alert.
     public let mayBeTakenBack: Bool
-    /// Whether activating it now would be allowed and would interrupt nobody.
+    /// Whether its activation would be allowed now and would interrupt no other session.
     public let isFreeToActivate: Bool
 
     public init(

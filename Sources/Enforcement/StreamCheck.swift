@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// One check of a stream: what the server shows, and what comes of it.
+/// One check of a stream: the state that the server shows, and the resulting commands.
 struct StreamCheck {
     let stream: AudioStream
     /// Microseconds on the monotonic clock.
@@ -20,6 +20,6 @@ struct StreamCheck {
 
     mutating func checkAgain(at due: UInt64) { deadline = min(deadline ?? due, due) }
 
-    /// Also while it is being moved to the hold sink.
+    /// Whether it plays, also while it is being moved to the hold sink.
     var isHeard: Bool { stream.isSounding || stream.isStopping && !stream.isMuted }
 }

@@ -5,7 +5,7 @@ public enum StreamCommand: Sendable, Hashable {
     case setVolume(AudioStream.ID, [UInt32])
     case setMuted(AudioStream.ID, Bool)
     case hold(AudioStream.ID)
-    /// Moved back to that device; nil: to the default.
+    /// Move the stream back to this device; nil: to the default.
     case letGo(AudioStream.ID, to: String?)
 
     public var stream: AudioStream.ID {

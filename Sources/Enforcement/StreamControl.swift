@@ -1,7 +1,7 @@
 import PluginAPI
 
-/// One stream that differs, or has just differed, from what the user left: how it gets from its current state to the
-/// required one, step by step. Its volume, its mute switch and its place are values of their own.
+/// Brings a stream step by step from its current state to the required one. It exists while the stream differs, or has
+/// just differed, from the user's settings. Its volume, mute switch and device are separate values.
 struct StreamControl {
     /// The ramp times, in microseconds.
     struct Pace {
@@ -91,7 +91,7 @@ struct StreamControl {
 
     /// The commands that are due now, in order; `deadline` is set earlier if there will be more. A held stream stays
     /// held while there is no device to move it to (not `canHold`); another one is muted unless it `mayHold`. A stream
-    /// that somebody else has muted is not moved: module-role-cork forgets moved streams and would never unmute it.
+    /// that another program has muted is not moved: module-role-cork forgets moved streams and would never unmute it.
     mutating func advance(
         to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, hasHold: Bool,
         mayHold: Bool, _ deadline: inout UInt64?
@@ -126,7 +126,7 @@ struct StreamControl {
     }
 
     private mutating func hold(hasHold: Bool, _ check: inout StreamCheck) {
-        // Not before it has stopped: it may still be heard.
+        // Only after it has stopped, because it may still be heard before.
         let hasStopped = place.hasStopped(check.stream)
         let mayFade = hasStopped || level.decibels != 0 || !place.awaitsSink(isThere: hasHold, &check)
         let isLow = hasStopped || mayFade && level.fadeOut(of: base, &check)

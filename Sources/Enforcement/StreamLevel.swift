@@ -1,18 +1,18 @@
 import PluginAPI
 
-/// How far a stream is lowered below the user's volume, and the way to another level.
+/// How many decibels a stream is ducked below the user's volume, and the ramp to another level.
 struct StreamLevel: Sendable, Hashable {
     enum Course: Sendable, Hashable {
         /// The level stays.
         case steady
         /// Ducking or restoring, one decibel per step.
         case ramp(Ramp)
-        /// Lowering quickly before a cut; the next step is due at that time.
+        /// A quick fade before a cut; the next step is due at this time.
         case fade(next: UInt64)
     }
 
     struct Ramp: Sendable, Hashable {
-        /// What the next step waits for.
+        /// The event that the next step waits for.
         enum Wait: Sendable, Hashable {
             case nothing
             case time(UInt64)
@@ -28,7 +28,7 @@ struct StreamLevel: Sendable, Hashable {
 
     /// Decibels below the user's volume that were last set.
     private(set) var decibels: Int
-    /// Whether the server has shown that level. Only then can another volume come from somebody else.
+    /// Whether the server has shown this level. Only then, another volume was set by the user or another program.
     private(set) var isShown: Bool
     private(set) var course = Course.steady
 
@@ -41,7 +41,7 @@ struct StreamLevel: Sendable, Hashable {
         self.isShown = isShown
     }
 
-    // MARK: What the server reports
+    // MARK: Reports of the server
 
     mutating func answered(succeeded: Bool, at now: UInt64) {
         if case .ramp(var ramp) = course, case .answer(let pace) = ramp.wait {
@@ -51,7 +51,7 @@ struct StreamLevel: Sendable, Hashable {
         if !succeeded { isShown = true }
     }
 
-    /// - Returns: whether somebody else has set that volume: then nothing is lowered any more.
+    /// - Returns: whether the user or another program has set this volume. Then the stream is no longer ducked.
     mutating func shown(_ volume: [UInt32], of base: [UInt32]) -> Bool {
         if Level.isSame(volume, Level.volume(base, lowered: decibels)) {
             isShown = true
@@ -68,9 +68,9 @@ struct StreamLevel: Sendable, Hashable {
         if let shown = Level.of(volume, below: base) { decibels = shown }
     }
 
-    // MARK: What is to be done
+    // MARK: Commands
 
-    /// To that level at once. A ramp ends.
+    /// Sets the level at once. A ramp ends.
     mutating func set(_ new: Int, of base: [UInt32], _ check: inout StreamCheck) {
         if case .ramp = course { course = .steady }
         guard new != decibels, !base.isEmpty else { return }

@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// Where a stream plays: where the user left it, on the hold sink, or on the way.
+/// The device of a stream: the user's choice, the hold sink, or a pending move between them.
 ///
 /// ```
 ///              hold                shown held
@@ -10,7 +10,8 @@ import PluginAPI
 ///     │  shown elsewhere                     ▼    ▼ │
 ///     └─────────────────────────────────── leaving ─┘
 /// ```
-/// If a held stream is shown elsewhere, somebody moved it, and it is free; if a free one is shown held, it is held.
+/// If a held stream is shown on another device, the user has moved it, so it is free. If a free stream is shown on the
+/// hold sink, it is held.
 struct StreamPlace: Sendable, Hashable {
     enum State: Sendable, Hashable {
         /// Not held.
@@ -31,9 +32,9 @@ struct StreamPlace: Sendable, Hashable {
 
     /// Whether it can be held.
     enum Holding: Sendable, Hashable {
-        /// `escapes`: how often somebody has moved it since it was last left alone.
+        /// `escapes`: how often the user has moved it away since it was last free.
         case possible(escapes: Int)
-        /// The server refused, or somebody moved it away again: it is muted instead.
+        /// The server refused, or the user moved it away again. It is muted instead.
         case impossible
     }
 
@@ -48,9 +49,10 @@ struct StreamPlace: Sendable, Hashable {
 
     /// How long a move to the hold sink may take, in microseconds: 40 ms were seen on PipeWire.
     private static let patience: UInt64 = 250_000
-    /// How long a fade waits for the hold sink, in microseconds: what plays between its end and the move is lost.
+    /// How long a fade waits for the hold sink, in microseconds: sound between the end of the fade and the move is
+    /// lost.
     private static let sinkPatience: UInt64 = 12_000
-    /// After the first time: somebody wants it to stay there.
+    /// The limit of moves. If it is not enough, the user wants the stream to stay there.
     private static let mostMoves = 2
 
     init(isHeld: Bool) { state = isHeld ? .held(promise: nil) : .free(nil) }
@@ -83,7 +85,7 @@ struct StreamPlace: Sendable, Hashable {
         }
     }
 
-    // MARK: What the server reports
+    // MARK: Reports of the server
 
     mutating func answeredHold(succeeded: Bool, at now: UInt64) {
         switch (state, succeeded) {
@@ -102,7 +104,7 @@ struct StreamPlace: Sendable, Hashable {
 
     mutating func answeredLetGo(succeeded: Bool, at now: UInt64) {
         if succeeded { return }
-        // Not again at once: what is missing, usually another sink, will appear later.
+        // Not repeated at once, because the missing object, usually another sink, will appear later.
         switch state {
         case .free, .leaving: state = .held(promise: nil)
         case .moving(let promise), .held(let promise): state = .held(promise: promise)
@@ -110,7 +112,7 @@ struct StreamPlace: Sendable, Hashable {
         nextLetGo = now + StreamPlace.patience
     }
 
-    /// - Returns: whether somebody else has moved it to its current device.
+    /// - Returns: whether the user or another program has moved it to its current device.
     mutating func shown(isHeld: Bool) -> Bool {
         switch (state, isHeld) {
         case (.free, false), (.moving, false), (.held(.some), false), (.held, true), (.leaving, true): return false
@@ -123,7 +125,7 @@ struct StreamPlace: Sendable, Hashable {
         case (.free, true): state = .held(promise: nil)
         case (.held(nil), false): state = .free(nil)
         }
-        // Somebody moved it away again and wants it elsewhere: it must be silent there, too.
+        // The user moved it away again and wants it on another device. It must be silent there, too.
         if case .possible(let escapes) = holding { holding = escapes > 0 ? .impossible : .possible(escapes: 1) }
         return !isHeld
     }
@@ -137,10 +139,10 @@ struct StreamPlace: Sendable, Hashable {
         }
     }
 
-    // MARK: What is to be done
+    // MARK: Commands
 
-    /// Whether the server keeps its promise: a move fails if it is not shown in time, or if somebody moves the stream away
-    /// at once. Then the stream is muted.
+    /// Checks a confirmed move: it has failed if it is not shown in time, or if the user moves the stream away at once.
+    /// Then the stream is muted.
     mutating func awaitMove(_ check: inout StreamCheck) {
         let promised: UInt64
         switch state {
@@ -166,7 +168,7 @@ struct StreamPlace: Sendable, Hashable {
     /// The next hold may wait for the sink again.
     mutating func forgetSink() { sinkDue = nil }
 
-    /// It is as the user left it: somebody who moves it later moves it for the first time.
+    /// The stream is as the user left it, so a later move counts as the first one.
     mutating func forgetEscapes() {
         if canBeHeld { holding = .possible(escapes: 0) }
     }

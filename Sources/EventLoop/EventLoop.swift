@@ -1,13 +1,13 @@
 public import CPulse
 import Glibc
 
-/// One thread's loop: libpulse's `pa_mainloop`, carrying file descriptors, timers, signals and deferred work.
+/// The event loop of one thread, on libpulse's `pa_mainloop`: file descriptors, timers, signals and deferred work.
 ///
-/// Everything in a process that waits (libdbus, libpulse, the GStreamer bus, children) waits here, on one thread.
-/// Not thread-safe. Watches and timers are owned by their caller: dropping one cancels it.
+/// All waiting in a process (for libdbus, libpulse, the GStreamer bus and children) happens here, on one thread. It is
+/// not thread-safe. The caller owns watches and timers: releasing one cancels it.
 public final class EventLoop {
     private let loop: OpaquePointer
-    /// The C vtable, for a library that joins the loop by itself (`pa_context_new`). Valid while the loop lives.
+    /// The C vtable for libraries that use the loop directly (`pa_context_new`). Valid while the loop exists.
     public let api: UnsafeMutablePointer<pa_mainloop_api>
     private var hasQuit = false
     let timers: TimerQueue
@@ -37,7 +37,8 @@ public final class EventLoop {
         return code
     }
 
-    /// Dispatches what is ready; waits for it first if `blocking` (`pa_mainloop_iterate`). False after ``quit(_:)``.
+    /// Dispatches all events that are ready; waits for one first if `blocking` (`pa_mainloop_iterate`). False after
+    /// ``quit(_:)``.
     @discardableResult
     public func iterate(blocking: Bool = true) -> Bool {
         // pa_mainloop_iterate aborts the process on a loop that was quit.

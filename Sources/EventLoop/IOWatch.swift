@@ -1,8 +1,8 @@
 import CPulse
 
-/// Watches a file descriptor until dropped. The descriptor stays the caller's and must outlive the watch.
+/// Watches a file descriptor until it is released. The caller owns the descriptor, which must outlive the watch.
 public final class IOWatch {
-    /// What to wait for, and what was seen (`pa_io_event_flags_t`).
+    /// The events to wait for, and the events that occurred (`pa_io_event_flags_t`).
     public struct Events: OptionSet, Sendable, Hashable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -16,7 +16,7 @@ public final class IOWatch {
     private let loop: EventLoop
     private let handler: (Events) -> Void
 
-    /// What is waited for; empty pauses the watch. Hang-up and error are always reported while it is not empty.
+    /// The events to wait for. An empty set pauses the watch; otherwise hang-up and error are always reported.
     public var events: Events {
         didSet { if events != oldValue { loop.api.pointee.io_enable(event, events.flags) } }
     }

@@ -2,10 +2,10 @@ import CLinux
 import CPulse
 import Glibc
 
-/// Watches one signal until dropped; then the former handler is restored. One watch per signal in a process.
+/// Watches one signal until it is released; then the former handler is restored. One watch per signal in a process.
 ///
-/// A handler that writes to the loop's eventfd. Not `pa_signal_new`, whose clean-up aborts the process if the newest
-/// watch is freed first; not a signalfd, for which the signal must be blocked in every thread.
+/// The handler writes to the loop's eventfd. `pa_signal_new` is not used, because its clean-up aborts the process if
+/// the newest watch is freed first. A signalfd is not used, because the signal must be blocked in every thread for it.
 public final class SignalWatch {
     let signal: Int32
     private let queue: SignalQueue
@@ -92,8 +92,8 @@ final class SignalQueue {
     // SAFETY: allocated and initialised before the first handler is installed, never freed; each element is an aligned
     // 32-bit word, written by the loop's thread while its signal has no handler of ours, and only read by the handler.
     nonisolated(unsafe) fileprivate static let descriptors = words(-1)
-    // SAFETY: as above; the handler writes 1 before it wakes the loop, and the loop's thread writes 0 before it looks at
-    // what the signal was about.
+    // SAFETY: as above. The handler writes 1 before it wakes the loop, and the loop's thread writes 0 before it handles
+    // the signal.
     nonisolated(unsafe) fileprivate static let seen = words(0)
 
     private static func words(_ value: Int32) -> UnsafeMutablePointer<Int32> {

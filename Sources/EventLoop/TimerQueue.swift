@@ -76,7 +76,7 @@ final class TimerQueue {
         if instant != set { tell(instant) }
     }
 
-    /// 0: not at all.
+    /// Arms the kernel's timer; 0 disarms it.
     private func tell(_ instant: UInt64) {
         set = instant
         var value = itimerspec()

@@ -1,17 +1,17 @@
-/// Sound files of Apple's that GStreamer cannot read, or reads in part only: the Core Audio Format (Core Audio Format
-/// Specification 1.0), and AIFF-C with compressed samples.
+/// Apple's sound files that GStreamer cannot read completely: the Core Audio Format (Core Audio Format Specification
+/// 1.0), and AIFF-C with compressed samples.
 package struct AppleFile {
     package let format: SampleFormat
-    /// Where the samples begin, and how many bytes of them there are at the most.
+    /// The position of the samples, and the maximal number of their bytes.
     package let place: Int
     package let size: Int
-    /// How many of a compressed file's frames are sound: its last packet is filled up.
+    /// The number of frames with sound in a compressed file. The last packet has padding after them.
     package let frames: Int
 
-    /// More parts than this has no sane file; each costs a read.
+    /// The limit of chunks, because each needs a read. Real files have fewer.
     private static let partLimit = 64
 
-    /// Why it cannot be read.
+    /// The reason why the file cannot be read.
     package struct Refusal: Error {
         package let reason: String
     }
@@ -20,8 +20,8 @@ package struct AppleFile {
         head.count >= 12 && head.starts(with: "FORM".utf8) && head[8..<12].elementsEqual("AIFC".utf8)
     }
 
-    /// Nil for a file of another kind, or one that GStreamer reads itself. `read` gives bytes from a place, fewer at the
-    /// end.
+    /// Nil for a file of another kind, or one that GStreamer can read. `read` returns bytes from a position, fewer at
+    /// the end of the file.
     package static func read(
         head: [UInt8], _ read: (_ place: Int, _ count: Int) -> [UInt8]
     ) throws(Refusal) -> AppleFile? {
@@ -50,7 +50,7 @@ package struct AppleFile {
                 if table.count == 24 { frames = Int(clamping: table[8..<16].number) }
             case "data":
                 guard format != nil else { throw Refusal(reason: "the samples come before the format") }
-                // The edit count comes first; a size of −1 is the rest of the file.
+                // The edit count is before the samples. A size of −1 means the rest of the file.
                 data = (place + 4, size < 4 ? .max : Int(size - 4))
             default: break
             }
@@ -64,7 +64,7 @@ package struct AppleFile {
         return AppleFile(format: format, place: data.place, size: data.size, frames: frames)
     }
 
-    /// Nil where it is not compressed.
+    /// Nil if the samples are not compressed.
     private static func compressedAIFF(_ read: (Int, Int) -> [UInt8]) throws(Refusal) -> AppleFile? {
         var place = 12
         var format: SampleFormat?
@@ -92,7 +92,7 @@ package struct AppleFile {
                 return AppleFile(format: format, place: place + start, size: size - start, frames: .max)
             default: break
             }
-            // Parts begin at even places.
+            // Chunks begin at even positions.
             place += size + size % 2
         }
         return nil
@@ -100,7 +100,7 @@ package struct AppleFile {
 }
 
 extension ArraySlice<UInt8> {
-    /// Big-endian, of eight bytes at the most.
+    /// The big-endian number in at most eight bytes.
     var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
     var text: String { String(decoding: self, as: UTF8.self) }
 }

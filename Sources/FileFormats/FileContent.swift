@@ -1,23 +1,24 @@
 import Glibc
 
-/// What a file's first bytes say of it: enough to choose its decoder without trying any.
+/// The properties of a file that its first bytes show. They are sufficient to choose a decoder.
 package struct FileContent {
     package let head: [UInt8]
-    /// Of the MP3 at its beginning, or behind an ID3 tag.
+    /// The MP3 frames at the beginning of the file, or after an ID3 tag.
     package let frames: MP3Frames?
-    /// Bytes from the end of an ID3 tag, where there is one, to the file's end.
+    /// The number of bytes after the ID3 tag, if there is one.
     package let rest: Int
-    /// Bytes of an MP3's tag that is too large to be read into memory, or of what ``plain`` has another header for.
+    /// The number of bytes to skip: the tag of an MP3 that is too large for the memory, or the part that the header of
+    /// ``plain`` replaces.
     package let skip: Int
-    /// Read as a file of another kind.
+    /// How to read the file as a file of another kind.
     package let plain: PlainFile?
-    /// Whether so much is said of the sound before it begins that it would fill the memory.
+    /// Whether the metadata before the sound are too large for the memory.
     package let isAllTags: Bool
     private let path: [CChar]
-    /// What an MP4's first sound track is coded as.
+    /// The codec of the first sound track of an MP4.
     package let codec: MP4Codec?
 
-    /// The tag demultiplexer takes a tag into memory twice.
+    /// The tag demultiplexer has a tag in memory twice.
     private static let tagLimit = 8 << 20
 
     package init(_ descriptor: Int32, path: [CChar], size: Int) throws(AppleFile.Refusal) {
@@ -25,7 +26,7 @@ package struct FileContent {
         head = FileContent.bytes(of: descriptor, at: 0, count: 64)
         var start = 0
         if head.starts(with: "ID3".utf8), head.count > 9 {
-            // The tag's size is written in four times seven bits; FLAC and AAC may hide behind it too.
+            // The size of the tag is four times seven bits. FLAC and AAC may also begin after a tag.
             start = 10 + head[6...9].reduce(0) { $0 << 7 | Int($1 & 0x7f) }
         }
         frames = MP3Frames(FileContent.bytes(of: descriptor, at: start, count: 32_768))
@@ -47,7 +48,7 @@ package struct FileContent {
         return FileContent.bytes(of: descriptor, at: 0, count: limit)
     }
 
-    /// What is there from that place on, fewer at the end.
+    /// Reads at most `count` bytes from `offset` on; fewer at the end of the file.
     package static func bytes(of descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) {
             $1 = max(0, pread(descriptor, $0.baseAddress, count, off_t(offset)))

@@ -1,17 +1,16 @@
 import Glibc
 
-/// An MP4 in fragments, as a recording grows: a header for each piece (`moof`) and the piece (`mdat`), one after the
-/// other.
+/// A fragmented MP4, the format of a growing recording: headers (`moof`) and their data (`mdat`) alternate.
 package enum FragmentedMP4 {
-    /// Takes away what a full disk left of a last fragment: readers that look at all headers first refuse the whole file
-    /// for it, as FFmpeg does. A file that is whole stays as it is.
+    /// Removes an incomplete last fragment after the disk was full. Readers that first read all headers, such as
+    /// FFmpeg, would otherwise refuse the whole file. A complete file is not changed.
     package static func settle(_ path: String) {
         let file = open(path, O_RDWR | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
         let size = Int(lseek(file, 0, SEEK_END))
         var place = 0
-        // The end of what plays: a header without its piece does not.
+        // The end of the last complete fragment. A header without its data cannot be played.
         var end = 0
         while place + 8 <= size {
             let head = [UInt8](unsafeUninitializedCapacity: 8) {

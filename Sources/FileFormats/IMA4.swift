@@ -1,14 +1,13 @@
 import Glibc
 
-/// Apple's IMA 4:1 compression, as CAF and AIFF-C carry it: packets of 34 bytes for each channel in turn, of 64 samples
-/// each (IMA Recommended Practices for Enhancing Digital Audio Compatibility; QuickTime File Format, "IMA 4:1").
+/// Apple's IMA 4:1 compression in CAF and AIFF-C. Packets of the channels alternate; each has 34 bytes and 64 samples
+/// (IMA Recommended Practices for Enhancing Digital Audio Compatibility; QuickTime File Format, "IMA 4:1").
 package enum IMA4 {
     package static let packetSize = 34
     package static let framesPerPacket = 64
 
-    /// The samples of one of Apple's files as the bytes of a WAV; nil for a file without IMA4, or one that cannot
-    /// be read.
-    /// - Parameter limit: seconds; a longer one gives that much and a little more.
+    /// Decodes the samples of a file to a WAV. Nil for a file without IMA4, or one that cannot be read.
+    /// - Parameter limit: the maximal length in seconds. A longer file is cut a little later.
     package static func wave(path: String, limit: Double) throws(AppleFile.Refusal) -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
@@ -23,8 +22,7 @@ package enum IMA4 {
         return format.waveHeader(size: sound.count) + sound
     }
 
-    /// The packets' samples, 16 bits, little-endian, the channels' one after the other; a last packet that is not
-    /// whole is left out.
+    /// Decodes packets to 16-bit, little-endian, interleaved samples. An incomplete last packet is ignored.
     package static func samples(_ packets: [UInt8], channels: Int) -> [UInt8] {
         let count = packets.count / (packetSize * channels)
         var samples = [UInt8](repeating: 0, count: count * framesPerPacket * channels * 2)
@@ -41,7 +39,7 @@ package enum IMA4 {
         return samples
     }
 
-    /// One packet: where the predictor is (nine bits) and how large its steps are (seven), then four bits a sample.
+    /// Decodes a packet: the predictor (nine bits), the step index (seven bits), then four bits for each sample.
     private static func decode(_ packet: ArraySlice<UInt8>, _ put: (_ frame: Int, _ sample: Int) -> Void) {
         let start = packet.startIndex
         let head = Int(packet[start]) << 8 | Int(packet[start + 1])

@@ -1,11 +1,11 @@
-/// The frames at the beginning of MP3 data: whether there are any, and how long the whole would be.
+/// The frames at the beginning of MP3 data. They show whether it is MP3, and give an estimate of its length.
 package struct MP3Frames {
-    /// Seconds for each byte, over the frames seen.
+    /// Seconds for each byte, averaged over these frames.
     package let secondsPerByte: Double
-    /// Where the sound is among the frames that decoders make of it; nil where the encoder did not say.
+    /// The part of the decoded frames that is sound; nil if the encoder did not write it.
     package let sound: Sound?
 
-    /// In frames of samples: what encoder and decoder put before the sound, and how long that is.
+    /// In frames of samples: the padding by encoder and decoder before the sound, and the length of the sound.
     package struct Sound {
         package let skip: Int
         package let length: Int
@@ -13,7 +13,7 @@ package struct MP3Frames {
         package let rate: Int
     }
 
-    /// Nil where `bytes` do not begin with a frame: sync, MPEG 1, 2 or 2.5, layer 3, a bit rate and a rate that exist.
+    /// Nil if `bytes` do not begin with a frame: sync, MPEG 1, 2 or 2.5, layer 3, and a valid bit rate and sample rate.
     package init?(_ bytes: [UInt8]) {
         var place = 0
         var seconds = 0.0
@@ -26,10 +26,10 @@ package struct MP3Frames {
         sound = MP3Frames.sound(bytes)
     }
 
-    /// What every decoder of layer 3 is late by.
+    /// The delay of every decoder of layer 3, in frames.
     private static let decoderDelay = 529
 
-    /// By LAME's part of the Xing header in the first frame, which FFmpeg writes too.
+    /// Reads LAME's extension of the Xing header in the first frame. FFmpeg also writes it.
     private static func sound(_ bytes: [UInt8]) -> Sound? {
         func number(_ place: Int, _ count: Int) -> Int {
             bytes[place..<place + count].reduce(0) { $0 << 8 | Int($1) }
@@ -41,7 +41,7 @@ package struct MP3Frames {
         let flags = number(place + 4, 4)
         guard flags & 1 != 0 else { return nil }
         let whole = number(place + 8, 4) * (isFirst ? 1_152 : 576)
-        // The counts of frames and bytes, the table, the quality: each is there or not.
+        // The counts of frames and bytes, the table and the quality are all optional.
         place += 8 + [(1, 4), (2, 4), (4, 100), (8, 4)].reduce(0) { $0 + (flags & $1.0 != 0 ? $1.1 : 0) }
         guard ["LAME", "Lavf", "Lavc"].contains(String(decoding: bytes[place..<place + 4], as: UTF8.self)) else {
             return nil
@@ -65,7 +65,7 @@ package struct MP3Frames {
         else { return nil }
         let isFirst = version == 3
         let rate = MP3Frames.rate(UInt8(head[1]), UInt8(head[2]))
-        // kbit/s; MPEG 1 has a row of its own.
+        // kbit/s. MPEG 1 has a separate row.
         let first = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
         let second = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
         let bits = (isFirst ? first : second)[bitIndex] * 1_000

@@ -1,16 +1,17 @@
-/// How the first sound track of an MP4 is coded, as far as we play it without looking for a decoder.
+/// The codec of the first sound track of an MP4, if its decoder is known without a search.
 package enum MP4Codec {
     case aac
     case alac
 
-    /// Enough of a track's description to come past its durations to the coding; covers and chapters lie elsewhere.
+    /// The bytes of a track's description that are read. They include the codec, which is after the durations. Covers
+    /// and chapters are elsewhere.
     private static let atomLimit = 4_096
 
-    /// Looks for the track's sample description (`moov/trak/mdia/minf/stbl/stsd`); nil where it is not there, or of
-    /// another kind. `read` gives bytes from a place, fewer at the end.
+    /// Searches the track's sample description (`moov/trak/mdia/minf/stbl/stsd`). Nil if it is missing or of another
+    /// kind. `read` returns bytes from a position, fewer at the end of the file.
     package init?(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) {
         var range = 0..<size
-        // Into these, one inside the other; no more atoms than a sane file has are looked at.
+        // These atoms are nested. The number of atoms is limited; real files have fewer.
         var path = ["moov", "trak", "mdia", "minf", "stbl", "stsd"][...]
         var looks = 0
         while let name = path.first {
@@ -27,7 +28,7 @@ package enum MP4Codec {
         }
     }
 
-    /// The inside of the first atom of that name.
+    /// The position and size of the contents of the first atom with this name.
     private static func find(
         _ name: String, in range: Range<Int>, _ looks: inout Int, _ read: (Int, Int) -> [UInt8]
     ) -> Range<Int>? {

@@ -1,14 +1,14 @@
-/// A file that GStreamer has no good reader for, read as one of a kind that it reads well: another header stands in the
-/// place of its own, the samples stay where they are.
+/// A file that GStreamer cannot read well. It is read as a file of another kind: another header replaces its own, and
+/// the samples stay unchanged.
 ///
-/// Of AU files auparse ends at once where it is asked for another rate, for CAF there is no reader at all, and of AIFF-C
-/// only what is not compressed is read.
+/// auparse ends at once if another rate of an AU file is requested. There is no reader for CAF, and none for compressed
+/// AIFF-C.
 package struct PlainFile {
-    /// Bytes before the samples.
+    /// The number of bytes before the samples.
     package let skip: Int
-    /// What is read in their place.
+    /// The header that replaces them.
     package let header: [UInt8]
-    /// How its samples lie.
+    /// The format of the samples.
     package let format: SampleFormat
 
     /// Nil for a file of another kind.

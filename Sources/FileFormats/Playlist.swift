@@ -1,16 +1,16 @@
 package import PluginAPI
 
-/// Lists of items as files: M3U (and M3U8, the same in UTF-8) and PLS.
+/// Playlist files: M3U (and M3U8, which is M3U in UTF-8) and PLS.
 package enum Playlist {
-    /// More is no list anybody wrote.
+    /// The limit in bytes. Real playlists are smaller.
     package static let sizeLimit = 1 << 20
-    /// As many as a queue takes.
+    /// The limit of entries, which is also the limit of a queue.
     package static let entryLimit = 10_000
 
-    /// The entries in order; nil where the bytes are no such list. HLS, which looks like M3U, is a stream and no list.
+    /// The entries in order; nil if the bytes are not a playlist. HLS looks like M3U, but it is a stream.
     ///
-    /// - Parameter base: the list's own URI: entries may be relative to it. A list from the network names nothing on
-    ///   this machine: such entries are left out.
+    /// - Parameter base: the URI of the playlist, for relative entries. If it is on the network, entries with local files
+    ///   are left out.
     package static func entries(_ bytes: [UInt8], base: String) -> [PlaylistEntry]? {
         let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         let lines = text.prefix(sizeLimit).split { $0 == 10 || $0 == 13 }.map(trimmed).filter { !$0.isEmpty }
@@ -21,10 +21,10 @@ package enum Playlist {
         return isMarked || isNamed(base, ["m3u", "m3u8"]) ? fromM3U(lines, base) : nil
     }
 
-    /// Whether the URI's path ends as a list's.
+    /// Whether the URI's path has the extension of a playlist.
     package static func isNamedAsList(_ uri: String) -> Bool { isNamed(uri, ["m3u", "m3u8", "pls"]) }
 
-    /// Whether a file begins as a list.
+    /// Whether a file begins like a playlist.
     package static func looksLikeList(_ head: [UInt8]) -> Bool {
         let start = head.starts(with: [0xEF, 0xBB, 0xBF]) ? head.dropFirst(3) : head[...]
         return start.starts(with: "#EXTM3U".utf8) || string(start.prefix(10)).lowercased() == "[playlist]"
@@ -86,7 +86,7 @@ package enum Playlist {
                 duration: isLength ? duration : nil))
     }
 
-    /// What an entry means, seen from the list: an address, a path, or something beside the list.
+    /// The URI of an entry: a URI, an absolute path, or a path relative to the playlist.
     private static func resolve(_ place: ArraySlice<UInt8>, _ base: String) -> String? {
         guard place.count <= 16_384 else { return nil }
         if let colon = place.firstIndex(of: UInt8(ascii: ":")), colon - place.startIndex > 1,
@@ -106,7 +106,7 @@ package enum Playlist {
         return path[...slash] + text
     }
 
-    /// As a part of a URI. A path's bytes may be any; an address may have escapes of its own already.
+    /// Escapes the bytes for a URI. A path may have any bytes. A URI may already contain escapes, which are kept.
     private static func escaped(_ bytes: ArraySlice<UInt8>, isPath: Bool) -> String {
         var result = ""
         for byte in bytes {
@@ -129,7 +129,7 @@ package enum Playlist {
         }
     }
 
-    /// UTF-8, or Latin-1 as M3U was once written.
+    /// Decodes UTF-8 or, for old M3U files, Latin-1.
     private static func string(_ bytes: ArraySlice<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) }))
     }

@@ -1,17 +1,17 @@
-/// What comes before the sound in a file whose parser takes all of it into memory.
+/// The metadata before the sound, in files whose parser reads all of them into memory.
 package enum Preamble {
-    /// Covers in it are a few megabytes each; more than this is no description of a piece any more.
+    /// The limit in bytes. Covers have a few megabytes each, so real metadata are smaller.
     package static let limit = 32 << 20
 
-    /// The bytes of an Ogg stream's headers or of a FLAC's metadata, or a number beyond ``limit`` where there are more;
-    /// 0 for other files. `read` gives bytes from a place, fewer at the end.
+    /// The size of the headers of an Ogg stream or of the metadata of a FLAC; a number above ``limit`` if they are
+    /// larger; 0 for other files. `read` returns bytes from a position, fewer at the end of the file.
     package static func size(head: [UInt8], read: (_ place: Int, _ count: Int) -> [UInt8]) -> Int {
         if head.starts(with: "OggS".utf8) { return ogg(read) }
         if head.starts(with: "fLaC".utf8) { return flac(read) }
         return 0
     }
 
-    /// Up to the end of the first stream's second packet, its comment (RFC 3533, RFC 7845, Vorbis I).
+    /// The size up to the end of the first stream's second packet, its comment (RFC 3533, RFC 7845, Vorbis I).
     private static func ogg(_ read: (Int, Int) -> [UInt8]) -> Int {
         var place = 0
         var packets = 0
@@ -28,7 +28,7 @@ package enum Preamble {
         return place
     }
 
-    /// Blocks of 16 MB at the most each, however many (RFC 9639, section 8).
+    /// The size of all metadata blocks. Each has at most 16 MB, but their number is not limited (RFC 9639, section 8).
     private static func flac(_ read: (Int, Int) -> [UInt8]) -> Int {
         var place = 4
         while place <= limit {

@@ -1,4 +1,4 @@
-/// How the samples lie in a file.
+/// The format of the samples in a file.
 package struct SampleFormat {
     package enum Coding: Equatable {
         case samples(bits: Int, isFloat: Bool, isLittleEndian: Bool)
@@ -9,7 +9,7 @@ package struct SampleFormat {
     package let channels: Int
     package let coding: Coding
 
-    /// CAFAudioFormat.
+    /// Reads a CAFAudioFormat.
     package init?(coreAudio bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         func word(_ place: Int) -> Int { Int(bytes[place..<place + 4].number) }
@@ -31,7 +31,7 @@ package struct SampleFormat {
         guard isSane, packet == unit else { return nil }
     }
 
-    /// The extended COMM part of an AIFF-C: its rate is an 80-bit floating-point number.
+    /// Reads the extended COMM chunk of an AIFF-C. Its rate is an 80-bit floating-point number.
     package init?(compressedAIFF bytes: [UInt8]) {
         channels = Int(bytes[..<2].number)
         let exponent = (Int(bytes[8..<10].number) & 0x7fff) - 16_383
@@ -46,7 +46,7 @@ package struct SampleFormat {
         guard isSane else { return nil }
     }
 
-    /// The second half of an AU's header: Sun's and NeXT's number, the rate, the channels.
+    /// Reads the second half of an AU header: the encoding, the rate and the channels.
     package init?(sun bytes: [UInt8]) {
         guard bytes.count == 12 else { return nil }
         (rate, channels) = (Double(bytes[4..<8].number), Int(bytes[8..<12].number))
@@ -63,7 +63,7 @@ package struct SampleFormat {
 
     private var isSane: Bool { rate >= 1_000 && rate <= 384_000 && (1...8).contains(channels) }
 
-    /// The bytes of a frame, or of a packet of each channel.
+    /// The bytes of a frame, or of one packet of each channel.
     package var unit: Int {
         switch coding {
         case .samples(let bits, _, _): channels * bits / 8
@@ -72,13 +72,14 @@ package struct SampleFormat {
         }
     }
 
-    /// The bytes of that many seconds, and a little more.
+    /// The bytes of this number of seconds and a little more.
     package func size(_ seconds: Double) -> Int {
         let frames = Int(seconds * rate) + 2
         return coding == .packets ? (frames / IMA4.framesPerPacket + 2) * unit : frames * unit
     }
 
-    /// The header of a WAV with that many bytes in this format; not for what a WAV cannot hold, big-endian and IMA4.
+    /// The header of a WAV with `size` bytes in this format. Not for big-endian samples and IMA4, which a WAV cannot
+    /// contain.
     package func waveHeader(size: Int) -> [UInt8] {
         let (tag, bits): (UInt16, Int) =
             switch coding {
@@ -91,7 +92,7 @@ package struct SampleFormat {
             tag: tag, bits: bits, channels: channels, sampleRate: Int(rate), size: UInt32(clamping: size))
     }
 
-    /// The same of an AIFF-C, for big-endian samples and IMA4.
+    /// The header of an AIFF-C, for big-endian samples and IMA4.
     package func aiffHeader(size: Int) -> [UInt8] {
         func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
         let (name, bits): (String, Int) =

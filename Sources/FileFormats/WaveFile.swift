@@ -1,17 +1,17 @@
 import Glibc
 
-/// A WAV file's header, kept true while somebody else appends samples to the file.
+/// Keeps the header of a WAV file correct while GStreamer appends samples to the file.
 ///
-/// While the file grows, its header gives the largest size there is, which stands for "to the end of the file"
-/// (GStreamer, FFmpeg, libsndfile and who reads a pipe take it so): the file plays whole at any moment, also after a
-/// kill or when it was copied. Sizes that say less would be ruined for readers that look for further chunks behind the
-/// samples, as GStreamer's own does; one of zero is no sound at all for libsndfile.
+/// While the file grows, its header contains the largest size, which means "to the end of the file" (for GStreamer,
+/// FFmpeg, libsndfile and readers of a pipe). So the file can be played completely at any time, also after a kill or as
+/// a copy. With a smaller size, readers such as GStreamer would look for further chunks within the samples. With a size
+/// of zero, libsndfile finds no sound.
 package struct WaveFile: ~Copyable {
     private let descriptor: Int32
     private let headerSize: Int
     private let frame: Int
 
-    /// Writes the header of a growing file at the beginning of an empty one, whose descriptor it takes over.
+    /// Takes over the descriptor of an empty file, and writes the header of a growing file.
     package init(taking descriptor: Int32, sampleRate: Int, channels: Int, bytesPerFrame: Int, isFloat: Bool) {
         self.descriptor = descriptor
         frame = bytesPerFrame
@@ -24,16 +24,16 @@ package struct WaveFile: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Bytes of samples in the file.
+    /// The number of bytes of samples in the file.
     package var bytes: Int {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? max(0, Int(status.st_size) - headerSize) : 0
     }
 
-    /// From now on the file grows. In place, so a full disk does not matter.
+    /// The file grows from now on. This overwrites the header, so it also works on a full disk.
     package func grow() { write(riff: .max, data: .max) }
 
-    /// Says what is there, and takes away a last frame that is not whole; for a file that does not grow.
+    /// The file does not grow any more. Writes the exact size, and removes an incomplete last frame.
     package func settle() {
         let whole = bytes / frame * frame
         if whole != bytes { _ = ftruncate(descriptor, off_t(headerSize + whole)) }
@@ -46,14 +46,14 @@ package struct WaveFile: ~Copyable {
         _ = pwrite(descriptor, &riff, 4, 4)
     }
 
-    /// What stands before `size` bytes of samples; the largest size is that of a growing file. `tag` is WAVE's number for
-    /// the kind of samples.
+    /// The header before `size` bytes of samples. The largest size means a growing file. `tag` is the WAVE format code
+    /// of the samples.
     package static func header(tag: UInt16, bits: Int, channels: Int, sampleRate: Int, size: UInt32) -> [UInt8] {
         func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
             withUnsafeBytes(of: value.littleEndian) { Array($0) }
         }
         let frame = bits / 8 * channels
-        // More than two channels need the extended form, which says where their loudspeakers stand.
+        // More than two channels need the extensible format, which contains the positions of the loudspeakers.
         let isExtended = channels > 2
         var format = bytes(isExtended ? 0xfffe : tag) + bytes(UInt16(clamping: channels))
         format += bytes(UInt32(clamping: sampleRate)) + bytes(UInt32(clamping: sampleRate * frame))

@@ -18,7 +18,7 @@ public struct ManifestFiles {
         }
     }
 
-    /// The manifests, and what is wrong with the invalid ones.
+    /// The manifests, and the errors of the invalid ones.
     public func read() -> (manifests: [PluginManifest], errors: [String]) {
         var found: [PluginManifest] = []
         var errors: [String] = []

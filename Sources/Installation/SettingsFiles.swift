@@ -14,7 +14,7 @@ public struct SettingsFiles {
         self.isSystem = isSystem
     }
 
-    /// Throws an error text for the user: the file, the position, and what is wrong.
+    /// Throws an error text for the user, with the file, the position and the error.
     public func read() throws(SettingsError) -> Settings {
         var files: [(name: String, bytes: [UInt8])] = []
         for file in paths { files.append((file, try contents(file))) }
@@ -25,7 +25,7 @@ public struct SettingsFiles {
         }
     }
 
-    /// What is wrong with each file, at most one error of each; ``read()`` throws the first.
+    /// The errors of the files, at most one of each; ``read()`` throws the first.
     public var errors: [SettingsError] {
         var settings = Settings()
         var errors: [SettingsError] = []
@@ -53,7 +53,7 @@ public struct SettingsFiles {
         return ([path] + filesIn(path + ".d", suffix: ".conf")).filter { access($0, F_OK) == 0 }
     }
 
-    /// Files that are there and not read, because others are.
+    /// Existing files that are not read, because others have priority.
     public var hidden: [String] {
         let read = paths
         return candidates.dropFirst().filter { access($0, F_OK) == 0 && !read.contains($0) }
@@ -74,7 +74,7 @@ public struct SettingsFiles {
     }
 }
 
-/// What is wrong with the settings, for the user.
+/// An error in the settings, for the user.
 public struct SettingsError: Error {
     public let message: String
 

@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// What the rules want from a player now, by the sessions of its sound.
+/// The current demand of the rules on a player, derived from the sessions of its sound.
 public enum Demand: Sendable, Hashable {
     /// Nothing.
     case free
@@ -16,7 +16,7 @@ extension Demand {
         public var state: SessionState
         /// Whether the program was adopted.
         public var isAdopted = false
-        /// Whether it played on although it was interrupted, so that its streams are silenced at the server.
+        /// Whether it continued to play although it was interrupted, so that its streams are silenced at the server.
         public var isSilencedAtServer = false
         /// Whether it may resume, and has not yet.
         public var mayResume = false
@@ -45,7 +45,7 @@ extension Demand {
                     self = .free
                     return
                 }
-                // It came back by its stream, which a player may keep open while it is paused.
+                // It is active because of its stream, which a player may keep open while it is paused.
                 if self == .free { self = .resume }
             }
         }

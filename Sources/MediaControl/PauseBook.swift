@@ -1,10 +1,10 @@
 /// The players that the daemon paused, and which of them it may resume: only those that it paused, that are still
-/// paused on the same track, that nobody used since, and whose pause is not too old (behaviour §5).
+/// paused on the same track, that the user did not use since, and whose pause is not too old (behaviour §5).
 ///
-/// Functional: facts and demands in, commands out, in order. Level-triggered: a demand is what is wanted now, not a
-/// change; the same one twice does nothing. A player is asked for its state before each command, because some players
-/// toggle on `Pause`, and some do not signal their changes. A player that does not answer is left alone, and nobody
-/// waits for it. Times are microseconds of a monotonic clock.
+/// It gets facts and demands and returns commands, in order. A demand is the wanted state, not a change: the same
+/// demand twice does nothing. Before each command, the player is asked for its state, because some players toggle on
+/// `Pause`, and some do not signal their changes. A player that does not answer gets no command, and nothing waits for
+/// it. Times are microseconds of a monotonic clock.
 ///
 /// `Player` identifies the connection of a player; a restarted player is another one.
 public struct PauseBook<Player: Hashable & Sendable>: Sendable {
@@ -20,8 +20,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case takeBack(Player)
     }
 
-    /// A player that the daemon has paused or is about to pause, and may resume: what the next daemon must know to
-    /// continue.
+    /// A player that the daemon has paused or is about to pause, and may resume. It is stored for the next daemon.
     public struct Kept: Sendable, Hashable {
         public let player: Player
         /// The track at that time: it is resumed only on this track.
@@ -85,7 +84,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     // MARK: Events
 
-    /// What the rules want from the player now. This, or a signal of the player, adds it to the book.
+    /// The rules have this demand on the player now. This, or a signal of the player, adds the player to the book.
     public mutating func demand(_ demand: Demand, of player: Player, at now: UInt64) -> [Command] {
         var entry = entries[player] ?? Entry()
         guard entry.demand != demand || entries[player] == nil else { return [] }
@@ -95,7 +94,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         // It did not obey in the previous interruption.
         case .pausing(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
         case .resuming(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
-        // Interrupted again before it played: it is to be resumed as before.
+        // It was interrupted again before it played. It must be resumed as before.
         case .resuming(let pause, .some) where demand == .resume: entry.step = .paused(pause)
         case .idle, .lookingToPause, .pausing, .perhapsPaused, .paused, .lookingToPlay, .resuming, .left: break
         }
@@ -125,7 +124,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
                 entry.step = entry.demand == .silent ? .left(after: nil) : .idle
             }
         case .lookingToPlay(let pause):
-            // Unchanged, or ``see`` would have noticed.
+            // The player is unchanged, because ``see`` detects changes.
             if facts == nil {
                 entry.step = .left(after: nil)
             } else if entry.demand == .resume, !isOld(pause, now) {
@@ -139,7 +138,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return commands + settle(player, &entry, at: now)
     }
 
-    /// The result of ``Command/pause(_:)``. A player that refuses or does not answer is left alone.
+    /// The result of ``Command/pause(_:)``. A player that refuses or does not answer gets no further command.
     public mutating func pauseEnded(_ player: Player, succeeded: Bool, at now: UInt64) -> [Command] {
         guard var entry = entries[player] else { return [] }
         defer { entries[player] = entry }
@@ -149,7 +148,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
                 entry.step = .left(after: nil)
                 break
             }
-            // Some players send no signals: then this answer shows the result.
+            // Some players send no signals. Then the answer shows the result.
             entry.step = .pausing(since: since, answered: now)
             return [.ask(player)] + settle(player, &entry, at: now)
         case .paused(var pause) where pause.answered == nil:
@@ -171,7 +170,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         guard var entry = entries[player] else { return [] }
         defer { entries[player] = entry }
         guard case .resuming(let pause, nil) = entry.step else { return [] }
-        // Refused: it stays paused by the daemon, but asking again would not help.
+        // The player refused. It stays paused by the daemon, because a second request would not help.
         guard succeeded else {
             entry.step = .left(after: nil)
             return settle(player, &entry, at: now)
@@ -190,17 +189,17 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         entries[player] = entry
     }
 
-    /// The player left the bus, or nobody is interested in it any more.
+    /// The player left the bus, or has no sessions any more.
     public mutating func forget(_ player: Player) { entries[player] = nil }
 
     // MARK: State for the next daemon
 
-    /// In no order. Must be stored before the commands that came with it are carried out: the next daemon must know of
-    /// a pause that was sent.
+    /// The entries for the next daemon, in any order. They must be stored before the commands of the same call are
+    /// carried out, because the next daemon must know of a pause that was sent.
     public func kept(at now: UInt64) -> [Kept] {
         entries.compactMap { player, entry in
             switch entry.step {
-            // One that is about to be resumed will be resumed now, or by the next daemon.
+            // If the daemon ends before it resumes a player, the next daemon resumes it.
             case .paused(let pause), .lookingToPlay(let pause), .resuming(let pause, _):
                 Kept(player: player, track: pause.track, since: pause.since, isSeen: true)
             case .perhapsPaused(let pause): Kept(player: player, track: pause.track, since: pause.since, isSeen: false)
@@ -219,8 +218,9 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         .min()
     }
 
-    /// Continues from what an earlier daemon stored, before the player has sent anything. A player in another state was
-    /// used meanwhile. One that was not seen paused and still plays was not paused: it is asked again.
+    /// Continues with an entry of an earlier daemon, before the player has sent anything. If the player has another
+    /// state, the user has used it in the meantime. If it was not seen paused and still plays, it was not paused, and
+    /// is asked again.
     public mutating func keep(_ kept: Kept) {
         var entry = Entry()
         entry.demand = .silent
@@ -243,7 +243,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case .pausing(let since, let answered):
             switch facts.status {
             case .playing: break
-            // Stopped is not paused: Play would start it from its beginning.
+            // A stopped player is not paused: Play would start it from the beginning.
             case .stopped: entry.step = .left(after: nil)
             case .paused:
                 let isOurs = answered.map { isEcho(of: $0, now) } ?? true
@@ -262,10 +262,11 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
             entry.step = .left(after: pause)
             isByHand = isStarted && !mayEcho(pause, now)
         case .resuming(_, let answered):
-            // Our Play is on its way, whatever happens meanwhile.
+            // The daemon has sent Play, and the player has not handled it yet.
             guard facts.status != .paused else { break }
             let isOurs = facts.status == .playing && answered.map { isEcho(of: $0, now) } ?? true
-            // Our own Play, overtaken by the next interruption, must be undone; the user's must not.
+            // If the next interruption came before the daemon's own Play, that must be undone. A Play of the user must
+            // not.
             entry.step = isOurs ? .idle : .left(after: nil)
             isByHand = isStarted && !isOurs
         case .left(let pause): isByHand = isStarted && !(pause.map { mayEcho($0, now) } ?? false)
@@ -273,7 +274,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         return isByHand && entry.demand == .silent ? [.takeBack(player)] : []
     }
 
-    /// What the demand requires, unless a command is pending.
+    /// The commands for the current demand, unless a command is pending.
     private func settle(_ player: Player, _ entry: inout Entry, at now: UInt64) -> [Command] {
         switch (entry.step, entry.demand) {
         case (.idle, .silent):
@@ -297,7 +298,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     private func isOld(_ pause: Pause, _ now: UInt64) -> Bool { maxAge > 0 && now &- pause.since > maxAge }
 
-    /// If the user and the daemon pause a toggling player at the same moment, it starts; nobody wanted that.
+    /// If the user and the daemon pause a toggling player at the same time, it starts again, which is wrong.
     private func mayEcho(_ pause: Pause, _ now: UInt64) -> Bool { pause.answered.map { isEcho(of: $0, now) } ?? true }
 
     private func isEcho(of answer: UInt64, _ now: UInt64) -> Bool { now &- answer <= Self.echoTime }

@@ -1,4 +1,4 @@
-/// What a player says it is doing; the names are MPRIS's.
+/// The state that a player reports; the names are those of MPRIS.
 public enum PlaybackStatus: String, Sendable, Hashable, CaseIterable {
     case playing = "Playing"
     case paused = "Paused"

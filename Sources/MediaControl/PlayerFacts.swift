@@ -4,7 +4,7 @@ public struct PlayerFacts: Sendable, Hashable {
     public var track: Track
     /// MPRIS's CanPlay.
     public var canPlay: Bool
-    /// MPRIS's CanPause; a player that cannot is left alone.
+    /// MPRIS's CanPause. The daemon sends no commands to a player that cannot pause.
     public var canPause: Bool
     /// Whether it accepts requests at all.
     public var canControl: Bool

@@ -3,9 +3,9 @@ import EventLoop
 
 /// `org.mpris.MediaPlayer2.sessiond`: one name for the player in front.
 ///
-/// Nothing of the player is stored: calls are passed on to it, and its answers and signals are passed back. The name
-/// has a separate connection, so that a program that may talk to the daemon (a sandbox, for example) cannot thereby
-/// talk to every player. Without a player neither exists.
+/// It stores nothing of the player: it passes on calls to it, and its answers and signals back. The name has a separate
+/// connection, so that a program that may talk to the daemon (in a sandbox, for example) cannot talk to every player by
+/// that. Without a player, neither exists.
 final class FrontName {
     /// Pending calls of one player at a time, of all callers together.
     private static let limit = 64

@@ -1,4 +1,4 @@
-public import MediaControl
+import MediaControl
 
 /// One player on the bus: a connection that owns one or more MPRIS names.
 public struct Player: Sendable, Identifiable {
@@ -8,8 +8,8 @@ public struct Player: Sendable, Identifiable {
     public internal(set) var names: Set<String> = []
     /// Its process, which the bus has from the kernel.
     public internal(set) var processID: UInt32
-    /// Nil until it has answered; from then on it takes part.
-    public internal(set) var facts: PlayerFacts?
+    /// Nil until it has answered.
+    var facts: PlayerFacts?
     /// When it last started or stopped playing, or appeared; higher is later.
     var order: UInt64 = 0
 

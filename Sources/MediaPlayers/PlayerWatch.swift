@@ -1,27 +1,33 @@
 import DBus
+import EventLoop
 import MediaControl
 
-/// The players on a bus and their state. Watches names and property changes, never asks for what it already knows, and
-/// costs nothing without players.
+/// The players on a bus and their state. Watches names and property changes, never asks for a known state, and costs
+/// nothing without players.
 final class PlayerWatch {
-    /// A limit, because any program on the bus may pretend to be a player.
-    private static let limit = 128
+    /// Limits, because any program on the bus may pretend to be a player, and take as many names as it likes.
+    private static let (limit, limitOfNames) = (128, 16)
 
     private let connection: Connection
     private(set) var players: [String: Player] = [:]
     private var names: [String: String] = [:]
     private var subscriptions: [String: Subscription] = [:]
+    /// Players that are being asked because of a signal. Their answer comes after that signal, and after others until then.
+    private var asked: Set<String> = []
     private var appearances: Subscription?
     private var order: UInt64 = 0
 
-    /// A player answered for the first time, or signalled a change.
-    var onFacts: ((Player) -> Void)?
-    /// It left the bus.
-    var onGone: ((Player) -> Void)?
+    /// A player appeared, answered for the first time, signalled a change, or left the bus.
+    var onEvent: ((Player.ID, PlayerEvent) -> Void)?
+    /// The kernel's data of a player whose process is known.
+    private let identify: (Player) -> PlayerOrigin
     /// ``MPRIS/front`` has no owner any more.
     var onFrontNameFree: (() -> Void)?
 
-    init(_ connection: Connection) { self.connection = connection }
+    init(_ connection: Connection, identify: @escaping (Player) -> PlayerOrigin) {
+        self.connection = connection
+        self.identify = identify
+    }
 
     func start() {
         appearances = connection.watchOwners(below: MPRIS.namespace) { [weak self] name, owner in
@@ -58,14 +64,14 @@ final class PlayerWatch {
     func players(behind name: String) -> [Player.ID] {
         guard let player = players[names[name] ?? name] else { return [] }
         guard player.processID != 0 else { return [player.id] }
-        return players.values.filter { $0.processID == player.processID }.map(\.id)
+        return players.values.filter { $0.processID == player.processID }.map(\.id).sorted()
     }
 
     // MARK: Names
 
     private func find(_ name: String) {
         connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            // Reported by a signal meanwhile, or gone.
+            // It was reported by a signal in the meantime, or it is gone.
             guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
             self.owns(name, owner)
         }
@@ -83,8 +89,9 @@ final class PlayerWatch {
             if players[before]?.names.isEmpty == true { leave(before) }
         }
         guard let owner else { return }
-        names[name] = owner
         if players[owner] == nil { appear(owner) }
+        guard let player = players[owner], player.names.count < PlayerWatch.limitOfNames else { return }
+        names[name] = owner
         players[owner]?.names.insert(short)
     }
 
@@ -94,22 +101,31 @@ final class PlayerWatch {
         var player = Player(id: id, processID: 0)
         player.order = order
         players[id] = player
+        // Not one that is gone again by then.
+        connection.loop.later { [weak self] in self?.meet(id) }
+    }
+
+    private func meet(_ id: String) {
+        guard players[id] != nil, subscriptions[id] == nil else { return }
         subscriptions[id] = connection.subscribe(
             path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged", sender: id,
             arg0: MPRIS.player
         ) { [weak self] signal in self?.changed(id, signal) }
         // The process must be known before its state is reported.
         connection.credentials(of: id) { [weak self] answer in
-            guard let self, self.players[id] != nil else { return }
-            self.players[id]?.processID = (try? answer.get())?.processID ?? 0
+            guard let self, var player = self.players[id] else { return }
+            player.processID = (try? answer.get())?.processID ?? 0
+            self.players[id] = player
+            self.onEvent?(id, .appeared(self.identify(player)))
+            // It signalled a change in the meantime.
+            if let facts = player.facts { self.onEvent?(id, .told(facts, order: player.order)) }
             self.ask(id) { _ in }
         }
     }
 
     private func leave(_ id: String) {
         subscriptions[id] = nil
-        guard let player = players.removeValue(forKey: id) else { return }
-        onGone?(player)
+        if players.removeValue(forKey: id) != nil { onEvent?(id, .gone) }
     }
 
     // MARK: Facts
@@ -120,9 +136,14 @@ final class PlayerWatch {
         let invalid = values[2].stringsValue ?? []
         guard PlayerFacts.concern(changes.keys) || PlayerFacts.concern(invalid) else { return }
         // A player that did not answer when it appeared may answer now.
-        guard var facts = players[id]?.facts, !PlayerFacts.concern(invalid) else { return ask(id) { _ in } }
+        guard var facts = players[id]?.facts, !PlayerFacts.concern(invalid) else { return askOnce(id) }
         facts.merge(changes)
         take(facts, id)
+    }
+
+    private func askOnce(_ id: String) {
+        guard asked.insert(id).inserted else { return }
+        ask(id) { [weak self] _ in self?.asked.remove(id) }
     }
 
     private func take(_ facts: PlayerFacts, _ id: String) {
@@ -132,6 +153,6 @@ final class PlayerWatch {
             order += 1
             players[id]?.order = order
         }
-        if before != facts, let player = players[id] { onFacts?(player) }
+        if before != facts, let order = players[id]?.order { onEvent?(id, .told(facts, order: order)) }
     }
 }

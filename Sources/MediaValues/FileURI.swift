@@ -4,10 +4,14 @@ import Glibc
 public enum FileURI {
     /// The absolute path of `path`, relative to the current directory; nil if that no longer exists.
     public static func absolute(_ path: String) -> String? {
-        if path.hasPrefix("/") { return path }
+        path.hasPrefix("/") ? path : currentFolder.map { $0 + "/" + path }
+    }
+
+    /// Nil if it no longer exists.
+    public static var currentFolder: String? {
         guard let folder = getcwd(nil, 0) else { return nil }
         defer { free(folder) }
-        return String(cString: folder) + "/" + path
+        return String(cString: folder)
     }
 
     /// The URI of a file; a URI is returned unchanged.

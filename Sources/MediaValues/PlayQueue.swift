@@ -1,9 +1,12 @@
 public import PluginAPI
 
-/// The items to play and their order: a value, without a clock, a file or a bus.
+/// The items to play and their order. It is a value without a clock, a file or a bus.
 ///
 /// If the queue is not empty, one item is the current one. Items keep their ids while they are in the queue, and ids
 /// are never reused.
+///
+/// Items are found by their id without a search, and an edit moves only numbers: a program that adds ten thousand items
+/// one by one keeps nobody waiting.
 public struct PlayQueue: Sendable {
     /// An entry with its own number: the same URI may be in the queue twice.
     public struct Item: Sendable, Hashable {
@@ -13,26 +16,27 @@ public struct PlayQueue: Sendable {
         public fileprivate(set) var entry: PlaylistEntry
         /// The nesting depth of the playlists it came from.
         public let depth: Int
-        /// It could not be played; skipped until it is selected explicitly.
-        public fileprivate(set) var hasFailed = false
     }
 
-    /// A limit that nobody reaches by listening; it needs little memory.
+    /// The limit of items. No user listens to more, and they need little memory.
     public static let limit = 10_000
 
-    /// In the order in which they were added.
-    public private(set) var items: [Item] = [] {
-        didSet { revision &+= 1 }
-    }
-    /// A new value after every change of ``items``.
+    /// The ids in the order of the list.
+    public private(set) var ids: [UInt64] = []
+    private var contents: [UInt64: Item] = [:]
+    /// Which could not be played; skipped until they are selected explicitly.
+    private var failed: Set<UInt64> = []
+    /// A new value after every change of ``ids``.
     package private(set) var revision: UInt64 = 0
+    /// How many ids at both ends are as they were at the last ``takeUnchanged()``.
+    private var unchanged = (start: 0, end: 0)
     package private(set) var currentID: UInt64?
     /// After the last item comes the first one.
     public var repeatsAll = false
     /// See ``setShuffled(_:)``.
     public private(set) var isShuffled = false
-    /// The ids in the order of playing.
-    private var order: [UInt64] = []
+    /// The ids in the order of playing, if that is not the order of the list.
+    private var shuffled: [UInt64] = []
     private var lastID: UInt64 = 0
 
     public init() {}
@@ -40,19 +44,23 @@ public struct PlayQueue: Sendable {
     /// The item that plays, or plays next; nil only if the queue is empty.
     public var current: Item? { currentID.flatMap { self[$0] } }
     /// Nil if it is not in the queue.
-    public subscript(id: UInt64) -> Item? { items.first { $0.id == id } }
+    public subscript(id: UInt64) -> Item? { contents[id] }
+    /// In the order of the list; made anew at each call.
+    public var items: [Item] { ids.compactMap { contents[$0] } }
+    public var count: Int { ids.count }
     /// How many more items can be added.
-    public var room: Int { PlayQueue.limit - items.count }
+    public var room: Int { PlayQueue.limit - contents.count }
 
     // MARK: Items
 
     /// Replaces all items; the item at `start` becomes the current one.
     public mutating func replaceAll(with entries: [PlaylistEntry], startingAt start: Int = 0) {
-        items = []
-        order = []
+        for id in ids { forget(id) }
+        change(0..<count, to: [])
+        shuffled = []
         currentID = nil
         _ = insert(entries, at: 0)
-        if items.indices.contains(start) { currentID = items[start].id }
+        if ids.indices.contains(start) { currentID = ids[start] }
         if isShuffled { shuffle() }
     }
 
@@ -63,49 +71,66 @@ public struct PlayQueue: Sendable {
     }
 
     /// Adds items at the end and returns their ids. Items above the limit are ignored.
-    public mutating func append(_ entries: [PlaylistEntry]) -> [UInt64] { insert(entries, at: items.count) }
+    public mutating func append(_ entries: [PlaylistEntry]) -> [UInt64] { insert(entries, at: count) }
 
-    private mutating func insert(_ entries: [PlaylistEntry], at place: Int, depth: Int = 0) -> [UInt64] {
-        let new = make(entries, depth: depth)
-        items.insert(contentsOf: new, at: place)
-        let ids = new.map(\.id)
+    private mutating func insert(_ entries: [PlaylistEntry], at place: Int) -> [UInt64] {
+        let new = make(entries, depth: 0)
+        change(place..<place, to: new)
         if isShuffled {
-            let first = currentID.flatMap { order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
-            for id in ids { order.insert(id, at: Int.random(in: first...order.count)) }
-        } else {
-            order = items.map(\.id)
+            let first = turn.map { $0 + 1 } ?? 0
+            for id in new { shuffled.insert(id, at: Int.random(in: first...shuffled.count)) }
         }
         if currentID == nil { currentID = order.first }
-        return ids
+        return new
     }
 
-    private mutating func make(_ entries: [PlaylistEntry], depth: Int) -> [Item] {
+    private mutating func make(_ entries: [PlaylistEntry], depth: Int) -> [UInt64] {
         entries.prefix(max(0, room)).map { entry in
             lastID += 1
-            return Item(id: lastID, entry: entry, depth: depth)
+            contents[lastID] = Item(id: lastID, entry: entry, depth: depth)
+            return lastID
         }
+    }
+
+    private mutating func forget(_ id: UInt64) {
+        contents[id] = nil
+        failed.remove(id)
+    }
+
+    /// The only place that changes the list.
+    private mutating func change(_ range: Range<Int>, to new: [UInt64]) {
+        unchanged.start = min(unchanged.start, range.lowerBound)
+        unchanged.end = min(unchanged.end, count - range.upperBound)
+        ids.replaceSubrange(range, with: new)
+        revision &+= 1
+    }
+
+    /// How many ids at the start and at the end of the list no edit has touched since the last call.
+    package mutating func takeUnchanged() -> (start: Int, end: Int) {
+        defer { unchanged = (count, count) }
+        return unchanged
     }
 
     /// Removes an item; if it is the current one, the next item becomes current, else the previous one.
     public mutating func remove(_ id: UInt64) {
         guard let place = place(of: id), let turn = order.firstIndex(of: id) else { return }
-        items.remove(at: place)
-        order.remove(at: turn)
+        forget(id)
+        change(place..<place + 1, to: [])
+        if isShuffled { shuffled.remove(at: turn) }
         if currentID == id { currentID = order.isEmpty ? nil : order[min(turn, order.count - 1)] }
     }
 
     /// Replaces one item by several: in the list, in the order, and as the current one.
     /// - Parameter nested: whether they are the entries of that item, a playlist.
     public mutating func replace(_ id: UInt64, with entries: [PlaylistEntry], nested: Bool = false) -> [UInt64] {
-        guard let place = place(of: id), let turn = order.firstIndex(of: id), !entries.isEmpty else { return [] }
-        let depth = nested ? items[place].depth + 1 : 0
-        let old = items.remove(at: place)
-        let new = make(entries, depth: depth)
-        items.insert(contentsOf: new, at: place)
-        let ids = new.map(\.id)
-        order.replaceSubrange(turn...turn, with: isShuffled ? ids.shuffled() : ids)
-        if currentID == old.id { currentID = order[turn] }
-        return ids
+        guard let old = contents[id], let place = place(of: id), let turn = order.firstIndex(of: id), !entries.isEmpty
+        else { return [] }
+        forget(id)
+        let new = make(entries, depth: nested ? old.depth + 1 : 0)
+        change(place..<place + 1, to: new)
+        if isShuffled { shuffled.replaceSubrange(turn...turn, with: new.shuffled()) }
+        if currentID == id { currentID = order[turn] }
+        return new
     }
 
     // MARK: Position
@@ -113,7 +138,7 @@ public struct PlayQueue: Sendable {
     /// The item after the current one, if it is certain now; it is not before a new shuffle.
     public var following: Item? {
         guard let turn else { return nil }
-        let failed = failed
+        let (order, failed) = (order, failed)
         let isPlayable: (UInt64) -> Bool = { !failed.contains($0) }
         if let next = order[(turn + 1)...].first(where: isPlayable) { return self[next] }
         guard repeatsAll, !isShuffled || order.count == 1 else { return nil }
@@ -121,9 +146,9 @@ public struct PlayQueue: Sendable {
     }
 
     /// Whether there is a next item by position; it may be one that failed.
-    public var canGoNext: Bool { turn.map { $0 + 1 < order.count || repeatsAll } ?? false }
+    public var canGoNext: Bool { currentID != nil && (repeatsAll || currentID != order.last) }
     /// Whether there is a previous item by position.
-    public var canGoPrevious: Bool { turn.map { $0 > 0 || repeatsAll } ?? false }
+    public var canGoPrevious: Bool { currentID != nil && (repeatsAll || currentID != order.first) }
 
     /// Goes to the next item; false if there is none. Failed items are skipped.
     public mutating func goNext() -> Bool { step(1) }
@@ -132,18 +157,15 @@ public struct PlayQueue: Sendable {
 
     /// False if it is not in the queue.
     public mutating func go(to id: UInt64) -> Bool {
-        guard let place = place(of: id) else { return false }
-        items[place].hasFailed = false
+        guard contents[id] != nil else { return false }
+        failed.remove(id)
         currentID = id
         return true
     }
 
     /// Goes to the first item that did not fail; if all failed, they may try again.
     public mutating func rewind() {
-        if items.allSatisfy(\.hasFailed) {
-            for place in items.indices { items[place].hasFailed = false }
-        }
-        let failed = failed
+        if failed.count == count { failed = [] }
         let playable = order.filter { !failed.contains($0) }
         currentID = isShuffled ? playable.randomElement() : playable.first
         if isShuffled { shuffle() }
@@ -151,22 +173,21 @@ public struct PlayQueue: Sendable {
 
     /// Marks the item as failed: skipped until it is selected explicitly, or the queue starts again.
     public mutating func markFailed(_ id: UInt64) {
-        if let place = place(of: id) { items[place].hasFailed = true }
+        if contents[id] != nil { failed.insert(id) }
     }
 
     private mutating func step(_ direction: Int) -> Bool {
         guard let turn, let currentID else { return false }
         var next = turn
-        let failed = failed
         // At most one round, including the current item if the list is repeated.
         for _ in order.indices {
             next += direction
             if !order.indices.contains(next) {
                 guard repeatsAll else { return false }
                 if direction > 0, isShuffled, order.count > 1 {
-                    order.shuffle()
+                    shuffled.shuffle()
                     // Do not play the same item twice in a row.
-                    if order[0] == currentID { order.swapAt(0, order.count - 1) }
+                    if shuffled[0] == currentID { shuffled.swapAt(0, shuffled.count - 1) }
                 }
                 next = direction > 0 ? 0 : order.count - 1
             }
@@ -184,25 +205,25 @@ public struct PlayQueue: Sendable {
     public mutating func setShuffled(_ isOn: Bool) {
         guard isOn != isShuffled else { return }
         isShuffled = isOn
-        if isOn { shuffle() } else { order = items.map(\.id) }
+        if isOn { shuffle() } else { shuffled = [] }
     }
 
     private mutating func shuffle() {
-        order = items.map(\.id).filter { $0 != currentID }.shuffled()
-        if let currentID { order.insert(currentID, at: 0) }
+        shuffled = ids.filter { $0 != currentID }.shuffled()
+        if let currentID { shuffled.insert(currentID, at: 0) }
     }
 
-    /// Looked up once for all: ten thousand times among ten thousand would keep everybody waiting.
-    private var failed: Set<UInt64> { Set(items.lazy.filter(\.hasFailed).map(\.id)) }
+    /// The ids in the order of playing.
+    private var order: [UInt64] { isShuffled ? shuffled : ids }
     private var turn: Int? { currentID.flatMap { order.firstIndex(of: $0) } }
-    private func place(of id: UInt64) -> Int? { items.firstIndex { $0.id == id } }
+    /// From the end, where most is added.
+    private func place(of id: UInt64) -> Int? { ids.lastIndex(of: id) }
 
     // MARK: Metadata
 
     /// Stores metadata of an item for later queries.
     public mutating func learn(_ id: UInt64, title: String?, duration: Double?) {
-        guard let place = place(of: id) else { return }
-        if let title { items[place].entry.title = title }
-        if let duration { items[place].entry.duration = duration }
+        if let title { contents[id]?.entry.title = title }
+        if let duration { contents[id]?.entry.duration = duration }
     }
 }

@@ -1,7 +1,7 @@
 /// The port to a sound server: devices, routes and streams.
 ///
 /// An adapter belongs to one event loop: every call, callback and completion happens there, and none blocks. When a
-/// callback comes, ``snapshot`` already shows the change. Before ``start()`` no callback is called.
+/// callback is called, ``snapshot`` already shows the change. Before ``start()``, no callback is called.
 public protocol AudioBackend: AnyObject {
     /// The state as last read from the server.
     var snapshot: AudioSnapshot { get }
@@ -21,11 +21,11 @@ public protocol AudioBackend: AnyObject {
     var onStreamsChanged: (() -> Void)? { get set }
     /// The route's input was muted or unmuted.
     var onInputMuteChanged: ((_ isMuted: Bool) -> Void)? { get set }
-    /// The route's output volume, 0…1 (more where the server amplifies).
+    /// The route's output volume, 0…1 (more if the server amplifies).
     var onOutputVolumeChanged: ((_ volume: Double) -> Void)? { get set }
     /// The latencies of the route's devices changed.
     var onLatencyChanged: (() -> Void)? { get set }
-    /// The server began or stopped to apply its own rules. On the first connection only if it has such rules.
+    /// The server began or stopped applying its own rules. On the first connection only if it has such rules.
     var onPoliciesChanged: (() -> Void)? { get set }
 
     /// Connects, and keeps trying while the adapter exists.
@@ -60,10 +60,10 @@ public protocol AudioBackend: AnyObject {
     func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion)
     /// Removes the hold sink; the server moves streams that are still on it.
     func removeHold(completion: @escaping Completion)
-    /// What the server remembers for the next stream of the same ``AudioStream/memoryName``; nil if it remembers
-    /// nothing, or does not report it.
+    /// Reads the values that the server remembers for the next streams, by ``AudioStream/memoryName``; nil if it
+    /// remembers none, or does not report them.
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
-    /// Replaces what the server remembers under these names, and deletes the entries of the other names.
+    /// Replaces the values that the server remembers under these names, and deletes the entries of the other names.
     func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
     /// The stand-ins that are wanted if the server ignores written values (``AudioSnapshot/ignoresMemory``): paused
     /// streams in the place of ended ones, corrected so that the server remembers the right values. Each exists while
@@ -111,10 +111,10 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var streams: [AudioStream] = []
     /// The route's input is muted at the server; false if there is none.
     public var isInputMuted = false
-    /// The route's output was unplugged while ``AudioBackend/guardsOutput``: what played there is not heard.
+    /// The route's output was unplugged while ``AudioBackend/guardsOutput``, so its sound is held.
     public var isOutputHeld = false
-    /// How many seconds a stream must read as paused, after its device went, before that is trusted: 0 if the server
-    /// reports what the program requested, more if it reports what it does itself.
+    /// After the device of a stream was removed, how many seconds the stream must be shown as paused before that
+    /// counts. 0 if the server reports the request of the program; more if it reports its own state.
     public var pauseDelay = 0.0
     /// Of the route's output: 0…1, more if the server amplifies, 0 while it is muted.
     public var outputVolume = 1.0
@@ -136,7 +136,7 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// Identifies this run of the server: together with a stream's number it identifies the stream.
     public var instance: UInt32 = 0
 
-    /// The rules of its own by which the server mutes or ducks.
+    /// The server's own rules for muting or ducking.
     public var policies: Set<ServerPolicy> = []
 
     /// The snapshot while there is no server.
@@ -204,7 +204,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
 
     /// When the server applies a changed volume or a move.
     public enum Rendering: Sendable, Hashable {
-        /// At once: the server computes again what was not heard yet (PulseAudio).
+        /// At once: the server renders the data again that were not played yet (PulseAudio).
         case atOnce
         /// At the next cycle, of that many seconds; a separate session manager moves streams, some time after the request
         /// (PipeWire).

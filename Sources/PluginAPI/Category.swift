@@ -1,4 +1,4 @@
-/// What a session does with sound (AVAudioSession.Category).
+/// The purpose of a session's sound (AVAudioSession.Category).
 ///
 /// The raw value is the name on the wire, in files and on the command line.
 public enum Category: String, CaseIterable, Sendable, Hashable {
@@ -6,7 +6,7 @@ public enum Category: String, CaseIterable, Sendable, Hashable {
     case ambient
     /// Like ambient, but never mixable; the default of a new session.
     case soloAmbient = "solo-ambient"
-    /// Sound that is the purpose of the app: it plays on with the silent switch on, with the screen locked and in
+    /// Sound that is the purpose of the app: it continues with the silent switch on, with the screen locked and in the
     /// background.
     case playback
     /// Input only, never mixable.

@@ -1,4 +1,4 @@
-/// A valid combination of category, mode and options: what `setCategory` sets at once.
+/// A valid combination of category, mode and options, which `setCategory` sets together.
 ///
 /// Only valid combinations exist, so only the initializer checks them.
 public struct Configuration: Sendable, Hashable {

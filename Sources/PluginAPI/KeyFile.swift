@@ -82,7 +82,7 @@ public struct KeyFile: Sendable, Hashable {
 public struct KeyFileError: Error, Sendable, Hashable, CustomStringConvertible {
     public let file: String
     public let position: KeyFile.Position
-    /// What is wrong and how to correct it; one line, text of others in it is quoted and cut.
+    /// The error and how to correct it, in one line. Text from the file is quoted and shortened.
     public let message: String
 
     init(file: String, position: KeyFile.Position, _ message: String) {

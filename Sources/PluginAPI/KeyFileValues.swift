@@ -1,4 +1,4 @@
-/// Typed readers: each refuses a value of another type, with its position and what to write instead.
+/// Typed readers. Each refuses a value of another type; the error has the position and the expected type.
 extension KeyFile.Entry {
     /// The text with its escapes resolved: `\s` space, `\n` newline, `\t` tab, `\r` return, `\\` backslash.
     public func text() throws(KeyFileError) -> String {

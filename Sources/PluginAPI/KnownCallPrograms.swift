@@ -1,9 +1,9 @@
 extension Settings.Adoption {
     /// Programs that are known to make calls, by application name or id, or by the executable's file name; in lower case,
-    /// `*` at the end stands for anything. The one list; the manual page names what is in it.
+    /// `*` at the end matches anything. This is the only list; the manual page describes it.
     ///
-    /// Not here: programs that record and play at once without a call (OBS, Audacity, mpv, gst-launch, assistants), and
-    /// Mumble, which keeps the microphone open while nobody talks.
+    /// It does not contain programs that record and play at the same time without a call (OBS, Audacity, mpv,
+    /// gst-launch, assistants), and Mumble, which keeps the microphone open outside of conversations.
     public static let knownCallPrograms = [
         // Browsers, by name and as Flatpak or snap.
         "chromium*", "google-chrome*", "chrome", "org.chromium.chromium", "com.google.chrome*", "msedge*",

@@ -1,6 +1,6 @@
-/// Media types by file name extension: for choosing a plugin without opening the file.
+/// Media types by file name extension, for choosing a plugin without opening the file.
 public enum MediaType {
-    /// The type of what a URI or a path names, in lower case; nil if the extension is unknown.
+    /// The media type of a URI or a path, in lower case; nil if the extension is unknown.
     public static func of(_ uri: String) -> String? {
         let path = uri.prefix { $0 != "?" && $0 != "#" }
         guard let name = path.split(separator: "/").last, let dot = name.lastIndex(of: "."), dot != name.startIndex

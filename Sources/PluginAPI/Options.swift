@@ -10,7 +10,7 @@ public struct Options: OptionSet, Sendable, Hashable {
     public static let mixWithOthers = Options(rawValue: 1 << 0)
     /// Ducks the others while this session is active; implies ``mixWithOthers``.
     public static let duckOthers = Options(rawValue: 1 << 1)
-    /// Interrupts sessions of mode `spokenAudio` and nobody else; implies ``mixWithOthers``.
+    /// Interrupts only sessions of mode `spokenAudio`; implies ``mixWithOthers``.
     public static let interruptSpokenAudioAndMixWithOthers = Options(rawValue: 1 << 2)
     /// A hands-free headset may become the input.
     public static let allowBluetoothHFP = Options(rawValue: 1 << 3)
@@ -23,7 +23,7 @@ public struct Options: OptionSet, Sendable, Hashable {
     /// A muted microphone records silence instead of interrupting the session.
     public static let overrideMutedMicrophoneInterruption = Options(rawValue: 1 << 7)
 
-    /// One option: its name on the wire, the categories with which it is allowed, and what it implies.
+    /// One option: its name on the wire, the categories with which it is allowed, and the options that it implies.
     public struct Entry: Sendable {
         public let option: Options
         public let name: String

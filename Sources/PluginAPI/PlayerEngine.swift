@@ -121,9 +121,9 @@ public protocol PlayerEngine: AnyObject {
     var onStateChanged: ((PlayerState) -> Void)? { get set }
     /// The item ended after all its loops (true). Not sent for ``stop()``, ``pause()`` or a failure.
     var onFinished: ((Bool) -> Void)? { get set }
-    /// The item cannot be played, or cannot continue; the message says why and what to do.
+    /// The item cannot be played, or cannot continue; the message gives the reason and tells what to do.
     var onFailed: ((String) -> Void)? { get set }
-    /// The sound server is gone or cannot be reached; the message says what happened. The item has not failed: it is
+    /// The sound server is gone or cannot be reached; the message gives the reason. The item has not failed: it is
     /// paused (or stopped at its beginning), keeps its position, and the next ``play()`` tries the server again.
     var onServicesLost: ((String) -> Void)? { get set }
     /// ``duration``, ``channels`` or ``isStalled`` changed or became known.
@@ -159,7 +159,7 @@ extension PlayerEngine {
     public var isStalled: Bool { false }
 }
 
-/// An engine that knows the next item: it plays on without a gap, and expands playlists.
+/// An engine that knows the next item: it continues without a gap, and expands playlists.
 ///
 /// The rules of ``PlayerEngine`` about threads and calls apply.
 public protocol QueueingEngine: PlayerEngine {

@@ -20,7 +20,8 @@ public struct PluginKind: Sendable, Hashable {
     public let category: Category?
     /// Whether it records; then it has the options `--input` and `--duration`.
     public let records: Bool
-    /// The argument of the program, and what the program does with it, for the usage text.
+    /// The argument of the program, and its meaning, for the usage text. Empty: the program has no argument and only
+    /// serves D-Bus.
     public let item: String
     public let action: String
 
@@ -44,7 +45,7 @@ public struct PluginKind: Sendable, Hashable {
     public var needsSession: Bool { category != nil }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, assets]
+    public static let all = [player, recorder, soundEffects, assets, uploads]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -70,4 +71,10 @@ public struct PluginKind: Sendable, Hashable {
         word: "assets", id: "org.sessiond1.assets", program: "sessiond-assets",
         interface: "org.sessiond1.Assets", objectPath: "/org/sessiond1/assets",
         busName: "org.sessiond1.Assets", category: nil, item: "FILE", action: "Checks that FILE can be played")
+
+    /// Without a session: it makes no sound.
+    public static let uploads = PluginKind(
+        word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer",
+        interface: "org.sessiond1.Uploads", objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
+        category: nil, item: "", action: "Uploads files to web servers for other programs")
 }

@@ -1,4 +1,4 @@
-/// The contents of a `*.plugin` file: the identity of a plugin, what it opens and how to start it (contract §4).
+/// The contents of a `*.plugin` file: the identity of a plugin, the URIs that it opens, and its command (contract §4).
 public struct PluginManifest: Sendable, Hashable {
     /// Lower-case letters, digits, `-`, `_` and `.`, starting with a letter; at most 128 characters.
     public let id: String
@@ -18,7 +18,7 @@ public struct PluginManifest: Sendable, Hashable {
 
     /// The version of the plugin interface that it implements; 1 if the manifest does not state it.
     public let interface: Int
-    /// Seconds after which the daemon stops it when nobody uses it; 0: never.
+    /// Seconds after which the daemon stops it when no client uses it; 0: never.
     public let idleTimeout: Int
 
     /// The version that this daemon supports.

@@ -64,7 +64,7 @@ public struct RecordingSettings: Sendable, Hashable {
 
 /// Records one file at a time from the sound server (the port behind `org.sessiond1.Recorder`).
 ///
-/// Belongs to the loop, like ``PlayerEngine``. What was recorded is on the disk and can be played at any time: while
+/// Belongs to the loop, like ``PlayerEngine``. The recorded part is on the disk and can be played at any time: while
 /// paused, after a failure, and after the process is killed.
 public protocol RecorderEngine: AnyObject {
     /// Never ``RecorderState/interrupted``.
@@ -83,8 +83,7 @@ public protocol RecorderEngine: AnyObject {
     var onStateChanged: ((RecorderState) -> Void)? { get set }
     /// The file is complete and closed, after ``stop()`` or the end of ``record(for:)``; false if its end is missing.
     var onFinished: ((Bool) -> Void)? { get set }
-    /// Recording ended early; the message says why. What was recorded stays and can be played; an empty file is
-    /// removed.
+    /// Recording ended early; the message gives the reason. The recorded part can be played; an empty file is removed.
     var onFailed: ((String) -> Void)? { get set }
 
     /// Creates the file (and replaces an existing one) and prepares the source.

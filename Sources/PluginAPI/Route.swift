@@ -74,7 +74,7 @@ public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable {
     case newDeviceAvailable = 1
     /// A device or port of the route was removed.
     case oldDeviceUnavailable = 2
-    /// A change of the session's category, mode or options changed what it may use.
+    /// A change of the session's category, mode or options changed the ports that it may use.
     case categoryChange = 3
     /// An override of the output was set or removed.
     case override = 4

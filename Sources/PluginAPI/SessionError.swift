@@ -1,4 +1,4 @@
-/// Why a request was refused: a code for programs, and a message that tells the user what to do.
+/// The refusal of a request: a code for programs, and a message that tells the user what to do.
 public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The refusals of behaviour §9. The raw value is the last part of the bus error's name.
     public enum Code: String, CaseIterable, Sendable, Hashable {
@@ -101,7 +101,7 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Ends with the platform's number in parentheses if there is one.
     public let message: String
 
-    /// What is wrong, then what to do; the platform's number is appended.
+    /// `reason`: the error, then what to do. The platform's number is appended.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         message = reason + code.suffix

@@ -16,6 +16,6 @@ public enum InterruptionReason: String, CaseIterable, Sendable, Hashable {
     case appWasSuspended = "app-was-suspended"
     /// The microphone it records from was muted, and it has no ``Options/overrideMutedMicrophoneInterruption``.
     case builtInMicMuted = "built-in-mic-muted"
-    /// Its output was unplugged; the interruption does not end by itself.
+    /// Its output was unplugged; the interruption does not end automatically.
     case routeDisconnected = "route-disconnected"
 }

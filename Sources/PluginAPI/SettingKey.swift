@@ -2,7 +2,7 @@
 ///
 /// The table here is the only list of keys. Tests compare the manual page and the default file with it.
 public struct SettingKey: Sendable {
-    /// What a value may be.
+    /// The type of a value.
     public enum Kind: Sendable, Hashable {
         case real(ClosedRange<Double>, unit: String)
         case integer(ClosedRange<Int>)

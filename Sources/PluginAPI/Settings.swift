@@ -34,13 +34,13 @@ public struct Settings: Sendable, Hashable {
         public var hold = 0.25
     }
 
-    /// What the daemon does at the sound server.
+    /// How the daemon enforces the rules at the sound server.
     public struct Enforcement: Sendable, Hashable {
         /// Which sessions it silences.
         public enum Mode: String, CaseIterable, Sendable, Hashable {
             /// None.
             case off
-            /// Sessions that play on after they were told to fall silent.
+            /// Sessions that continue to play after they were interrupted.
             case cooperative
             /// Also adopted programs.
             case full
@@ -86,7 +86,7 @@ public struct Settings: Sendable, Hashable {
         public var isOff: Bool { streams == .off && always.isEmpty }
     }
 
-    /// The session that a role stands for.
+    /// The session for streams with a role.
     public struct Role: Sendable, Hashable {
         public let configuration: Configuration
         public let sessionClass: SessionClass
@@ -97,7 +97,7 @@ public struct Settings: Sendable, Hashable {
         }
     }
 
-    /// What happens when an output is unplugged and plugged in again.
+    /// The consequences of unplugging an output and plugging it in again.
     public struct Routes: Sendable, Hashable {
         /// Pause the now-playing session when its output is unplugged, and keep it from playing on other outputs.
         public var unplug = true
@@ -105,7 +105,7 @@ public struct Settings: Sendable, Hashable {
         public var replug = 30.0
     }
 
-    /// What is done to MPRIS players.
+    /// How MPRIS players are controlled.
     public struct MPRIS: Sendable, Hashable {
         /// Pause and resume players that are interrupted through MPRIS.
         public var pause = true

@@ -5,7 +5,8 @@ public struct StreamBase: Sendable, Hashable {
     public var isMuted: Bool
     /// The device it played on; nil: the default at that time.
     public var deviceName: String?
-    /// Somebody else changed the volume while the daemon had changed it; the new volume is kept until the change ends.
+    /// Whether the user or another program changed the volume while the daemon had changed it. The new volume is kept
+    /// until the daemon's change ends.
     public var isVolumeTheirs: Bool
     /// The same for the mute switch.
     public var isMuteTheirs: Bool

@@ -1,4 +1,4 @@
-/// What a sound server remembers of a stream for the next stream of its kind (`pa_ext_stream_restore_info`).
+/// The values of a stream that a sound server remembers for the next stream of its kind (`pa_ext_stream_restore_info`).
 public struct StreamMemory: Sendable, Hashable {
     /// As ``AudioStream/memoryName``.
     public let name: String

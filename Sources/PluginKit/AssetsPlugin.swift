@@ -24,7 +24,7 @@ public final class AssetsPlugin: Plugin {
     /// The exports and the pictures that are being made.
     public let jobs: Jobs
     private let loop: EventLoop
-    private var callers = FreeCallers()
+    private let callers: FreeCallers
     let cache = ThumbnailCache()
     let folders: ImageFolders
     private let speeds = ExportSpeeds()
@@ -34,6 +34,7 @@ public final class AssetsPlugin: Plugin {
     /// Exports the object. The objects on the connection keep this object alive.
     public init(_ workers: Workers, on connection: Connection, _ loop: EventLoop) {
         (self.workers, self.connection, self.loop) = (workers, connection, loop)
+        callers = FreeCallers(on: connection)
         jobs = Jobs(.assets, on: connection, loop)
         folders = ImageFolders(connection)
         // The first request shall not wait for it.
@@ -68,7 +69,7 @@ public final class AssetsPlugin: Plugin {
 
     /// Refuses programs in sandboxes.
     func source(_ uri: String, for caller: String) throws(Failure) -> Source {
-        try callers.require(caller, on: connection, "name files to this service")
+        try callers.require(caller, to: "name files to this service")
         do throws(SessionError) { return try Source(uri) } catch { throw Failure(error) }
     }
 

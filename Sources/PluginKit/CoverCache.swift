@@ -18,7 +18,7 @@ struct CoverCache {
         folder = cache.map { $0 + "/sessiond/covers" }
     }
 
-    /// Relative ones are to be ignored, as the specification of those folders says.
+    /// The value of the variable. Relative paths are ignored, as the XDG Base Directory Specification requires.
     private static func variable(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }

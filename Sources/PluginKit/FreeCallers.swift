@@ -1,27 +1,28 @@
-import DBus
+package import DBus
 import Processes
 
-/// Callers outside of sandboxes. A plugin reads and writes files with its own rights: with a path, a program in a sandbox
-/// could reach what is outside of it.
-struct FreeCallers {
-    private static let limit = 64
-
-    /// So that the bus is not asked at each call; no name is ever another's.
+/// The callers of a plugin that are in no sandbox.
+///
+/// A plugin reads and writes with its own rights: by naming a path, a program in a sandbox could reach files outside of the
+/// sandbox.
+package final class FreeCallers {
+    private let connection: Connection
+    /// Those that were looked at, so that the bus is not asked at each call; no name is ever another's.
     private var known: Set<String> = []
 
-    /// Blocks for a new caller.
-    /// - Parameter action: what a program in a sandbox may not do.
-    /// - Throws: `AccessDenied` for a program in a sandbox.
-    mutating func require(_ caller: String, on connection: Connection, _ action: String) throws(Failure) {
+    package init(on connection: Connection) { self.connection = connection }
+
+    /// - Parameter deed: what a program in a sandbox may not do, for the error.
+    package func require(_ caller: String, to deed: String) throws(Failure) {
         if known.contains(caller) { return }
         let credentials = try connection.credentialsAndWait(of: caller, timeout: 5)
         // A sandbox has the rights of its user. On the system bus root may call, too (`Connection.servedUsers`), and the
-        // kernel shows the plugin nothing of root's processes.
+        // kernel shows a plugin nothing of root's processes.
         let isRoot = credentials.userID != PluginHost.userID
         guard let process = credentials.processID, isRoot || Sandbox(of: process) == .none else {
-            throw Failure(name: Failure.Name.accessDenied, message: "a program in a sandbox may not \(action)")
+            throw Failure(name: Failure.Name.accessDenied, message: "a program in a sandbox may not \(deed)")
         }
-        if known.count >= Self.limit { known = [] }
+        if known.count >= 64 { known = [] }
         known.insert(caller)
     }
 }

@@ -2,8 +2,8 @@ public import PluginAPI
 
 /// Decides when a plugin may play or record, from what it requests and what the daemon and the engine report.
 ///
-/// A value without a bus, a clock or an engine. The plugin passes every event (``Input``) to ``handle(_:)`` and carries
-/// out the returned effects (``Effect``) in order. Rules for every sequence of inputs:
+/// It is a value without a bus, a clock or an engine. The plugin passes every event (``Input``) to ``handle(_:)`` and
+/// carries out the returned effects (``Effect``) in order. Rules for every sequence of inputs:
 ///
 /// - The sound starts only when the daemon has granted the last request; the answer to an older request starts nothing.
 /// - When the plugin falls silent, it gives its claim back: at once, or after a moment if another item usually follows.
@@ -28,7 +28,7 @@ public struct Grant: Sendable, Hashable {
         public var interruption: Interruption?
         /// The end of an interruption made the request, not the user: after a refusal it stays paused.
         public var isResumption = false
-        /// It plays meanwhile, because an earlier request was granted.
+        /// It already plays, because an earlier request was granted.
         public var sounds = false
     }
 
@@ -73,7 +73,7 @@ public struct Grant: Sendable, Hashable {
         case engineLost
         /// The daemon has no sound server either.
         case serverIsAway
-        /// The daemon has been away for too long; nobody would end the interruption.
+        /// The daemon has been away for too long, so the interruption would not end.
         case daemonLost
         /// A new daemon refuses the session, or refuses to activate it again.
         case expelled
@@ -94,7 +94,7 @@ public struct Grant: Sendable, Hashable {
         case fellSilent
     }
 
-    /// What the plugin must do, in this order.
+    /// An effect, which the plugin must carry out. The order matters.
     public enum Effect: Sendable, Hashable {
         /// Activate the session, and pass the answer with this number.
         case activate(order: UInt64)
@@ -129,7 +129,7 @@ public struct Grant: Sendable, Hashable {
         }
     }
 
-    /// Whether it is interrupted and may resume by itself.
+    /// Whether it is interrupted and may resume automatically.
     public var isInterrupted: Bool { interruption?.resumes == true }
 
     /// Whether it plays or records now.
@@ -241,7 +241,7 @@ public struct Grant: Sendable, Hashable {
         return []
     }
 
-    /// An interrupted plugin will not resume by itself any more; false if it is not interrupted.
+    /// Makes sure that an interrupted plugin does not resume automatically. False if it is not interrupted.
     private mutating func letGo() -> Bool {
         guard let interruption else { return false }
         state = .interrupted(Interruption(resumes: false, start: interruption.start))
@@ -311,7 +311,7 @@ public struct Grant: Sendable, Hashable {
     // MARK: Events of the session
 
     private mutating func began(_ reason: InterruptionReason) -> [Effect] {
-        // An interruption by an unplugged device does not end by itself: it is a pause, until the device is back.
+        // An interruption by an unplugged device does not end automatically: it is a pause until the device is back.
         let isPause = reason == .routeDisconnected
         switch state {
         case .asking(var ask):

@@ -67,6 +67,10 @@ public final class Job {
 
     /// As a client does it.
     public func cancel() { handle(.cancel) }
+    public func pause() { handle(.pause) }
+
+    /// Whether it is still on the bus, which it is for a while after its end.
+    public internal(set) var isListed = true
 
     private func handle(_ input: JobStatus.Input) {
         do throws(SessionError) {

@@ -102,7 +102,10 @@ public final class Jobs {
         let now = MonotonicClock.now()
         let surplus = max(0, over.count - Self.listedLimit)
         let count = over.indices.first { $0 >= surplus && over[$0].until > now } ?? over.count
-        for (job, _) in over[..<count] { connection.objects.remove(path: job.path) }
+        for (job, _) in over[..<count] {
+            connection.objects.remove(path: job.path)
+            job.isListed = false
+        }
         over.removeSubrange(..<count)
         if let next = over.first?.until { cleaning.arm(at: next) }
     }

@@ -5,7 +5,7 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// `org.sessiond1.Player`, and what both interfaces of a player share.
+// `org.sessiond1.Player`, and the common part of both interfaces of a player.
 
 extension PlayerPlugin {
     /// The object path.

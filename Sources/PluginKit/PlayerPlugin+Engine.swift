@@ -3,7 +3,7 @@ import MediaValues
 import PluginAPI
 import SessionKit
 
-// Events of the engine, and what happens next.
+// Events of the engine and their consequences.
 
 extension PlayerPlugin {
     func finished(_ success: Bool) {
@@ -18,7 +18,7 @@ extension PlayerPlugin {
         let effects = changing { () -> [Grant.Effect] in
             let effects = decide(.finished)
             // The next Play starts the whole queue again.
-            guard queue.items.count > 1 else { return effects }
+            guard queue.count > 1 else { return effects }
             queue.rewind()
             open(sounding: false)
             return effects

@@ -4,7 +4,7 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// `org.mpris.MediaPlayer2` and `.Player`, version 2.2: what media keys, playerctl and desktops speak.
+// `org.mpris.MediaPlayer2` and `.Player`, version 2.2: the interfaces for media keys, playerctl and desktops.
 
 extension PlayerPlugin {
     static let path = "/org/mpris/MediaPlayer2"
@@ -117,7 +117,7 @@ extension PlayerPlugin {
     private func move(by microseconds: Int64) throws(Failure) {
         guard canSeek else { return }
         let place = engine.position + Double(microseconds) / 1e6
-        // Beyond the end, the next item begins, as the specification says.
+        // Beyond the end, the next item begins, as the specification requires.
         if place > engine.duration ?? .infinity, canGoNext { next() } else { try seek(to: max(0, place)) }
     }
 
@@ -220,8 +220,8 @@ extension PlayerPlugin {
             .init("CanRaise", "b", { _ in .bool(false) }),
             .init("HasTrackList", "b", { _ in .bool(true) }),
             .init("Identity", "s", { .string($0.identity) }),
-            // Desktops find name and icon there; a desktop entry of its own is that of the program for which this one
-            // plays.
+            // Desktops find name and icon there. The entry in the session's description is that of the program for
+            // which this one plays.
             .init(
                 "DesktopEntry", "s",
                 { .string($0.desktopEntry) }),

@@ -27,7 +27,7 @@ extension PlayerPlugin {
     /// MPRIS's CanGoPrevious, likewise.
     public var canGoPrevious: Bool { queue.canGoPrevious }
 
-    /// Answers when it is known whether the item can be played; false in a category that cannot prepare
+    /// Answers when the engine knows whether the item can be played; false in a category that cannot prepare
     /// (AVAudioPlayer's prepareToPlay).
     public func prepare(_ reply: @escaping (Bool) -> Void) {
         guard session.description.category.playerMay.prepare, engine.uri != nil else {
@@ -178,8 +178,8 @@ extension PlayerPlugin {
         return id
     }
 
-    /// Data in memory has no URI that others could use; and others must not see the user and password in a URI.
-    /// server lets us in.
+    /// The URI for other programs. Data in memory have no URI that others could use, and others must not see the user
+    /// and password in a URI.
     func shown(_ uri: String) -> String { memory[uri] == nil ? FileURI.withoutUser(uri) : "data:" }
 
     /// Without a title, users know an item by its file name.
@@ -188,7 +188,7 @@ extension PlayerPlugin {
     }
 }
 
-/// What follows an item, and the last item (MPMusicRepeatMode).
+/// Whether the queue or an item is repeated (MPMusicRepeatMode).
 public enum RepeatMode: String, CaseIterable, Sendable, Hashable {
     case none
     /// Repeats the item.

@@ -5,7 +5,7 @@ import PluginAPI
 import SessionBus
 import SessionKit
 
-// Events of the session, and how the sound reacts.
+// Events of the session and their consequences for the sound.
 extension PlayerPlugin {
     func heard(_ event: AudioSessionClient.Event) {
         switch event {

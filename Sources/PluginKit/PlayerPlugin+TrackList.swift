@@ -28,18 +28,19 @@ extension PlayerPlugin {
             }
             return
         }
-        let (before, now) = (trackListTold.ids, queue.items.map(\.id))
+        let (before, now, unchanged) = (trackListTold.ids, queue.ids, queue.takeUnchanged())
         (trackListTold.revision, trackListTold.ids) = (queue.revision, now)
-        guard before != now else { return }
+        // What is the same at both ends did not change: in a long list an edit concerns a few items.
+        let shorter = min(before.count, now.count)
+        let start = min(unchanged.start, shorter)
+        let end = min(unchanged.end, shorter - start)
+        let (was, became) = (before[start..<before.count - end], now[start..<now.count - end])
+        guard was != became else { return }
         emit("QueueChanged", [])
         // Only that it changed, without the new value: a list may be long.
         connection.objects.emit(
             path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
-        // What is the same at both ends did not change: in a long list an edit concerns a few items.
-        let start = zip(before, now).prefix { $0 == $1 }.count
-        let end = zip(before[start...].reversed(), now[start...].reversed()).prefix { $0 == $1 }.count
-        let (was, became) = (before[start..<before.count - end], now[start..<now.count - end])
         let (old, new) = (Set(was), Set(became))
         let added = became.filter { !old.contains($0) }
         let removed = was.filter { !new.contains($0) }
@@ -52,7 +53,7 @@ extension PlayerPlugin {
         }
         for id in removed { tell("TrackRemoved", [.objectPath(trackPath(id))]) }
         for id in added {
-            guard let place = now.firstIndex(of: id), let item = queue[id] else { continue }
+            guard let place = became.firstIndex(of: id), let item = queue[id] else { continue }
             let after = place > 0 ? trackPath(now[place - 1]) : PlayerPlugin.noTrack
             tell("TrackAdded", [metadata(of: item), .objectPath(after)])
         }
@@ -63,7 +64,7 @@ extension PlayerPlugin {
     }
 
     private func addTrack(_ uri: String, after path: String, isCurrent: Bool) throws(Failure) {
-        // An item that is not in the list means the end, as the specification says for a list that has changed.
+        // An item that is not in the list means the end, as the specification requires for a list that has changed.
         let place: UInt64?? = path == PlayerPlugin.noTrack ? .some(nil) : trackID(path).flatMap { queue[$0]?.id }
         let ids = try insert([PlaylistEntry(uri: uri)], after: place)
         if isCurrent, let id = ids.first { try go(to: id) }
@@ -105,7 +106,7 @@ extension PlayerPlugin {
             ],
             properties: [
                 Interface<PlayerPlugin>.Property(
-                    "Tracks", "ao", get: { player in .objectPaths(player.queue.items.map { player.trackPath($0.id) }) },
+                    "Tracks", "ao", get: { player in .objectPaths(player.queue.ids.map(player.trackPath)) },
                     emitsChanged: false),
                 Interface<PlayerPlugin>.Property("CanEditTracks", "b", get: { _ in .bool(true) }),
             ])

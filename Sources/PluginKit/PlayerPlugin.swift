@@ -10,7 +10,7 @@ public import SessionKit
 /// Implements `org.sessiond1.Player` and MPRIS. Rules for every engine: sound starts only when the daemon has activated
 /// the session. An interruption pauses at once. The player resumes only with the should-resume hint, if it was playing
 /// and was not used since. Pause and stop by the user, the end of an item and its failure deactivate the session at
-/// once with notify-others: a silent player must not keep others silent.
+/// once with notify-others, because a silent player must not keep others silent.
 public final class PlayerPlugin: Plugin {
     /// Called once, on the loop's thread; during the call if the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
@@ -21,9 +21,9 @@ public final class PlayerPlugin: Plugin {
     public let session: AudioSessionClient
     /// The item ended after all its loops; called after the signal was sent.
     public var onFinished: ((Bool) -> Void)?
-    /// The item cannot be played; the message says why.
+    /// The item cannot be played; the message gives the reason.
     public var onFailed: ((String) -> Void)?
-    /// The sound server went away while the item was loaded, or was missing; the message says what happened.
+    /// The sound server stopped while the item was loaded, or was missing; the message gives the reason.
     public var onServicesLost: ((String) -> Void)?
     /// MPRIS's Quit.
     public var onQuit: (() -> Void)?
@@ -42,7 +42,7 @@ public final class PlayerPlugin: Plugin {
     /// Callers that wait to know whether the item can be played.
     var preparing: [(Bool) -> Void] = []
 
-    /// When it may play; changed only by ``take(_:)`` and ``decide(_:)``.
+    /// Decides when it may play. Changed only by ``take(_:)`` and ``decide(_:)``.
     private(set) var grant = Grant(resumesOnReplug: true)
     var failure = ""
     /// A playlist could not be expanded: the engine has no item that could have failed.
@@ -76,7 +76,7 @@ public final class PlayerPlugin: Plugin {
         self.connection = connection
         self.loop = loop
         identity = description.name
-        // The engine makes the ramp itself, so the server remembers nothing of it.
+        // The engine itself makes the ramp, so the server does not remember it.
         var description = description
         description.lowersItself = true
         session = AudioSessionClient(description, on: connection) { _ in }
@@ -165,7 +165,10 @@ public final class PlayerPlugin: Plugin {
     /// Loads the queue's current item into the engine. If the previous item played, this one plays.
     func open(sounding: Bool) {
         (tags, artURI, isListFailed) = (MediaTags(), "", false)
-        memory = memory.filter { held in queue.items.contains { $0.entry.uri == held.key } }
+        if !memory.isEmpty {
+            let uris = Set(queue.items.map(\.entry.uri))
+            memory = memory.filter { uris.contains($0.key) }
+        }
         if !sounding { _ = take(.fellSilent) }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)
@@ -191,7 +194,7 @@ public final class PlayerPlugin: Plugin {
         changing { _ = take(.wants(at: start)) }
     }
 
-    /// Pauses and deactivates the session. If it is interrupted at that time, it will not resume by itself.
+    /// Pauses and deactivates the session. If it is interrupted at that time, it will not resume automatically.
     public func pause() {
         changing { _ = take(.paused) }
     }

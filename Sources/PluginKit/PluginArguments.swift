@@ -11,7 +11,7 @@ public struct PluginArguments {
     private var isSystem = false
     /// Whether it exits, as on SIGTERM, when the program that started it exits.
     var endsWithParent = false
-    /// What to play, or the file to record, as given; nil: serve D-Bus.
+    /// The item to play, or the file to record, as given; nil: serve D-Bus.
     public var item: String?
     /// The length of a recording in seconds.
     public var duration: Double?
@@ -51,6 +51,7 @@ public struct PluginArguments {
         var mayBeOption = true
         while let word = rest.popFirst() {
             guard mayBeOption, word.hasPrefix("-"), word != "-" else {
+                guard !kind.item.isEmpty else { throw Wrong(message: "unknown argument \(quoted(word))") }
                 guard item == nil else { throw Wrong(message: "only one item is allowed; remove \(quoted(word))") }
                 item = word
                 continue
@@ -104,7 +105,16 @@ public struct PluginArguments {
     }
 
     private static func usage(_ kind: PluginKind) -> String {
-        var usage = """
+        var usage =
+            kind.item.isEmpty
+            ? """
+            Usage: \(kind.program) [OPTION]...
+
+            \(kind.action): serves D-Bus until SIGTERM.
+
+
+            """
+            : """
             Usage: \(kind.program) [OPTION]... [\(kind.item)]
 
             \(kind.action); without it, serves D-Bus until SIGTERM.

@@ -2,6 +2,7 @@ public import DBus
 public import EventLoop
 import Glibc
 public import PluginAPI
+import Processes
 import SessionBus
 
 /// The process of a plugin: its loop, its connection, its bus name, and the signals at which it exits.
@@ -31,16 +32,14 @@ public final class PluginHost {
 
     /// Connects to the bus.
     ///
-    /// A plugin acts with the rights of its user: on the system bus it obeys only that user and root.
+    /// A plugin acts with the rights of its user, so on the system bus it accepts calls only from this user and root.
     /// - Parameters:
     ///   - name: the name of the program, printed before error messages.
     ///   - bus: the bus; default: that of the daemon that started the program, else the session bus.
     ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
     public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
         self.name = name
-        signal(SIGPIPE, SIG_IGN)
-        // A file that cannot grow is an error, like a full disk, and must not kill the process.
-        signal(SIGXFSZ, SIG_IGN)
+        FailedWrites.areErrors()
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
         if isShared { connection.servedUsers = [0, getuid()] }
@@ -59,11 +58,11 @@ public final class PluginHost {
         }
     }
 
-    /// Requests a bus name, or a similar one if another connection owns it: on a bus of several users anybody may.
-    /// There it also queues for `namespace`, because the policy of dbus-broker matches that name.
+    /// Requests a bus name, or a similar one if another connection owns it: on a bus of several users, any user may own
+    /// it. There it also queues for `namespace`, because the policy of dbus-broker matches that name.
     func claim(_ name: String, in namespace: String) throws(Failure) {
-        // First: whoever sees the other name calls at once, and would be refused. It does not matter who owns this one:
-        // nobody calls it by that name.
+        // Before the other name: clients that see the other name call at once, and would be refused. It does not matter
+        // which connection owns this name, because clients do not call it.
         if isShared { connection.askBus("RequestName", [.string(namespace), .uint32(0)]) { _ in } }
         do throws(Failure) {
             try claim(name)
@@ -143,7 +142,8 @@ final class PluginRegistration {
         register()
     }
 
-    /// A daemon without that interface, or none at all, is no reason not to serve.
+    /// Registers with the daemon. Errors are ignored: the plugin also works without a daemon, or with one that does not
+    /// have this interface.
     private func register() {
         var info: [(String, Value)] = [
             ("object", .objectPath(kind.objectPath)), ("kind", .string(kind.word)), ("name", .string(name)),

@@ -10,7 +10,7 @@ import SessionKit
 ///         PlayerPlugin(MyEngine(host.loop), arguments.session, on: host.connection, host.loop)
 ///     }
 public struct PluginProgram {
-    /// Creates the plugin, and starts to play or record what the command line names.
+    /// Creates the plugin, and starts to play or record the item of the command line.
     public typealias Make = (PluginHost, PluginArguments) throws(Failure) -> any Plugin
 
     private let kind: PluginKind
@@ -25,8 +25,8 @@ public struct PluginProgram {
 
     /// Several plugins in one executable: runs the one under whose name it was started.
     ///
-    /// The executable must be installed under each name as a hard link. The kernel names a symbolic link's target as the
-    /// executable of a process, and the user's settings could not tell the plugins apart.
+    /// The executable must be installed under each name as a hard link. With a symbolic link, the kernel reports the
+    /// target as the executable of the process, and the user's settings could not distinguish the plugins.
     public static func main(_ plugins: [(kind: PluginKind, make: Make)]) -> Never {
         let words = CommandLine.arguments
         guard let (index, rest) = choose(from: plugins.map(\.kind), words) else {
@@ -39,8 +39,8 @@ public struct PluginProgram {
         PluginProgram(plugins[index].kind, rest).main(plugins[index].make)
     }
 
-    /// Which of the kinds a command line starts, and the arguments of its program: by the name of the program, else by the
-    /// kind as the first argument.
+    /// The kind that a command line starts, and the arguments of its program. The name of the program determines the
+    /// kind, otherwise the first argument.
     static func choose(from kinds: [PluginKind], _ words: [String]) -> (index: Int, arguments: [String])? {
         let name = words.first?.split(separator: "/").last.map(String.init)
         if let index = kinds.firstIndex(where: { $0.program == name }) { return (index, Array(words.dropFirst())) }
@@ -51,7 +51,7 @@ public struct PluginProgram {
     /// Parses the command line, creates the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,
     /// 69 no bus.
     ///
-    /// `make` also starts to play or record what the command line names.
+    /// `make` also starts to play or record the item of the command line.
     public func main(_ make: Make) -> Never {
         switch PluginArguments.parse(words, kind) {
         case .print(let text):
@@ -62,8 +62,7 @@ public struct PluginProgram {
             exit(64)
         case .run(let arguments):
             do throws(Failure) {
-                // Without the destructors of a hundred libraries, which would only touch memory that is not needed any
-                // more.
+                // Skips the destructors of a hundred libraries, which would only read memory that is no longer needed.
                 _exit(try serve(arguments, make))
             } catch {
                 complain("\(error.name): \(error.message)")
@@ -73,7 +72,8 @@ public struct PluginProgram {
     }
 
     private func serve(_ arguments: PluginArguments, _ make: Make) throws(Failure) -> Int32 {
-        // What only the loader needed shall not be there beside what the engine loads; who records now is in a hurry.
+        // Frees the memory of the start before the engine loads its libraries. A program that records at once skips
+        // this, to start sooner.
         if !kind.records || arguments.item == nil { Footprint.releaseStartUp() }
         let host: PluginHost
         do throws(Failure) {

@@ -20,14 +20,14 @@ public final class RecorderPlugin: Plugin {
     public let session: AudioSessionClient
     /// The file is complete and closed (false: its end is missing); called after the signal was sent.
     public var onFinished: ((Bool) -> Void)?
-    /// Recording ended early; the message says why.
+    /// Recording ended early; the message gives the reason.
     public var onFailed: ((String) -> Void)?
-    /// The recording paused by itself and will not resume by itself; the message says why.
+    /// The recording paused without a request and will not resume automatically; the message gives the reason.
     public var onPaused: ((String) -> Void)?
 
     let connection: Connection
     private let input: String
-    /// When it may record.
+    /// Decides when it may record.
     private var grant = Grant()
     /// The session that interrupted it last; empty if none did.
     private var interrupter = ""
@@ -35,14 +35,14 @@ public final class RecorderPlugin: Plugin {
     private var isPrepared = false
     /// The daemon was asked for the device of the chosen input.
     private var isPreparing = false
-    /// Where a recording of a given length ends, in seconds of the recording.
+    /// The end of a recording with a given length, in seconds of the recording.
     private var limit: Double?
     /// How many seconds to record; nil: no limit.
     private var seconds: Double?
     private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
     /// The caller that waits for the answer to the next request.
     private var answers: Reply?
-    private var freeCallers = FreeCallers()
+    private let freeCallers: FreeCallers
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
     private var ending: (() -> Void)?
@@ -58,6 +58,7 @@ public final class RecorderPlugin: Plugin {
         self.engine = engine
         self.connection = connection
         self.input = input
+        freeCallers = FreeCallers(on: connection)
         session = AudioSessionClient(description, on: connection) { _ in }
         session.onEvent = { [unowned self] event in changing { heard(event) } }
         engine.onStateChanged = { [unowned self] _ in changing {} }
@@ -85,9 +86,9 @@ public final class RecorderPlugin: Plugin {
 
     // MARK: Requests
 
-    /// The recorder writes with its own rights: with a path, a program in a sandbox could write outside of the sandbox.
+    /// The recorder writes with its own rights.
     func requireFree(_ caller: String) throws(Failure) {
-        try freeCallers.require(caller, on: connection, "name a file to record to")
+        try freeCallers.require(caller, to: "name a file to record to")
     }
 
     /// Creates the file and connects to the source. `path` is absolute; an existing file is replaced.
@@ -147,8 +148,8 @@ public final class RecorderPlugin: Plugin {
         if case .failure(let failure) = changing({ take(.due) }) { failed(failure.message) }
     }
 
-    /// Pauses and deactivates the session; the file can be played. If interrupted at that time, it will not resume by
-    /// itself.
+    /// Pauses and deactivates the session; the file can be played. If it is interrupted at that time, it will not
+    /// resume automatically.
     public func pause() {
         changing { _ = take(.paused) }
     }
@@ -277,7 +278,7 @@ public final class RecorderPlugin: Plugin {
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
         case .session(let event): heard(event)
-        // Without a daemon nobody would end the interruption.
+        // Without a daemon, the interruption would not end.
         case .daemonLost:
             if grant.isInterrupted { paused("sessiond stopped while it was interrupted") }
             _ = take(.daemonLost)
@@ -331,7 +332,7 @@ public final class RecorderPlugin: Plugin {
         return (names.isEmpty ? "the input of the recording" : names.joined(separator: " and ")) + " was disconnected"
     }
 
-    /// Sent before the state that follows.
+    /// Sends the message before the new state.
     private func paused(_ message: String) {
         emit("Paused", [.string(message)])
         onPaused?(message)

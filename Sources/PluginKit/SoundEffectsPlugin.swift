@@ -43,7 +43,7 @@ public final class SoundEffectsPlugin: Plugin {
     private var loading = 0
     /// Requests that the server has not answered.
     private var pending = 0
-    /// When effects may play; changed only by ``take(_:)``.
+    /// Decides when effects may play. Changed only by ``take(_:)``.
     private var grant = Grant()
     /// Effects that wait for the daemon's answer.
     private var wishes: [(Result<Void, Failure>) -> Void] = []

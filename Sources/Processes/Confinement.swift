@@ -1,7 +1,7 @@
-/// What the kernel knows about a process from its sandbox and the desktop: its AppArmor label, its control groups, and
-/// the file that Flatpak puts into every sandbox.
+/// Reads the kernel's data of a process that come from its sandbox and the desktop: its AppArmor label, its control
+/// groups, and the file that Flatpak puts into every sandbox.
 public enum Confinement {
-    /// The application that `/.flatpak-info` names; nil: none.
+    /// The application in `/.flatpak-info`; nil: none.
     public static func flatpak(_ info: String) -> String? {
         var isInside = false
         for line in info.split(separator: "\n") {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The sandbox of a process, by what the kernel says of it.
+/// The sandbox of a process, according to the kernel.
 public enum Sandbox: Sendable, Hashable {
     case none
     /// The application id from the sandbox.
@@ -14,7 +14,7 @@ public enum Sandbox: Sendable, Hashable {
             Capabilities.looking { readFile("/proc/\(process)/\(file)", limit: 65_536) }
                 .map { String(decoding: $0, as: UTF8.self) }
         }
-        // First what no process can make for itself. Without AppArmor there is no label.
+        // The label is first, because a process cannot set it itself. Without AppArmor there is no label.
         let label = text("attr/apparmor/current") ?? text("attr/current")
         if let snap = label.flatMap(Confinement.snap(label:)) {
             self = .application(snap)

@@ -20,7 +20,7 @@ public enum Spawn {
     ///   - arguments: without the program itself.
     ///   - environment: variables that differ, by name.
     ///   - descriptors: its descriptors, and those of this process that they are copies of.
-    ///   - ownGroup: whether it gets a process group of its own, so that control-C in the terminal does not reach it.
+    ///   - ownGroup: whether it gets a new process group, so that Control-C in the terminal does not reach it.
     public static func start(
         _ program: String, _ arguments: [String], environment: [String: String] = [:],
         descriptors: [(from: Int32, to: Int32)] = [], ownGroup: Bool
@@ -35,8 +35,7 @@ public enum Spawn {
         // The program must not inherit ignored signals; handlers are reset anyway.
         var defaults = sigset_t()
         sigemptyset(&defaults)
-        sigaddset(&defaults, SIGPIPE)
-        sigaddset(&defaults, SIGTTOU)
+        for number in FailedWrites.signals + [SIGTTOU] { sigaddset(&defaults, number) }
         posix_spawnattr_setsigdefault(&attributes, &defaults)
         posix_spawnattr_setpgroup(&attributes, 0)
         var none = sigset_t()
@@ -55,9 +54,8 @@ public enum Spawn {
         return process
     }
 
-    /// Starts a program that is not trusted, in a process group of its own: with the environment and standard streams
-    /// of this process, without any capability, without a way to more privileges (`PR_SET_NO_NEW_PRIVS`), and with
-    /// limits.
+    /// Starts an untrusted program in a new process group: with the environment and standard streams of this process,
+    /// without any capability, without a way to get more privileges (`PR_SET_NO_NEW_PRIVS`), and with limits.
     ///
     /// - Parameter openFiles: its limits of open files; nil: those of this process.
     public static func startConfined(

@@ -10,7 +10,7 @@ public struct RecordingPlacement: Sendable {
     }
 
     private var preferences: [SessionID: String] = [:]
-    /// The recordings that were moved, and where to.
+    /// The recordings that were moved, with their inputs.
     private var moved: [AudioStream.ID: String] = [:]
 
     public init() {}

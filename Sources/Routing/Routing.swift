@@ -2,7 +2,7 @@ public import PluginAPI
 public import SessionManager
 
 /// Decides the route: what is requested from the server, when a change of the route is final, and how long sound is
-/// held after its output was unplugged. A value without a server, a bus or a clock.
+/// held after its output was unplugged. It is a value without a server, a bus or a clock.
 ///
 /// ``handle(_:_:at:foresee:)`` gets a fact and returns the effects, in order. The caller carries them out, and
 /// sends ``Fact/timePassed`` at ``nextDeadline``.
@@ -80,7 +80,7 @@ public struct Routing: Sendable {
     /// The last wish; nil while there is no server.
     private var wanted: RouteChoice?
     private var wish = OutputWish()
-    /// What was requested and is not yet the route.
+    /// The requested ports that are not the route yet.
     private var asked: (output: String?, input: String?) = (nil, nil)
     private var settling: Settling?
     private var held: Held?
@@ -133,7 +133,7 @@ public struct Routing: Sendable {
             return [.submit(.servicesLost)]
         case .servicesReset: return [.submit(.servicesReset(view.audio)), .then(.inputMuteChanged)]
         case .routeChanged(let reason, let previous):
-            // A newcomer is news of its own.
+            // A new device is reported separately.
             if reason == .newDeviceAvailable, settling != nil { return settle(view) + [.then(fact)] }
             if reason == .oldDeviceUnavailable || settling != nil {
                 let (isOnItsWay, effects) = goOn(from: previous, view, at: now, foresee)
@@ -162,7 +162,7 @@ public struct Routing: Sendable {
         }
     }
 
-    // MARK: What the sessions want
+    // MARK: Choices of the sessions
 
     private mutating func follow(_ choice: RouteChoice, _ view: View, _ reason: RouteChangeReason) -> [Effect] {
         var effects: [Effect] = []
@@ -177,17 +177,17 @@ public struct Routing: Sendable {
         }
         seeWhatBecame(view, reason)
         let isFirst = wanted == nil
-        // Who is active when the server is found wants it by its category.
+        // For sessions that are active when the server is found, the reason is their category.
         let cause = isFirst ? choice.reason : reason
         let before = before(view)
         wanted = choice
         guard choice != before else { return effects }
         if choice.handsFree != before.handsFree {
-            // Whoever talks already when the server is found has asked for that before.
+            // A session that already recorded when the server was found has requested this before.
             effects.append(.ask(.handsFree(choice.handsFree, takesOver: isFirst), reason: cause))
         }
         let route = view.audio.route
-        // Where the server went by itself when a device did, nothing goes when we go on from there.
+        // If the server itself has left the removed device, our request removes nothing more.
         let hasMoved = cause == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
         let reason = hasMoved ? .unknown : cause
         if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
@@ -213,7 +213,7 @@ public struct Routing: Sendable {
         return before
     }
 
-    /// The request was carried out, is impossible now, or the user chose otherwise.
+    /// Forgets requests that were carried out or are impossible now, or if the user has chosen another port.
     private mutating func seeWhatBecame(_ view: View, _ reason: RouteChangeReason) {
         func isOver(_ asked: String?, _ route: [Port], _ available: [Port]) -> Bool {
             reason == .unknown || asked == route.first?.uid || !available.contains { $0.uid == asked }
@@ -239,9 +239,9 @@ public struct Routing: Sendable {
         }
     }
 
-    // MARK: What went
+    // MARK: Removed ports
 
-    /// Requests what will be wanted after the reported change; false if it is already in use.
+    /// Requests the ports that the sessions will want after the reported change. False if they are already in use.
     private mutating func goOn(
         from previous: Route, _ view: View, at now: Instant, _ foresee: (Audio) -> RouteChoice?
     ) -> (Bool, [Effect]) {
@@ -265,7 +265,7 @@ public struct Routing: Sendable {
         settling = nil
         let audio = view.audio
         func uids(_ route: Route) -> [String] { (route.outputs + route.inputs).map(\.uid) }
-        // It is back already, or it is back otherwise, or gone.
+        // The old route is back, or it is back with other properties, or it is gone.
         let event: Event =
             audio.route == old
             ? .portsChanged(audio)
@@ -274,7 +274,7 @@ public struct Routing: Sendable {
         return [.submit(event), .then(.inputMuteChanged)]
     }
 
-    // MARK: What is held
+    // MARK: Held sound
 
     private mutating func guardOutput(
         _ isGuarding: Bool, _ isSilent: Bool, _ view: View, at now: Instant
@@ -308,10 +308,10 @@ public struct Routing: Sendable {
 
     // MARK: The microphone
 
-    /// Also if it was muted before the start, or while no daemon was running.
+    /// Reports the mute of the microphone, also if it was muted before the start or while no daemon was running.
     private mutating func microphone(_ view: View) -> [Effect] {
         guard view.isConnected, settling == nil else { return [] }
-        // Only the built-in microphone's mute is an interruption: another can be taken out and put back.
+        // Only the mute of the built-in microphone is an interruption: the user can unplug and replug another one.
         let isMuted = view.isInputMuted && view.audio.route.inputs.contains { $0.type == .microphoneBuiltIn }
         guard isMuted != isMicrophoneMuted else { return [] }
         isMicrophoneMuted = isMuted
@@ -329,9 +329,9 @@ extension Event {
     public var routeReason: RouteChangeReason? {
         switch self {
         case .routeChanged(let reason, _): reason
-        // Both put a port that a session chose in the place of the one by the rules.
+        // In both, a port that a session chose replaces the port by the rules.
         case .overrideOutput, .setPreferredInput: .override
-        // What comes is notified as a change of the route: here something went that was not the route yet.
+        // A new port is reported as a change of the route. So here a port was removed that was not the route yet.
         case .portsChanged: .oldDeviceUnavailable
         case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground, .setSilentMode,
             .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .soundingChanged, .microphoneMuted,

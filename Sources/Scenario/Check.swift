@@ -1,9 +1,10 @@
+import MediaControl
 import PluginAPI
 import SessionManager
 
 /// Compares one expectation with the state, and with the effects of the last step.
 struct Check {
-    /// What was found instead; nil if the expectation is met.
+    /// The actual state or effect; nil if the expectation is met.
     private(set) var contradiction: String?
     private let core: Arbiter
     private let decisions: [Decision]
@@ -34,6 +35,9 @@ struct Check {
         case .stream(let label, let condition):
             let seen = run.server.stream(label)?.condition
             contradict(unless: seen == condition, "\(label) is \(seen?.rawValue ?? "ended")")
+        case .player(let label, let condition):
+            let seen = run.players.player(label).map { PlayerCondition($0.facts.status) }
+            contradict(unless: seen == condition, "\(label) is \(seen?.rawValue ?? "gone")")
         case .output(let uid):
             let seen = run.outputs.isEmpty ? "no output was" : run.outputs.joined(separator: ", ") + " was"
             contradict(unless: run.outputs.last == uid, "\(seen) requested in this step")

@@ -1,10 +1,10 @@
 import PluginAPI
 import SessionManager
 
-// An effect as text: for people, and for machines.
+// An effect as text: for users, and in a fixed form for programs.
 
 extension Story {
-    /// Nil for effects that only say which properties changed.
+    /// Nil for effects that only list changed properties.
     static func event(_ effect: Effect, of decision: Decision, _ run: Run) -> String? {
         let rule = " (\(decision.rule(of: effect).rawValue))"
         let who = effect.session.map(run.label) ?? ""

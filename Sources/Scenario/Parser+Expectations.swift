@@ -16,14 +16,21 @@ extension Parser {
         if words.take("now-playing") {
             return .nowPlaying(words.take("nobody") ? nil : try label(words.word("a session or 'nobody'")))
         }
-        if sessions["stream"] == nil, words.take("stream") {
+        if !isSession("stream"), words.take("stream") {
             let label = try streamLabel(words.word("a stream"))
             return .stream(label, try words.choice("state of a stream"))
         }
-        if sessions["output"] == nil, words.take("output") { return .output(try words.word("a port's uid").word) }
-        let label = try label(words.word("a session, 'stream', 'output', 'nothing', 'refused' or 'now-playing'"))
+        if !isSession("player"), words.take("player") {
+            let label = try playerLabel(words.word("a player"))
+            return .player(label, try words.choice("state of a player"))
+        }
+        if !isSession("output"), words.take("output") { return .output(try words.word("a port's uid").word) }
+        let label = try label(
+            words.word("a session, 'stream', 'player', 'output', 'nothing', 'refused' or 'now-playing'"))
         return .session(label, try claim(&words))
     }
+
+    private func isSession(_ name: String) -> Bool { sessions[name] != nil || programs.contains(name) }
 
     private func claim(_ words: inout Words) throws(LineError) -> Expectation.Claim {
         let token = try words.word("what is expected of it: \(Self.claims)")

@@ -41,6 +41,22 @@ extension Parser {
             SimulatedServer.Beginning(program: program, isRecording: isRecording, role: role, title: title))
     }
 
+    mutating func player(_ words: inout Words) throws(LineError) -> Step {
+        let token = try words.word("a name for the player in this file")
+        try declare(token)
+        guard words.take("of") else { throw LineError(token, "write 'of' and the stream after the name") }
+        let stream = try streamLabel(words.word("a stream"))
+        players.insert(token.word)
+        return .player(token.word, stream: stream)
+    }
+
+    func playerLabel(_ token: Token) throws(LineError) -> String {
+        guard players.contains(token.word) else {
+            throw LineError(token, "there is no player \(quoted(token.word)); declare it with 'player' above")
+        }
+        return token.word
+    }
+
     func streamLabel(_ token: Token) throws(LineError) -> String {
         guard streams.contains(token.word) else {
             throw LineError(token, "there is no stream \(quoted(token.word)); begin one with 'stream'")
@@ -59,12 +75,12 @@ extension Parser {
         guard token.word.isLabel else {
             throw LineError(token, "use letters, digits, '-' and '_', starting with a letter")
         }
-        guard !programs.contains(token.word), !streams.contains(token.word) else {
+        guard !programs.contains(token.word), !streams.contains(token.word), !players.contains(token.word) else {
             throw LineError(token, "\(quoted(token.word)) already exists; choose another name")
         }
     }
 
-    /// Takes the settings of adoption out of the tokens.
+    /// Removes the settings of adoption from the tokens.
     func adoption(_ tokens: inout [Token], _ adoption: inout Settings.Adoption) throws(LineError) {
         for token in tokens {
             switch token.word {

@@ -1,5 +1,6 @@
 import Decider
 import Enforcement
+import MediaControl
 public import PluginAPI
 import Routing
 public import SessionManager
@@ -12,9 +13,9 @@ public struct Run {
         public let line: Scenario.Line
         /// The time of the step, on the scenario's own clock.
         public let time: Instant
-        /// The decision of the step, and those of what followed from it and of claims that expired on the way.
+        /// The decision of the step, the decisions that follow from it, and those of claims that expired before.
         public let decisions: [Decision]
-        /// What was asked of the sound server in this step, for display.
+        /// The requests to the sound server in this step, for display.
         public let requests: [String]
         /// The state after the step.
         public let core: Arbiter
@@ -55,8 +56,10 @@ public struct Run {
     /// The outputs that were requested in this step.
     private(set) var outputs: [String] = []
     private(set) var decider: Decider
-    /// The programs without a session of their own, and their streams.
+    /// The programs that do not use sessiond, and their streams.
     private(set) var server = SimulatedServer()
+    /// The players of these streams.
+    private(set) var players = SimulatedPlayers()
     /// The lines of the last decision that were not yet compared, if the scenario is exact.
     private var due: ArraySlice<String> = []
     private var stepLine = 0
@@ -156,6 +159,14 @@ public struct Run {
         case .endProgram(let label):
             server.end(program: label)
             lookAtStreams()
+            for player in players.end(program: label) { submit(.player(player.label, .gone)) }
+        case .player(let label, let stream):
+            guard let program = server.program(of: stream) else { return }
+            tell(players.add(label, of: stream, program), of: label)
+            settle()
+        case .use(let label, let condition):
+            tell(players.set(label, condition.status), of: label)
+            settle()
         case .expire: handle(.timePassed)
         }
     }
@@ -201,15 +212,34 @@ public struct Run {
         guard let decision = decisions[before...].first(where: { $0.event == event }) else {
             preconditionFailure("every event is decided")
         }
-        // The session may have changed what its streams, and those of others, should do.
+        // The event may have changed how the streams of this and other sessions must be treated.
         if server.isUsed { lookAtStreams() }
         return decision
+    }
+
+    /// The stream of a player follows it.
+    private mutating func tell(_ events: [PlayerEvent], of label: String) {
+        for event in events { decider.submit(.player(label, event)) }
+        if let player = players.player(label) { server.setPaused(player.stream, player.facts.status != .playing) }
+        decider.submit(.streams(server.seen))
+    }
+
+    private mutating func send(_ request: PlayerRequest, to label: String) {
+        let before = players.player(label)?.facts.status
+        tell(players.carryOut(request, by: label), of: label)
+        guard players.player(label)?.facts.status != before else { return }
+        requests.append("\(label) \(request == .play ? "resumed" : "paused")")
     }
 
     private mutating func lookAtStreams() { submit(.streams(server.seen)) }
 
     private mutating func submit(_ fact: Fact) {
         decider.submit(fact)
+        settle()
+    }
+
+    /// Carries out all actions that result from the facts.
+    private mutating func settle() {
         let audio = decider.arbiter.audio
         var view = Routing.View()
         view.isConnected = audio != nil
@@ -233,7 +263,9 @@ public struct Run {
         case .move(let move): requests.append("recording moved to \(written(move.input))")
         case .streams(let commands): if !commands.isEmpty { carryOut(commands) }
         case .look: lookAtStreams()
-        case .wish, .guardOutput, .releaseOutput, .prepareHold, .warn, .notice: break
+        case .checkPlayers: decider.submit(.players)
+        case .player(let label, let request): send(request, to: label)
+        case .wish, .guardOutput, .releaseOutput, .prepareHold, .keepPauses, .showPlayer, .warn, .notice: break
         }
     }
 

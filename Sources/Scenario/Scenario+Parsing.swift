@@ -53,6 +53,7 @@ struct Parser {
     /// Programs, and streams that began, by their names.
     var programs: Set<String> = []
     var streams: Set<String> = []
+    var players: Set<String> = []
     /// The number of each client, in the order of appearance.
     private(set) var clientNumbers: [String: UInt64] = [:]
     private var hasSteps = false
@@ -81,7 +82,7 @@ struct Parser {
 
     static let keywords =
         "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, vanish, "
-        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, pause, play, end, exit, wait, at, expire, reload, "
+        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, player, pause, play, stop, end, exit, wait, at, expire, reload, "
         + "expect; at the beginning also settings, port, exact, from"
 
     private mutating func content(
@@ -166,8 +167,13 @@ struct Parser {
         case "reload": return .fact(.settingsChanged(try settings(scenario.memory.settings, words.rest())))
         case "program": return try program(&words)
         case "stream": return try stream(&words)
-        case "pause": return .pause(try streamLabel(words.word("a stream")), true)
-        case "play": return .pause(try streamLabel(words.word("a stream")), false)
+        case "player": return try player(&words)
+        case "pause", "play":
+            let token = try words.word("a stream or a player")
+            let isPaused = first.word == "pause"
+            if players.contains(token.word) { return .use(token.word, isPaused ? .paused : .playing) }
+            return .pause(try streamLabel(token), isPaused)
+        case "stop": return .use(try playerLabel(words.word("a player")), .stopped)
         case "end": return .end(try streamLabel(words.word("a stream")))
         case "exit": return .endProgram(try programLabel(words.word("a program")))
         case "expire": return .expire
@@ -196,7 +202,7 @@ struct Parser {
         return .session(label: label, client: client, new)
     }
 
-    /// What follows the label, without words that only `from` has.
+    /// The words after the label, without those that only `from` has.
     private mutating func newSession(_ label: String, _ words: inout Words) throws(LineError) -> (NewSession, String) {
         var name = label
         if words.first?.isQuoted == true { name = try words.word("its name").word }

@@ -60,6 +60,10 @@ enum Step: Sendable {
     case pause(String, Bool)
     case end(String)
     case endProgram(String)
+    /// An MPRIS player of a stream.
+    case player(String, stream: String)
+    /// The user uses it.
+    case use(String, PlayerCondition)
     case expire
     /// Microseconds from the step before.
     case wait(UInt64)
@@ -92,6 +96,7 @@ enum Expectation: Sendable {
     case refused(SessionError.Code?)
     case nowPlaying(String?)
     case stream(String, StreamCondition)
+    case player(String, PlayerCondition)
     /// That output was requested in this step, by its uid.
     case output(String)
     case session(String, Claim)

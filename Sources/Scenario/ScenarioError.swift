@@ -4,7 +4,7 @@ public struct ScenarioError: Error, Sendable, Hashable, CustomStringConvertible 
     /// From 1; the column in Unicode scalars.
     public let line: Int
     public let column: Int
-    /// What is wrong and how to correct it; one line.
+    /// The error and how to correct it, in one line.
     public let message: String
 
     /// `file:line:column: message`.

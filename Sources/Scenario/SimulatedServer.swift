@@ -2,7 +2,7 @@ import Decider
 import Enforcement
 import PluginAPI
 
-/// The programs of a scenario and their streams, at a sound server that does at once what it is asked for.
+/// The programs of a scenario and their streams, at a simulated sound server that carries out all requests at once.
 struct SimulatedServer: Sendable {
     /// A program that does not use sessiond.
     struct App: Sendable, Hashable {
@@ -20,7 +20,7 @@ struct SimulatedServer: Sendable {
         }
     }
 
-    /// What a program begins to do.
+    /// A stream that a program begins.
     struct Beginning: Sendable, Hashable {
         let program: String
         let isRecording: Bool
@@ -45,7 +45,12 @@ struct SimulatedServer: Sendable {
 
     func stream(_ label: String) -> AudioStream? { streams.first { $0.label == label }?.stream }
 
-    /// What is seen of the streams now.
+    /// The program of a stream, with its name in the file.
+    func program(of stream: String) -> (label: String, app: App)? {
+        streams.first { $0.label == stream }.flatMap { entry in programs[entry.program].map { (entry.program, $0) } }
+    }
+
+    /// The current state of the streams.
     var seen: StreamsSeen {
         var seen = StreamsSeen()
         seen.isConnected = true
@@ -62,7 +67,7 @@ struct SimulatedServer: Sendable {
         return seen
     }
 
-    // MARK: What programs do
+    // MARK: Programs
 
     mutating func add(_ label: String, _ program: App) { programs[label] = program }
 
@@ -84,7 +89,7 @@ struct SimulatedServer: Sendable {
 
     mutating func end(_ label: String) { streams.removeAll { $0.label == label } }
 
-    /// With all its streams.
+    /// Ends the program with all its streams.
     mutating func end(program label: String) {
         streams.removeAll { $0.program == label }
         if let program = programs[label] { gone.insert(program.process) }
@@ -94,7 +99,7 @@ struct SimulatedServer: Sendable {
         if let place = streams.firstIndex(where: { $0.label == label }) { body(&streams[place].stream) }
     }
 
-    // MARK: What it is asked for
+    // MARK: Requests
 
     mutating func carryOut(_ command: StreamCommand) {
         guard let place = streams.firstIndex(where: { $0.stream.id == command.stream }) else { return }
@@ -108,7 +113,7 @@ struct SimulatedServer: Sendable {
 }
 
 extension AudioStream {
-    /// What was done to it at the server, in one word.
+    /// How the stream was changed at the server, in one word.
     var condition: StreamCondition {
         if isHeld { return .held }
         if isMuted { return .muted }
@@ -116,7 +121,7 @@ extension AudioStream {
     }
 }
 
-/// What was done to a stream at the server.
+/// How a stream was changed at the server.
 enum StreamCondition: String, CaseIterable, Sendable {
     case held, muted, lowered, untouched
 }

@@ -101,7 +101,18 @@ public struct OptionReader {
     public func string(_ key: String) throws(Failure) -> String? { try read(key, "s", \.stringValue) }
     public func bool(_ key: String) throws(Failure) -> Bool? { try read(key, "b", \.boolValue) }
     public func uint32(_ key: String) throws(Failure) -> UInt32? { try read(key, "u", \.uint32Value) }
+    public func uint64(_ key: String) throws(Failure) -> UInt64? { try read(key, "t", \.uint64Value) }
     public func double(_ key: String) throws(Failure) -> Double? { try read(key, "d", \.doubleValue) }
+    /// An a{ss}, in the order of the wire.
+    public func texts(_ key: String) throws(Failure) -> [(name: String, value: String)]? {
+        try read(key, "a{ss}") { value in
+            guard value.signature == "a{ss}" else { return nil }
+            return value.dictionaryValue?.compactMap { entry in
+                guard let name = entry.key.stringValue, let text = entry.value.stringValue else { return nil }
+                return (name, text)
+            }
+        }
+    }
     public func strings(_ key: String) throws(Failure) -> [String]? {
         try read(key, "as") { $0.signature == "as" ? $0.arrayValue?.compactMap(\.stringValue) : nil }
     }

@@ -8,7 +8,7 @@ public final class SessionObject {
     private let path: String
     private let service: any SessionService
     private let objects: ObjectTable
-    /// Whether a change of ``waits`` was sent without its value, and nobody has read it since.
+    /// Whether a change of ``waits`` was sent without its value, and no client has read it since.
     private var isInvalidated = false
 
     /// The last sent values of ``derived``.
@@ -38,7 +38,7 @@ public final class SessionObject {
     /// Leaves the bus: later callers get `ExpiredSession`.
     public func remove() { objects.remove(path: path) }
 
-    /// The current properties, by name; of a long ``waits``, only that it changed.
+    /// Sends the current properties, by name. A long ``waits`` is only marked as changed.
     public func propertiesChanged(_ names: [String]) {
         guard let description = service.describe(id) else { return }
         var values: [(String, Value)] = []
@@ -57,14 +57,14 @@ public final class SessionObject {
         objects.propertiesChanged(path: path, interface: BusName.session, values, invalidated: invalidated)
     }
 
-    /// Its waits changed. If they are many, that is sent only once until somebody reads the property: if all sessions
-    /// wait for all others, each new session would otherwise cause a message to each.
+    /// Its waits changed. If they are many, the change is sent only once until a client reads the property: if all
+    /// sessions wait for all others, each new session would otherwise cause a message to each.
     public func waitsChanged() {
         guard !isInvalidated || service.waitCount(of: id) <= SessionObject.longestTold else { return }
         propertiesChanged([SessionObject.waits])
     }
 
-    /// Somebody has read, or may have read, the invalidated property.
+    /// A client has read, or may have read, the invalidated property.
     public func wasRead() { isInvalidated = false }
 
     /// The cause: nil if no session did it; then the name is that of the unplugged output, or "".

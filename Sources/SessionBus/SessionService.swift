@@ -56,7 +56,7 @@ public struct SessionRequest {
     public let processID: UInt32?
     /// Whether a disconnect counts as deactivating with notify-others.
     public let notifiesOnExit: Bool
-    /// Whether it ducks its own sound when it is told to.
+    /// Whether it ducks its own sound when it gets the signal.
     public let lowersItself: Bool
 
     private static let known = [
@@ -164,7 +164,7 @@ public struct SessionDescription {
     /// Decibels, 0 unless it is ducked.
     public var duckGain: Double
     public var isMuted: Bool
-    /// It was told to fall silent, and was heard after its deadline.
+    /// It got `began`, but its streams still played after its deadline.
     public var ignoredInterruption: Bool
     /// It belongs to an adopted program.
     public var isAdopted: Bool

@@ -14,9 +14,9 @@ import SessionBus
 ///         switch interruption { … }
 ///     }
 ///
-/// The session exists as long as this object. After a restart of the daemon it is registered again by itself. A daemon
-/// that is back within three seconds with its state continues as before, and nothing is reported. A daemon without its
-/// state gets the category and the preferences again, and an active session is activated again; then
+/// The session exists as long as this object. After a restart of the daemon, the object registers it again. If the
+/// daemon is back within three seconds with its state, it continues as before, and nothing is reported. A daemon
+/// without its state gets the category and the preferences again, and an active session is activated again. Then
 /// ``mediaServicesEvents`` reports it.
 ///
 /// Safe to use from any task. Messages from the daemon are handled on a separate thread, in the order in which they
@@ -38,7 +38,7 @@ public actor AudioSession {
     /// Connects to the session bus and creates the session. The bus starts the daemon if it can.
     ///
     /// Without a daemon, the session is created as soon as there is one; until then, ``setActive(_:options:)`` throws
-    /// an error that says so.
+    /// an error.
     /// - Parameters:
     ///   - name: for display: `sessionctl status` and other apps show it.
     ///   - sessionClass: classes above `.app` need the permission of the daemon's settings.
@@ -83,9 +83,9 @@ public actor AudioSession {
 
     /// Activates or deactivates the session.
     ///
-    /// When it returns, all other sessions have been told the consequences. Later interruptions are reported by
-    /// ``interruptions``; after one, activate the session again. It never becomes active by itself.
-    /// - Throws: why the session cannot be active, such as `InsufficientPriority` during a call.
+    /// When it returns, the daemon has sent all signals to other sessions. ``interruptions`` reports later
+    /// interruptions. After one, activate the session again, because it never becomes active automatically.
+    /// - Throws: the reason why the session cannot be active, such as `InsufficientPriority` during a call.
     public func setActive(_ active: Bool, options: SetActiveOptions = []) async throws(SessionError) {
         if active {
             try await ask { $0.activate($1) }
@@ -195,7 +195,7 @@ public actor AudioSession {
         if case .failure(let failure) = answer { throw SessionError(failure) }
     }
 
-    /// What is refused is forgotten: it shall not be asked for again with the next wish.
+    /// Stores a preference. If the daemon refuses it, it is removed, so that the next request does not contain it.
     private func prefer<Wish>(_ wish: WritableKeyPath<Preferences, Wish>, _ value: Wish) async throws(SessionError) {
         let before = preferences[keyPath: wish]
         preferences[keyPath: wish] = value

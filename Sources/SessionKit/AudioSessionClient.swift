@@ -18,7 +18,7 @@ public final class AudioSessionClient {
         case daemonLost
         /// The daemon has the session now, for the first time or again.
         case registered(path: String)
-        /// The daemon refused the session; the message says what to do.
+        /// The daemon refused the session; the message tells what to do.
         case refused(Failure)
     }
 
@@ -49,7 +49,7 @@ public final class AudioSessionClient {
     private var isRegistering = false
     /// Whether to activate again when the daemon returns.
     private var wasActive = false
-    /// What is sent again to a daemon without its state.
+    /// The preferences, for a daemon that has lost its state.
     private var preferences: Preferences?
     private var preferredInput = ""
     private var waiting: [Reply] = []

@@ -134,7 +134,7 @@ extension Arbiter {
         return victims
     }
 
-    /// Whether its activation would be allowed and would interrupt nobody.
+    /// Whether its activation would be allowed and would interrupt no other session.
     public func isFreeToActivate(_ id: SessionID) -> Bool {
         guard let x = index(of: id) else { return false }
         var trial = self

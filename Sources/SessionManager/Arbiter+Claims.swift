@@ -30,8 +30,7 @@ extension Arbiter {
         effects.restrict(.interruptionBegan(sessions[x].id, interruption))
     }
 
-    /// A session that others waited for has left: nobody waits for it any longer, and interruptions that end are
-    /// reported.
+    /// A session that others waited for has left. Removes these waits, and reports the interruptions that end.
     mutating func leave(
         _ gone: [Leaver], _ kind: Cause.Kind, at now: Instant, rule: Rule, _ effects: inout Effects
     ) {
@@ -87,7 +86,8 @@ extension Arbiter {
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
         }
         leave(expired, .ranOut, at: now, rule: .grace, &effects)
-        // Who waits for nobody any more was released at once, but for one whose only reason to wait a restart left out.
+        // A session without waits is usually released at once. The exception is a session whose last wait a restart
+        // left out.
         let waitless = sessions.indices.filter { sessions[$0].standing.state == .interrupted && isOver($0) }
         end(waitless, by: nil, at: now, rule: .vanished, &effects)
     }
@@ -105,7 +105,7 @@ extension Arbiter {
         setState(x, state, at: now)
     }
 
-    /// The session was told to fall silent, and was heard at the server after its deadline.
+    /// The session got `began`, but its streams still played at the server after its deadline.
     mutating func ignored(_ x: Int, at now: Instant, _ effects: inout Effects) {
         guard sessions[x].standing.state == .interrupted, sessions[x].ignoredSince == nil else { return }
         sessions[x].ignoredSince = now
@@ -167,10 +167,10 @@ extension Arbiter {
         return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
     }
 
-    /// Removes waits for those sessions where `matches` holds; `over`: the sessions that wait for nobody any more.
+    /// Removes the waits for sessions that `matches`. `over`: the sessions that have no wait left.
     ///
-    /// R8: a session should resume only if all that it waited for said so; the first that did not is kept as the
-    /// reason.
+    /// R8: a session should resume only if all sessions that it waited for recommended it. The first that did not is
+    /// kept as the reason.
     private mutating func stopWaiting(
         for gone: SessionID, _ spoiler: Cause?, where matches: (Session) -> Bool = { _ in true },
         _ over: (Int) -> Void

@@ -1,8 +1,9 @@
 import PluginAPI
 
-/// What follows from all requests together: which sessions are ducked, muted, hinted at and now playing.
+/// The state that results from all requests together: which sessions are ducked or muted, get the hint, or are now
+/// playing.
 ///
-/// Computed again after every event; only changed values become effects.
+/// It is computed again after every event. Only changed values become effects.
 extension Arbiter {
     mutating func settle(at now: Instant, _ effects: inout Effects) {
         var duckers = 0

@@ -4,7 +4,7 @@ public import PluginAPI
 public struct Explanation: Sendable, Hashable {
     public let rule: Rule
     /// One word for programs: `active`, `interrupted`, `ignored`, `waits-for`, `will-not-resume`, `claim`, `inactive`,
-    /// `ducked`, `muted`, `lacks-route`, `stream-silenced`, `adopted`, `refused`.
+    /// `ducked`, `muted`, `lacks-route`, `stream-silenced`, `player-paused`, `adopted`, `refused`.
     public let cause: String
     /// When it began.
     public let since: Instant
@@ -16,7 +16,7 @@ public struct Explanation: Sendable, Hashable {
     public let by: SessionID?
     /// The name of the session that interrupted it, also if that has gone; else empty.
     public let byName: String
-    /// When it ends by itself; nil: never.
+    /// When it ends automatically; nil: never.
     public let until: Instant?
     /// The refusal.
     public let error: SessionError?
@@ -43,9 +43,10 @@ extension Arbiter {
     ///
     /// `now` decides whether an interruption has already lasted too long; nil leaves that open. `adopted` is the reason
     /// why the daemon adopted the program; nil: the program created the session itself. `streams`: what was done to its
-    /// streams at the sound server, and since when; nil: nothing.
+    /// streams at the sound server, and since when; nil: nothing. `player`: how its MPRIS player was changed.
     public func explain(
-        _ id: SessionID, at now: Instant? = nil, adopted: String? = nil, streams: (text: String, since: Instant)? = nil
+        _ id: SessionID, at now: Instant? = nil, adopted: String? = nil, streams: (text: String, since: Instant)? = nil,
+        player: (text: String, since: Instant)? = nil
     ) -> [Explanation] {
         guard let session = session(id) else { return [] }
         var chain: [Explanation] = []
@@ -59,6 +60,9 @@ extension Arbiter {
         explainLack(session, &chain)
         if let streams {
             chain.append(Explanation("stream-silenced", session.cause.rule, since: streams.since, of: id, streams.text))
+        }
+        if let player {
+            chain.append(Explanation("player-paused", session.cause.rule, since: player.since, of: id, player.text))
         }
         if let adopted {
             chain.append(Explanation("adopted", .category, since: session.cause.since, of: id, adopted))

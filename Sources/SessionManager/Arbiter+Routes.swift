@@ -46,7 +46,7 @@ extension Arbiter {
         services = .there
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
         tellRoutes(since: before)
-        // A missing input or output is not reported again: active sessions were told before the restart.
+        // A missing input or output is not reported again: active sessions got the signal before the restart.
         if before.audio != nil {
             tellLack(Array(sessions.indices), at: now, &effects)
         } else {
@@ -215,8 +215,8 @@ extension Arbiter {
         for x in pausedByUnplug { begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects) }
     }
 
-    /// A replug ends the pause with the should-resume hint if it comes in time. If the user or another session has
-    /// ended or extended that interruption meanwhile, there is no hint.
+    /// A replug in time ends the pause with the should-resume hint. If the user or another session has ended or
+    /// extended the interruption in the meantime, there is no hint.
     private mutating func offerAfterReplug(_ before: [Port], at now: Instant, _ effects: inout Effects) {
         guard settings.replug > 0, let audio else { return }
         // The name identifies the output in any profile of a headset, and after a restart. But the uid decides whether

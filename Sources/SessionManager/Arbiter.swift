@@ -2,14 +2,14 @@ public import PluginAPI
 
 /// The rules: events in, effects out.
 ///
-/// A value without a clock, a bus or a log. Every event goes through ``handle(_:at:)``: it changes the requests; then
-/// the whole state that follows from all requests is computed and compared with the previous state, and the difference
-/// is the list of effects. There is no undo list. The same event twice yields no effects.
+/// It is a value without a clock, a bus or a log. Every event goes through ``handle(_:at:)``, which changes the
+/// requests. Then it computes the whole state that results from all requests and compares it with the previous state.
+/// The difference is the list of effects. There is no undo list. The same event twice yields no effects.
 ///
 /// Invariants, held after every event and checked by the tests:
 /// - at most one non-mixable app session is active;
 /// - a session is `interrupted` exactly while it has an ``Interruption``, and waits only for sessions holding a claim;
-/// - nobody is ducked without an active ducker; a call or an alert never is;
+/// - no session is ducked without an active ducker, and calls and alerts are never ducked;
 /// - `ended` follows a `began` of the same session, once.
 public struct Arbiter: Sendable {
     /// The settings of the rules.
@@ -32,7 +32,7 @@ public struct Arbiter: Sendable {
         public init() {}
     }
 
-    /// What clients were last told about the sound server, also by the previous daemon.
+    /// The state of the sound server that clients were last notified of, also by the previous daemon.
     public enum Services: String, CaseIterable, Sendable, Hashable {
         /// Nothing is known of a server yet.
         case unknown
@@ -48,7 +48,7 @@ public struct Arbiter: Sendable {
     public internal(set) var sequence: UInt64 = 0
     public internal(set) var isSilentMode = false
     public internal(set) var isScreenLocked = false
-    /// What the server offers; nil while it is gone.
+    /// The route and ports of the server; nil while it is gone.
     public internal(set) var audio: Audio?
     /// Decides whether a loss of the server, or its return, is reported.
     public internal(set) var services = Services.unknown

@@ -2,7 +2,7 @@ public import PluginAPI
 
 /// Why a state began: recorded with the change, as plain values.
 public struct Cause: Sendable, Hashable {
-    /// What happened.
+    /// The kind of event.
     public enum Kind: String, CaseIterable, Sendable, Hashable {
         // Causes of the state.
         case created, activated, deactivated

@@ -49,7 +49,7 @@ extension Effect {
         case selectInput = "select-input"
         case propertiesChanged, waitsChanged, managerPropertiesChanged
 
-        /// What follows from an effect of this kind.
+        /// The consequences of effects of this kind.
         public struct Traits: OptionSet, Sendable {
             public let rawValue: UInt8
             public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -58,7 +58,7 @@ extension Effect {
             public static let isNotified = Traits(rawValue: 1)
             /// It may change how a stream must be, or to which session it belongs.
             public static let concernsStreams = Traits(rawValue: 2)
-            /// It only says which properties changed: the history omits it.
+            /// It only lists changed properties, so the history omits it.
             public static let isProperty = Traits(rawValue: 4)
         }
 

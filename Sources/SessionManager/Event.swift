@@ -23,16 +23,16 @@ public enum Event: Sendable, Hashable {
     /// The sound server is connected, or connected again.
     case servicesReset(Audio)
     case servicesLost
-    /// What the server offers now; the route changed, or could have changed.
+    /// The current route and ports of the server; the route changed, or may have changed.
     case routeChanged(RouteChangeReason, Audio)
-    /// What the server offers now; the route is unchanged.
+    /// The current ports of the server; the route is unchanged.
     case portsChanged(Audio)
     /// Nil: no server can be asked, and active sessions count as playing.
     case soundingChanged(Sounding?)
     /// The built-in microphone, while it is part of the route.
     case microphoneMuted(Bool)
     case settingsChanged(Arbiter.Settings)
-    /// A session that was told to fall silent was heard at the server after its deadline.
+    /// A session got `began`, but its streams still played at the server after its deadline.
     case interruptionIgnored(SessionID)
     /// The deadline of the rules (``Arbiter/nextDeadline``) has come.
     case timePassed
@@ -78,7 +78,8 @@ public enum Event: Sendable, Hashable {
     }
 }
 
-/// What the sound server offers now; ports in the order of ``AudioSnapshot/availableInputs``: the last is the newest.
+/// The current route and ports of the sound server. The ports are in the order of ``AudioSnapshot/availableInputs``:
+/// the last one is the newest.
 public struct Audio: Sendable, Hashable {
     public var route: Route
     public var inputs: [Port]

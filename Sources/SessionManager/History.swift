@@ -10,7 +10,7 @@ public struct History: Sendable {
         /// In order; replayed before the decision's event.
         public let silent: [Event]
         public let decision: Decision
-        /// What was requested of the sound server after it, before the next decision.
+        /// The requests to the sound server after it and before the next decision.
         public internal(set) var requests: [Request] = []
 
         public init(silent: [Event], decision: Decision) {
@@ -172,7 +172,7 @@ public struct History: Sendable {
 }
 
 extension Event {
-    /// Whether it may influence later events without an effect of its own.
+    /// Whether it may influence later events although it has no effect itself.
     var isSilentFact: Bool {
         switch self {
         case .soundingChanged, .microphoneMuted, .settingsChanged, .servicesLost: true

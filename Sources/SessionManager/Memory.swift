@@ -1,7 +1,7 @@
 public import PluginAPI
 
-/// The complete state of the rules as plain values, without what follows from it (which sessions are ducked, muted, now
-/// playing).
+/// The complete state of the rules as plain values. It does not contain computed values, for example which sessions are
+/// ducked, muted or now playing.
 public struct Memory: Sendable {
     /// A session, as in ``Session``.
     public struct Member: Sendable, Hashable {
@@ -37,7 +37,7 @@ public struct Memory: Sendable {
         /// The last sent value of the hint.
         public var toldSilenceHint = false
 
-        /// As after its creation: in the foreground, inactive, waiting for nobody.
+        /// The state after the creation: in the foreground, inactive, without waits.
         public init(id: SessionID, new: NewSession) {
             self.id = id
             self.new = new
@@ -93,9 +93,9 @@ extension Arbiter {
     /// The state of one session; nil if it does not exist.
     public func member(_ id: SessionID) -> Memory.Member? { index(of: id).map { Memory.Member(sessions[$0]) } }
 
-    /// Restores the rules. Sends nothing: clients were told before.
+    /// Restores the rules. It returns no effects, because the previous daemon has notified the clients.
     ///
-    /// Throws where no sequence of events leads to such a memory; ``Memory/leaveOutFaulty()`` says which sessions are why.
+    /// Throws if no sequence of events leads to such a memory. ``Memory/leaveOutFaulty()`` finds the faulty sessions.
     public init(_ memory: Memory) throws(MemoryError) {
         self.init(settings: memory.settings)
         sequence = memory.sequence
@@ -138,11 +138,11 @@ extension Arbiter {
 }
 
 extension Memory {
-    /// Leaves out every session that no sequence of events leads to, so that one of them does not cost the others, and
-    /// returns what was wrong with each.
+    /// Removes every session that no sequence of events leads to, so that the other sessions can be restored. Returns
+    /// the fault of each.
     ///
-    /// Who waited for one of them no longer does, and is not told to resume: whether that one sounds is not known. The
-    /// next ``Event/timePassed`` ends the wait of who waits for nobody else.
+    /// Also removes the waits for them, without the should-resume hint, because it is unknown whether they play. The
+    /// next ``Event/timePassed`` ends the interruption of sessions that have no other wait.
     public mutating func leaveOutFaulty() -> [String] {
         var faults: [String] = []
         var kept: [Member] = []
@@ -155,7 +155,7 @@ extension Memory {
                 kept.append(member)
             }
         }
-        // Who became active last is the one that may be.
+        // Only the session that became active last may be active.
         let newest = kept.filter(\.isExclusive).max { $0.activation < $1.activation }?.id
         kept.removeAll { member in
             guard member.isExclusive, member.id != newest else { return false }
@@ -165,7 +165,7 @@ extension Memory {
         members = kept
         let claims = claims
         for x in members.indices {
-            // A set that a file tells may have more numbers than anybody counts: the first that is not there is soon found.
+            // A set from a file may have a huge number of elements, so this stops at the first missing one.
             guard let gone = members[x].waitingFor.first(where: { !claims.contains($0) }) else { continue }
             let (waits, since) = (members[x].waitingFor, members[x].since)
             members[x].waitingFor = SessionSet(claims.filter(waits.contains))
@@ -177,14 +177,14 @@ extension Memory {
 
     fileprivate var claims: SessionSet { SessionSet(members.lazy.filter(\.holdsClaim).map(\.id)) }
 
-    /// Far from where counting on would overflow.
+    /// Checks that the counters are far from an overflow.
     fileprivate func checkCounts() throws(MemoryError) {
         guard max(sequence, lastID, clock) <= SessionSet.highest else {
             throw MemoryError(description: "it counts too far")
         }
     }
 
-    /// What no sequence of events leads to in that session, whatever the others are; nil: nothing.
+    /// The fault of the session, independent of the other sessions; nil if it has none.
     fileprivate func fault(of member: Member) -> String? {
         let isInterrupted = member.state == .interrupted
         let hasClaimTime = member.claimExpires != nil

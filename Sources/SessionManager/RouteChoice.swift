@@ -75,7 +75,7 @@ extension Arbiter {
 }
 
 extension Audio {
-    /// What such a session needs and is not available: `input`, `output`.
+    /// The ports that such a session needs and that are not available: `input`, `output`.
     func lacks(_ configuration: Configuration) -> [String] {
         var lacks: [String] = []
         if configuration.category.hasInput, inputs(fitting: configuration).isEmpty { lacks.append("input") }
@@ -132,7 +132,7 @@ enum Eligibility {
         Row(type: .bluetoothHFP, option: .allowBluetoothHFP, needing: [.record, .playAndRecord], others: false)
     ]
 
-    /// nil: nobody in particular.
+    /// `configuration` nil: no session.
     static func mayPlay(on type: PortType, _ configuration: Configuration?) -> Bool {
         permits(outputs, type, configuration)
     }

@@ -53,10 +53,10 @@ struct ByteReader {
         return values
     }
 
-    /// Each after its length, as ``ByteWriter/entries(_:_:)`` writes them: one that cannot be read is skipped, and costs
-    /// nothing but itself.
+    /// Reads entries with their lengths, as ``ByteWriter/entries(_:_:)`` writes them. An entry that cannot be read is
+    /// skipped without affecting the others.
     ///
-    /// `lost` is handed the bytes of each that was skipped.
+    /// `lost` gets the bytes of each skipped entry.
     mutating func entries<T>(
         lost: (ArraySlice<UInt8>) -> Void = { _ in }, _ read: (inout ByteReader) throws(ByteError) -> T
     ) throws(ByteError) -> [T] {

@@ -28,7 +28,7 @@ struct ByteWriter: ~Copyable {
         count += MemoryLayout<T>.size
     }
 
-    /// Overwrites an integer that was written where its value was not known yet.
+    /// Overwrites an integer that was written before its value was known.
     func patch<T: FixedWidthInteger>(_ value: T, at place: Int) {
         precondition(place >= 0 && place + MemoryLayout<T>.size <= count)
         start.storeBytes(of: value.littleEndian, toByteOffset: place, as: T.self)

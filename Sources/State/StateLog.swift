@@ -38,7 +38,7 @@ public struct StateLog: Sendable {
         of record: StateRecord, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result { frame(.step, { record.write(to: &$0) }, body) }
 
-    /// Adds that so many notices of the last record are sent.
+    /// An entry that `count` notices of the last record were sent.
     public static func bytes(ofTold count: Int) -> [UInt8] {
         frame(.told, { $0.integer(UInt32(clamping: count)) }, { Array($0) })
     }

@@ -1,7 +1,7 @@
 public import PluginAPI
 public import SessionManager
 
-/// One step of the state file: what an event changed, and the notices that were still to be sent.
+/// One step of the state file: the changes by an event, and the notices that had to be sent.
 public struct StateRecord: Sendable {
     /// A session as the rules and the daemon know it.
     public struct Entry: Sendable {
@@ -22,7 +22,7 @@ public struct StateRecord: Sendable {
         public var processStart: UInt64
         /// Empty: none.
         public var desktopEntry: String
-        /// Whether the client ducks itself when it is told to.
+        /// Whether the client ducks its own sound when it gets the signal.
         public var lowersItself: Bool
 
         /// Whether the daemon created the session for an adopted program.
@@ -69,8 +69,8 @@ public struct StateRecord: Sendable {
         }
     }
 
-    /// The rules' state without sessions, and without the ports of the sound server, which are read again. Which
-    /// sessions were heard is kept, because clients were told that others play.
+    /// The state of the rules without sessions, and without the ports of the sound server, which are read again. It
+    /// contains which sessions were heard, because clients were notified that others play.
     public var core: Memory
     /// The sessions that changed, complete.
     public var changed: [Entry]

@@ -5,7 +5,7 @@ import SessionBus
 // The text for an event of the history and its effects.
 
 extension Wording {
-    /// What happened to the session, in the past tense.
+    /// The event of the session, in the past tense.
     static func event(_ decision: PastDecision) -> String {
         let text = eventText(decision)
         guard decision.error != nil else { return text }
@@ -49,7 +49,7 @@ extension Wording {
         return all.filter { line in !routes.contains { line.hasSuffix(" " + $0) } }
     }
 
-    /// What the sound server was asked for after the decision, each in a line.
+    /// The requests to the sound server after the decision, one on each line.
     static func requests(_ decision: PastDecision, _ names: Names) -> [String] {
         decision.requests.compactMap { fields in
             func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
@@ -66,6 +66,8 @@ extension Wording {
                 return text("uid").isEmpty
                     ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
             case "move-recording": return "→ recording moved to \(text("uid"))"
+            case "pause-player": return "→ player \(text("player")) paused"
+            case "resume-player": return "→ player \(text("player")) resumed"
             case "release-output": return "→ held output released"
             case let other: return "→ " + other.escaped
             }

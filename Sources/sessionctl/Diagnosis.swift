@@ -1,6 +1,6 @@
 import DBus
 
-/// One thing that `sessionctl doctor` looked at.
+/// The result of one check of `sessionctl doctor`.
 struct Finding {
     enum Status: String {
         case ok
@@ -24,7 +24,7 @@ struct Finding {
     let topic: String
     let status: Status
     let text: String
-    /// The one command, or the one change, that mends it.
+    /// The command, or the change, that fixes it.
     let remedy: String?
 
     var value: Value {
@@ -36,7 +36,7 @@ struct Finding {
     }
 }
 
-/// All that was looked at, in the order of the output.
+/// The results of all checks, in the order of the output.
 struct Diagnosis {
     private(set) var findings: [Finding] = []
 
@@ -49,13 +49,15 @@ struct Diagnosis {
     var isHealthy: Bool { count(.error) == 0 }
 
     var json: String {
-        JSON.object([
-            ("Healthy", .bool(isHealthy)), ("Version", .string(version)),
-            ("Findings", .array(of: "a{sv}", findings.map(\.value))),
-        ])
+        JSON.object(
+            .doctor,
+            [
+                ("Healthy", .bool(isHealthy)), ("Version", .string(version)),
+                ("Findings", .array(of: "a{sv}", findings.map(\.value))),
+            ])
     }
 
-    /// One line for each finding, and below it what mends it.
+    /// One line for each finding, and below it the remedy.
     var table: Table {
         var table = Table()
         for finding in findings {

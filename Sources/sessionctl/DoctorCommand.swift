@@ -3,14 +3,15 @@ import DBus
 import EventLoop
 import Glibc
 import Installation
+import MediaValues
 import PluginAPI
 import PulseBackend
 import SessionBus
 
 /// `sessionctl doctor`.
 ///
-/// Starts nothing and changes nothing: a service that is not running stays so. What cannot be found out is said to be
-/// unknown.
+/// Starts nothing and changes nothing, not even a service that is not running. Reports everything that it cannot find
+/// out as unknown.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Look for what is wrong, and name the command that mends it.",
@@ -33,9 +34,9 @@ struct DoctorCommand: ParsableCommand {
     }
 }
 
-/// What `sessionctl doctor` looks at, one topic after the other.
+/// The checks of `sessionctl doctor`, one topic after the other.
 private final class Examination {
-    /// Seconds that everybody who is asked has to answer.
+    /// Seconds in which each bus or service must answer.
     private static let patience = 2.0
 
     private(set) var diagnosis = Diagnosis()
@@ -43,9 +44,9 @@ private final class Examination {
     private let address: BusAddress
     private let loop = EventLoop()
     private var connection: Connection?
-    /// The process of the service; nil: none runs, or nobody knows which.
+    /// The process of the service; nil: it does not run, or its process is unknown.
     private var process: UInt32?
-    /// The Manager's properties; empty where the service does not run or does not answer.
+    /// The Manager's properties; empty if the service does not run or does not answer.
     private var service: [String: Value] = [:]
     private var settings = Settings()
 
@@ -63,6 +64,7 @@ private final class Examination {
         lookAtPlugins()
         lookAtCalls()
         lookAtState()
+        lookAtRecordingFolder()
     }
 
     // MARK: The bus and the service
@@ -81,14 +83,14 @@ private final class Examination {
         }
     }
 
-    /// False where it would block: libdbus waits for half a minute.
+    /// False if the bus accepts connections but does not answer: libdbus would block for half a minute.
     private func answers() -> Bool {
         let session =
             environment("DBUS_SESSION_BUS_ADDRESS")
             ?? environment("XDG_RUNTIME_DIR").map { "unix:path=\($0)/bus" }
         var answer: Bool?
         let path = isSystem ? BusAddress.system : session.map { BusAddress.custom($0) } ?? .session
-        // Where nobody listens, the connection says why.
+        // If no program listens there, a connection fails at once and gives the reason.
         let probe = BusProbe(path, loop: loop, patience: Self.patience) { answer = $0 }
         let begun = MonotonicClock.now()
         _ = withExtendedLifetime(probe) { loop.iterate(timeout: 2 * Self.patience) { answer != nil } }
@@ -103,7 +105,7 @@ private final class Examination {
         do throws(Failure) {
             let message = try Message.methodCall(
                 destination: name, path: path, interface: interface, member: member)
-            // Only those who are there already.
+            // Does not start a service for the call.
             message.autoStart = false
             message.append(arguments)
             return .success(try connection.callAndWait(message, timeout: Self.patience))
@@ -270,7 +272,7 @@ private final class Examination {
         tellNeighbours(nil)
     }
 
-    /// For whichever of them is installed.
+    /// For the installed sound server.
     private func serverCommand(_ verb: String) -> String? {
         let hasSystemd = access("/run/systemd/system", F_OK) == 0
         func has(_ program: String) -> Bool { ManifestFiles.executable(program, beside: nil) != nil }
@@ -308,7 +310,8 @@ private final class Examination {
         tellNeighbours(server.policies)
     }
 
-    /// `policies`: those that were seen here; nil: only the service sees them.
+    /// `policies`: the policies that this program found; nil if it cannot read the server, so only the service knows
+    /// them.
     private func tellNeighbours(_ policies: Set<ServerPolicy>?) {
         var seen: [String: String] = [:]
         for policy in policies ?? [] { seen[policy.rawValue] = "" }
@@ -330,7 +333,7 @@ private final class Examination {
         }
     }
 
-    /// sessiond(8), NEIGHBOURS.
+    /// The remedies of sessiond(8), section NEIGHBOURS.
     private static func remedy(against name: String) -> String {
         switch ServerPolicy(rawValue: name) {
         case .roleCork, .roleDucking: "pactl unload-module \(name)"
@@ -348,7 +351,7 @@ private final class Examination {
             let file = String(error.prefix { $0 != ":" })
             diagnosis.add("plugins", .error, error, remedy: "${EDITOR:-nano} \(file)")
         }
-        // The daemon looks beside itself first; what is beside this program is there, too.
+        // The daemon first searches its own folder. This program is installed in the same one.
         let own = executable(of: process ?? UInt32(getpid())) ?? executable(of: UInt32(getpid())) ?? ""
         let folder = own.lastIndex(of: "/").map { String(own[..<$0]) }
         var working: [String] = []
@@ -371,7 +374,8 @@ private final class Examination {
             service.isEmpty
             ? .failure(.disconnected) : ask(BusName.service, ObjectPath.root, BusName.plugins, "List", [])
         let kinds = Set(manifests.map(\.kind))
-        for kind in PluginKind.all where !kinds.contains(kind.word) {
+        // The others are in packages that many machines do not need.
+        for kind in PluginKind.all where kind.needsSession && !kinds.contains(kind.word) {
             diagnosis.add(
                 "plugins", .warning, "none of the kind \(kind.word) is installed",
                 remedy: "install \(kind.program) and its manifest")
@@ -424,7 +428,35 @@ private final class Examination {
         }
     }
 
-    /// The folder, or the one in which it will be made.
+    /// `sessionctl record` writes a file without a path to the current folder.
+    private func lookAtRecordingFolder() {
+        let topic = "recording folder"
+        guard let path = FileURI.currentFolder else {
+            return diagnosis.add(topic, .warning, "the current folder no longer exists", remedy: "cd")
+        }
+        var disk = statvfs()
+        guard access(path, W_OK | X_OK) == 0, statvfs(path, &disk) == 0 else {
+            return diagnosis.add(
+                topic, .warning,
+                "\(path) cannot be written: \(String(cString: strerror(errno))); record to a file elsewhere",
+                remedy: "cd")
+        }
+        let free = Double(disk.f_bavail) * Double(disk.f_frsize)
+        let room = "\(path) can be written, and has \(Wording.size(free)) free: "
+        let time = Wording.duration(UInt64(free / Self.bytesPerSecond * 1e6))
+        if free < Self.leastFree {
+            diagnosis.add(topic, .warning, room + "only \(time) of WAV", remedy: "df -h \(path)")
+        } else {
+            diagnosis.add(topic, .ok, room + "\(time) of WAV")
+        }
+    }
+
+    /// The data rate of a recording by default: 44.1 kHz, two channels, 16 bits.
+    private static let bytesPerSecond = 44_100.0 * 2 * 2
+    /// Ten minutes.
+    private static let leastFree = bytesPerSecond * 600
+
+    /// Checks the folder or, if it does not exist yet, the nearest existing parent.
     private func tellFolder(_ path: String, _ purpose: String) {
         var folder = path
         while access(folder, F_OK) != 0, folder.contains("/"), folder != "/" {

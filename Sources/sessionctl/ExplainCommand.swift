@@ -20,10 +20,12 @@ struct ExplainCommand: ParsableCommand {
         let causes = try service.ask("Explain", [.objectPath(chosen.path)]).first?.arrayValue ?? []
         if output.json {
             return Output.line(
-                JSON.object([
-                    ("path", .objectPath(chosen.path)), ("Name", .string(chosen.name)),
-                    ("causes", .array(of: "a{sv}", causes)),
-                ]))
+                JSON.object(
+                    .explain,
+                    [
+                        ("path", .objectPath(chosen.path)), ("Name", .string(chosen.name)),
+                        ("causes", .array(of: "a{sv}", causes)),
+                    ]))
         }
         Output.line(Terminal.standard.styled(chosen.name.escaped, .strong))
         let clock = WallClock()
@@ -46,7 +48,7 @@ struct ExplainCommand: ParsableCommand {
         case "active": return "active since \(since): \(text)"
         case "interrupted" where isSubject, "inactive", "claim": return "silent since \(since): \(text)\(until)"
         case "ducked": return "since \(since) \(text)"
-        case "muted", "lacks-route", "stream-silenced": return "since \(since) \(text)"
+        case "muted", "lacks-route", "stream-silenced", "player-paused": return "since \(since) \(text)"
         case "refused": return "at \(since) \(text)"
         case "adopted": return text
         default: return "\(text) (since \(since)\(until))"

@@ -33,7 +33,7 @@ final class GuardedCommand {
     private var phase = Phase.waiting
     private var outcome: Result<Int32, Complaint>?
     private var isTakingBack = false
-    /// Whether somebody stopped the process before it became the command.
+    /// Whether another process stopped the process before it became the command.
     private var isHeldByOthers = false
     /// Whether the daemon that would have reported the end of the interruption is gone.
     private var isLost = false
@@ -196,7 +196,7 @@ final class GuardedCommand {
     private func takeBack() {
         guard !isTakingBack else { return }
         isTakingBack = true
-        // Whoever continued it, it runs only while the session is active.
+        // Even if the user continued it, it runs only while the session is active.
         kill(-process, SIGSTOP)
         session?.activate { [unowned self] result in
             isTakingBack = false

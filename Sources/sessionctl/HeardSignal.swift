@@ -27,6 +27,7 @@ struct HeardSignal {
         case "PropertiesChanged": names = ["interface_name", "changed_properties", "invalidated_properties"]
         case "InterfacesAdded": names = ["object_path", "interfaces_and_properties"]
         case "InterfacesRemoved": names = ["object_path", "interfaces"]
+        case "StateChanged": names = ["id", "state", "message"]
         default: names = []
         }
         return .properties(
@@ -58,6 +59,7 @@ struct HeardSignal {
             let values = (arguments[1].dictionaryValue ?? []).compactMap { entry in
                 propertyLine(entry.key.stringValue ?? "", entry.value.unwrapped, subject, names)
             }
+            // With many sessions, the property is sent without its value.
             let isLong = arguments[2].stringsValue?.contains("WaitingFor") == true
             return values + (isLong ? [Line(subject: subject, text: "waits for many sessions", style: .dim)] : [])
         default:
@@ -102,7 +104,15 @@ struct HeardSignal {
                     : "may play secondary audio: no other session plays")
         case ("ServicesLost", _): return Line(subject: subject, text: "the sound server is disconnected", style: .bad)
         case ("ServicesReset", _): return Line(subject: subject, text: "the sound server is connected", style: .good)
-        default: return Line(subject: subject, text: "\(member) \(JSON.text(.structure(arguments)))")
+        case ("StateChanged", 3):
+            let state = arguments[1].stringValue ?? ""
+            let message = arguments[2].stringValue ?? ""
+            return Line(
+                subject: arguments[0].stringValue?.escaped ?? "",
+                text: "plugin \(state.escaped)" + (message.isEmpty ? "" : ": " + message.escaped),
+                style: Wording.pluginStyle(state))
+        // Of a newer service; JSON has it.
+        default: return nil
         }
     }
 
@@ -116,7 +126,7 @@ struct HeardSignal {
             case .inactive: return line("inactive", .dim)
             // InterruptionBegan reports this, with the reason.
             case .interrupted: return nil
-            case nil: return line("state \(JSON.text(value))")
+            case nil: return line("state \(value.stringValue?.escaped ?? "?")")
             }
         case "WaitingFor":
             let others = (value.objectPathsValue ?? []).map { names[$0] }
@@ -136,7 +146,16 @@ struct HeardSignal {
             let path = value.objectPathValue ?? ObjectPath.none
             return line(path == ObjectPath.none ? "nothing is now playing" : "now playing: \(names[path])")
         case "AvailableOutputs": return line("outputs: \(Wording.ports(value.ports))", .dim)
-        case "AvailableInputs": return line("inputs: \(Wording.ports(value.ports))", .dim)
+        // The inputs of a session are some of those of the service.
+        case "AvailableInputs":
+            return ObjectPath.sessionID(path) == nil ? line("inputs: \(Wording.ports(value.ports))", .dim) : nil
+        // The process that plays for the client, such as the command of `sessionctl run`.
+        case "ProcessId":
+            let process = value.uint32Value ?? 0
+            return line(process == 0 ? "its program has ended" : "now of process \(process)", .dim)
+        case "Ducking":
+            let gain = value.asProperties?["gain"]?.doubleValue ?? 0
+            return line("settings: ducks by \(Wording.decibels(gain))", .dim)
         case "ServerName":
             let server = value.stringValue ?? ""
             return server.isEmpty ? nil : line("connected to \(server.escaped)")
@@ -145,15 +164,16 @@ struct HeardSignal {
             return line(others.isEmpty ? "no neighbours" : "neighbours: \(Wording.list(others))", .dim)
         case "IgnoredInterruption":
             return isOn ? line(Wording.ignored, .warning) : nil
-        // These follow from the route, for each active session.
-        case "IOBufferDuration", "OutputLatency", "InputLatency": return nil
+        // These follow from the route, for each active session; the volume changes many times a second.
+        case "IOBufferDuration", "OutputLatency", "InputLatency", "OutputVolume": return nil
         // Separate signals report these, with reasons.
         case "InterruptionReason", "Ducked", "DuckGain", "CurrentRoute", "ServerConnected", "SampleRate",
             "SecondaryAudioShouldBeSilencedHint":
             return nil
         // The lines of the other sessions show this.
         case "OtherAudioPlaying": return nil
-        default: return line("\(name) \(JSON.text(value))", .dim)
+        // Of a newer service; JSON has it.
+        default: return nil
         }
     }
 }

@@ -55,7 +55,7 @@ struct HistoryCommand: ParsableCommand {
             return Output.write(try service.ask("ExportHistory").first?.stringValue ?? "")
         }
         if output.json {
-            return Output.line(JSON.object([("History", .array(of: "a{sv}", try decisions(service)))]))
+            return Output.line(JSON.object(.history, [("History", .array(of: "a{sv}", try decisions(service)))]))
         }
         let snapshot = try service.wait { Snapshot.read(service, isExplained: false, $0) }
         let decisions = try decisions(service).compactMap(PastDecision.init)

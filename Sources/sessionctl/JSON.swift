@@ -8,8 +8,24 @@ enum JSON {
         return text
     }
 
-    /// An object of those members, in that order.
-    static func object(_ members: [(String, Value)]) -> String { text(.properties(members)) }
+    /// The types of objects in `data/schema/sessionctl.schema.json`. The number increases with incompatible changes.
+    enum Schema: String {
+        case status = "status/1"
+        case list = "list/1"
+        case show = "show/1"
+        case explain = "explain/1"
+        case history = "history/1"
+        case monitor = "monitor/1"
+        case route = "route/1"
+        case plugins = "plugins/1"
+        case doctor = "doctor/1"
+        case simulate = "simulate/1"
+    }
+
+    /// An object of those members, in that order, after the name of its schema.
+    static func object(_ schema: Schema, _ members: [(String, Value)]) -> String {
+        text(.properties([("Schema", .string(schema.rawValue))] + members))
+    }
 
     private static func write(_ value: Value, to text: inout String) {
         switch value {

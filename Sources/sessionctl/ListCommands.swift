@@ -14,7 +14,7 @@ struct ListCommand: ParsableCommand {
     func run() throws {
         let sessions = try Service(bus).sessions()
         if output.json {
-            return Output.line(JSON.object([("Sessions", .array(of: "a{sv}", sessions.map(\.raw)))]))
+            return Output.line(JSON.object(.list, [("Sessions", .array(of: "a{sv}", sessions.map(\.raw)))]))
         }
         var table = Table()
         if sessions.isEmpty {
@@ -45,7 +45,10 @@ struct ShowCommand: ParsableCommand {
     func run() throws {
         let sessions = try Service(bus).sessions()
         let chosen = try sessions.chosen(by: session)
-        if output.json { return Output.line(JSON.text(chosen.raw)) }
+        if output.json {
+            let members = (chosen.raw.dictionaryValue ?? []).map { ($0.key.stringValue ?? "", $0.value) }
+            return Output.line(JSON.object(.show, members))
+        }
         var table = Table()
         for entry in chosen.raw.dictionaryValue ?? [] {
             let key = entry.key.stringValue ?? ""

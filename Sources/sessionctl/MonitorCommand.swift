@@ -105,7 +105,9 @@ final class EventMonitor {
         clock_gettime(CLOCK_REALTIME, &now)
         let wall = UInt64(clamping: now.tv_sec) * 1_000_000 + UInt64(clamping: now.tv_nsec / 1000)
         Output.line(
-            JSON.object([("time-usec", .uint64(MonotonicClock.now())), ("realtime-usec", .uint64(wall))] + members))
+            JSON.object(
+                .monitor,
+                [("time-usec", .uint64(MonotonicClock.now())), ("realtime-usec", .uint64(wall))] + members))
     }
 
     /// The width of the subject column, because the longest name is not known in advance.

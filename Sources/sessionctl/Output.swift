@@ -1,6 +1,6 @@
 import Glibc
 
-/// Standard output and standard error, unbuffered; the program ends if nobody reads its output.
+/// Standard output and standard error, unbuffered. The program exits if the reader of its output is gone.
 enum Output {
     static func line(_ text: String) { write(text + "\n") }
 
@@ -9,7 +9,7 @@ enum Output {
         guard put(isPlain ? text.inASCII : text, on: STDOUT_FILENO) else {
             let reason = errno
             RawMode.restore()
-            // Nobody reads any more, as after `| head`: exit without a message.
+            // The reader is gone, as after `| head`: exits without a message.
             if reason == EPIPE { exit(0) }
             complain("cannot write to standard output: \(String(cString: strerror(reason)))")
             exit(1)

@@ -55,7 +55,7 @@ final class Playback: FrontEnd {
         lossWatch = service.connection.subscribe(
             path: ObjectPath.root, interface: BusName.manager, member: "ServicesLost", sender: BusName.service
         ) { [unowned self] _ in
-            // Nothing would start again by itself, and there is no user to start it.
+            // Playback would not resume automatically, and without a terminal, no user can resume it.
             if !isInteractive { end(Complaint.refused("MediaServicesFailed: no connection to the sound server")) }
         }
         plugin.onItemFailed = { [unowned self] message in
@@ -153,7 +153,7 @@ final class Playback: FrontEnd {
     }
 
     private static let serverAway = "no sound server is running: start one, then play again"
-    /// The server of sessiond is another one.
+    /// The message for a sessiond that uses another server.
     private static var ownServerAway: String {
         let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER) " }
         return "the sound server \(server ?? "")cannot be reached from here, but sessiond is connected to one: "

@@ -13,9 +13,9 @@ final class PluginProcess {
     var onChanged: ([String: Value]) -> Void = { _ in }
     var onFinished: (Bool) -> Void = { _ in }
     var onFailed: (String) -> Void = { _ in }
-    /// The recorder pauses by itself, and will not resume by itself; the message says why.
+    /// The recorder paused and will not resume automatically; the message gives the reason.
     var onPaused: (String) -> Void = { _ in }
-    /// The player skipped an item; the message says why.
+    /// The player skipped an item; the message gives the reason.
     var onItemFailed: (String) -> Void = { _ in }
     /// A sound has ended: its number, and whether it was played to its end.
     var onCompleted: (UInt32, Bool) -> Void = { _, _ in }
@@ -74,7 +74,7 @@ final class PluginProcess {
     /// Whether it may own that name: if the first one is taken, it uses a similar one.
     private func isOwn(_ name: String) -> Bool { name == busName || name.hasPrefix(busName + "_") }
 
-    /// It is ready if it owns one of its names, and the bus says that the owner is of our user.
+    /// It is ready if it owns one of its names and, according to the bus, the owner has our user.
     private func consider(_ name: String, _ owner: String) {
         guard !isReady, isOwn(name) else { return }
         service.connection.credentials(of: owner) { [weak self] answer in

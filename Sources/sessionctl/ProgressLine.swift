@@ -10,6 +10,8 @@ struct ProgressLine {
     var position = 0.0
     /// Seconds; nil if there is no known end.
     var duration: Double?
+    /// How far it is, where that is no time: shown instead of position and duration.
+    var figures: String?
     /// A text shown instead of the levels.
     var remark = ""
     /// A text shown for a moment instead of the levels, such as a new volume.
@@ -31,7 +33,7 @@ struct ProgressLine {
     static func clear() { Output.write("\r\u{1B}[K") }
 
     private func text(_ terminal: Terminal, width: Int) -> String {
-        let clock = Wording.clock(position) + (duration.map { " / " + Wording.clock($0) } ?? "")
+        let clock = figures ?? Wording.clock(position) + (duration.map { " / " + Wording.clock($0) } ?? "")
         let end = !remark.isEmpty ? remark : note.isEmpty ? meters : note
         // The first parts are cut last.
         var room = width - state.columns - clock.columns - 4

@@ -72,7 +72,7 @@ final class Recording: FrontEnd {
     /// When the stop was requested (``MonotonicClock``).
     private var stopTime: UInt64 = 0
     private var isPausedByUs = false
-    /// Why it paused by itself; nil after it resumed.
+    /// The reason why the recorder paused without a request; nil after it resumed.
     private var pauseReason: String?
     private var closingTime: Timer?
     private var hasBegun = false
@@ -144,7 +144,7 @@ final class Recording: FrontEnd {
         }
     }
 
-    /// Without a terminal nobody could resume it: the recording ends.
+    /// Without a terminal, the user could not resume it, so the recording ends.
     private func paused(_ message: String) {
         guard !isStopping else { return }
         pauseReason = message

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Processes
 
 /// Inspects and controls the audio session service.
 @main
@@ -10,13 +11,12 @@ struct Sessionctl: ParsableCommand {
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
             MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
             RouteCommand.self, SilentCommand.self, InspectCommand.self, ThumbnailCommand.self, ExportCommand.self,
-            PluginsCommand.self, JobsCommand.self, CancelCommand.self,
-            DoctorCommand.self, SimulateCommand.self,
+            UploadCommand.self, PluginsCommand.self, JobsCommand.self, CancelCommand.self, DoctorCommand.self,
+            SimulateCommand.self,
         ])
 
     static func main() {
-        // A reader that has gone is an error of write(2), and must not kill the process.
-        signal(SIGPIPE, SIG_IGN)
+        FailedWrites.areErrors()
         do {
             var command = try parseAsRoot()
             try command.run()

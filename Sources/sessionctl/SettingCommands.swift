@@ -40,7 +40,7 @@ struct RouteList: ParsableCommand {
         let properties = answer.first?.asProperties ?? [:]
         if output.json {
             let keys = ["CurrentRoute", "AvailableInputs", "AvailableOutputs", "ServerConnected", "ServerName"]
-            return Output.line(JSON.object(keys.compactMap { key in properties[key].map { (key, $0) } }))
+            return Output.line(JSON.object(.route, keys.compactMap { key in properties[key].map { (key, $0) } }))
         }
         let route = properties["CurrentRoute"]?.route ?? .none
         var table = Table()
@@ -145,7 +145,7 @@ struct PluginsCommand: ParsableCommand {
             throw Complaint.refused("this version of sessiond does not support plugins; update it")
         case .failure(let failure): throw service.complaint(failure)
         }
-        if output.json { return Output.line(JSON.object([("Plugins", plugins)])) }
+        if output.json { return Output.line(JSON.object(.plugins, [("Plugins", plugins)])) }
         var table = Table()
         let rows = (plugins.arrayValue ?? []).compactMap(\.asProperties)
         if rows.isEmpty {

@@ -133,20 +133,18 @@ struct SimulationView {
     }
 
     static func json(_ scenario: Scenario, _ steps: [Value], _ failures: [Run.Failure]) -> String {
-        JSON.object([
-            ("scenario", .string(scenario.file)), ("steps", .array(of: "a{sv}", steps)),
-            (
-                "failures",
-                .array(
-                    of: "a{sv}",
-                    failures.map {
-                        .properties([
-                            ("line", .uint32(UInt32(clamping: $0.line))), ("expected", .string($0.expected)),
-                            ("seen", .string($0.seen)),
-                        ])
-                    })
-            ),
-        ])
+        let failures = failures.map { failure in
+            Value.properties([
+                ("line", .uint32(UInt32(clamping: failure.line))), ("expected", .string(failure.expected)),
+                ("seen", .string(failure.seen)),
+            ])
+        }
+        return JSON.object(
+            .simulate,
+            [
+                ("scenario", .string(scenario.file)), ("steps", .array(of: "a{sv}", steps)),
+                ("failures", .array(of: "a{sv}", failures)),
+            ])
     }
 
     /// Seconds without trailing zeros.

@@ -67,7 +67,7 @@ struct Snapshot {
         service.call("List", [], interface: BusName.plugins, collect(3))
     }
 
-    /// Of more sessions than anybody reads on a screen, the first.
+    /// The limit of explained sessions, because a user cannot read more on a screen.
     private static let mostExplained = 100
 
     /// Asks why sessions are silent or ducked, for those that are.
@@ -80,7 +80,7 @@ struct Snapshot {
         var left = paths.count
         for path in paths {
             service.call("Explain", [.objectPath(path)]) { answer in
-                // It may have closed meanwhile.
+                // It may have been closed in the meantime.
                 let causes = (try? answer.get())?.first?.arrayValue ?? []
                 explanations[path] = causes.compactMap(\.asProperties)
                 left -= 1
@@ -89,7 +89,7 @@ struct Snapshot {
         }
     }
 
-    /// The answer's part with that cause that is about the session itself.
+    /// The part of the answer that has this cause and is about the session itself.
     func explanation(of path: String, _ cause: String) -> [String: Value]? {
         explanations[path]?.first { $0["cause"]?.stringValue == cause && $0["session"]?.objectPathValue == path }
     }
@@ -101,7 +101,7 @@ struct Snapshot {
         var members = (manager.dictionaryValue ?? []).map { ($0.key.stringValue ?? "", $0.value) }
         members.append(("Sessions", .array(of: "a{sv}", sessions.map(\.raw))))
         members.append(("Plugins", .array(of: "a{sv}", plugins ?? [])))
-        return JSON.object(members)
+        return JSON.object(.status, members)
     }
 }
 
@@ -119,7 +119,7 @@ struct PastDecision {
     let session: String
     let name: String
     let effects: [[String: Value]]
-    /// What was requested of the sound server after it, before the next decision.
+    /// The requests to the sound server after it and before the next decision.
     let requests: [[String: Value]]
     /// The name and message of the refusal, if it was refused.
     let error: String?

@@ -41,6 +41,8 @@ final class StatusWatch {
     private var isReading = false
     private var isStale = false
     private var shown = ""
+    /// The lines on the screen, and its width. Only lines that differ are written again.
+    private var frame: (lines: [String], columns: Int) = ([], 0)
     private var subscriptions: [Subscription] = []
     private var signals: [SignalWatch] = []
     private var closed: IOWatch?
@@ -72,11 +74,21 @@ final class StatusWatch {
             loop.watch(signal: number) { [unowned loop] in loop.quit(128 + number) }
         }
         signals.append(loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
-        // Another screen came to the front meanwhile.
-        signals.append(loop.watch(signal: SIGCONT) { [unowned self] in draw(isAnew: true) })
+        // The shell has used the screen in the meantime.
+        signals.append(
+            loop.watch(signal: SIGCONT) { [unowned self] in
+                openScreen()
+                draw()
+            })
         closed = Output.quitWhenClosed(loop)
-        // The alternate screen, without the cursor: the previous contents come back afterwards.
-        if usesScreen { Output.write("\u{1B}[?1049h\u{1B}[?25l") }
+        openScreen()
+    }
+
+    /// The alternate screen, without the cursor. The terminal restores the previous contents afterwards.
+    private func openScreen() {
+        guard usesScreen else { return }
+        frame = ([], 0)
+        Output.write("\u{1B}[?1049h\u{1B}[?25l")
     }
 
     func end() {
@@ -112,18 +124,30 @@ final class StatusWatch {
         draw()
     }
 
-    private func draw(isAnew: Bool = false) {
+    private func draw() {
         guard usesScreen else { return drawPlain() }
         clock?.arm(after: 1)
         let size = terminal.size ?? (80, 24)
-        var lines = ["sessiond is not running; waiting for it"]
-        if let snapshot {
-            lines = StatusView(snapshot, terminal).lines(width: size.columns, rows: size.rows)
+        // The last column stays empty: erasing the rest of a full line would erase its last character.
+        let width = size.columns - 1
+        var lines = ["sessiond is not running; waiting for it".truncated(to: width)]
+        if let snapshot { lines = StatusView(snapshot, terminal).lines(width: width, rows: size.rows) }
+        show(Array(lines.prefix(size.rows)), columns: size.columns)
+    }
+
+    /// Writes the changed lines with one write. The screen is never cleared, and never scrolls.
+    private func show(_ lines: [String], columns: Int) {
+        // A terminal that was resized may have broken the old lines.
+        let isAnew = frame.lines.isEmpty || frame.columns != columns
+        var text = ""
+        for (row, line) in lines.enumerated() where isAnew || row >= frame.lines.count || frame.lines[row] != line {
+            text += "\u{1B}[\(row + 1);1H" + line + "\u{1B}[K"
         }
-        // Every line overwrites the old one and erases its rest, so the screen never flickers.
-        let text = lines.prefix(size.rows).joined(separator: "\u{1B}[K\r\n")
-        let start = isAnew ? "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J" : ""
-        Output.write(start + "\u{1B}[?2026h\u{1B}[H" + text + "\u{1B}[K\u{1B}[J\u{1B}[?2026l")
+        if isAnew || lines.count < frame.lines.count { text += "\u{1B}[\(lines.count);\(columns)H\u{1B}[J" }
+        frame = (lines, columns)
+        guard !text.isEmpty else { return }
+        // Terminals that support this mode show all changes at the same time.
+        Output.write("\u{1B}[?2026h" + text + "\u{1B}[?2026l")
     }
 
     private func drawPlain() {
@@ -143,7 +167,7 @@ final class StatusWatch {
 }
 
 extension Output {
-    /// Ends the program when nobody reads standard output any more, where that can be told before writing.
+    /// Ends the program when the reader of standard output is gone, also if there is nothing to write. Only for a pipe.
     static func quitWhenClosed(_ loop: EventLoop) -> IOWatch? {
         guard isPipe else { return nil }
         return IOWatch(on: loop, descriptor: STDOUT_FILENO, events: .readable) { [unowned loop] events in

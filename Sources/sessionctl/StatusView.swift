@@ -8,7 +8,7 @@ struct StatusView {
     let snapshot: Snapshot
     let terminal: Terminal
     private let names: Names
-    /// What ages are counted to, in microseconds of the daemon's clock.
+    /// The time that ages are computed from, in microseconds of the daemon's clock.
     private let now: UInt64
 
     init(_ snapshot: Snapshot, _ terminal: Terminal) {
@@ -18,7 +18,7 @@ struct StatusView {
         names = Names(snapshot)
     }
 
-    /// Whole lines; at most `rows` of them, where there is a limit, at the expense of inactive sessions.
+    /// The lines of the view. If they are more than `rows`, inactive sessions are left out.
     func lines(width: Int?, rows: Int?) -> [String] {
         let top = header.lines(on: terminal, width: width)
         let bottom = plugins.map { $0.lines(on: terminal, width: width) } ?? []
@@ -27,7 +27,7 @@ struct StatusView {
             let middle = table(shown).lines(on: terminal, width: width)
             let all = top + [""] + middle + (bottom.isEmpty ? [] : [""] + bottom)
             guard let rows, all.count > rows, shown.last?.state == .inactive else { return all }
-            // Always more than one: for a single one the line that tells of it would be as long.
+            // Leaves out at least two sessions, because one line tells how many are left out.
             let spare = max(2, all.count - rows + 1)
             let idle = shown.lazy.filter { $0.state == .inactive }.count
             guard idle >= 2 else { return all }
@@ -35,7 +35,7 @@ struct StatusView {
         }
     }
 
-    // MARK: What is true of everybody
+    // MARK: State of all sessions
 
     private var header: Table {
         var table = Table()
@@ -78,8 +78,8 @@ struct StatusView {
 
     private func title(_ text: String) -> Table.Cell { Table.Cell(text, .dim) }
 
-    /// What the route was before, why it changed, and when: ` ← Headphones (old device unavailable, 12 s ago)`; nothing
-    /// where it is as a server was found since.
+    /// The previous route, and the reason and age of the change: ` ← Headphones (old device unavailable, 12 s ago)`.
+    /// Empty if the current route is not the result of that change, for example after a new server was found.
     private func lastChange(_ route: Route, _ ports: (Route) -> [Port]) -> String {
         for decision in snapshot.decisions.reversed() {
             for effect in decision.effects.reversed()
@@ -116,7 +116,7 @@ struct StatusView {
 
     // MARK: Sessions
 
-    /// Who sounds, then who waits, then the rest; in each the newest first.
+    /// Active sessions, then interrupted ones, then the others; the newest of each first.
     private var sorted: [SessionInfo] {
         func rank(_ session: SessionInfo) -> Int {
             switch session.state {
@@ -202,7 +202,7 @@ struct StatusView {
         return text
     }
 
-    /// What an inactive session still means to others, or why it is not active.
+    /// Which sessions still wait for an inactive session, or why it was refused.
     private func expectation(of session: SessionInfo) -> String? {
         let waiting = snapshot.sessions.filter { $0.waitingFor.contains(session.path) }.map(\.name.escaped)
         if !waiting.isEmpty { return "may come back: \(Wording.list(waiting)) still waits for it" }

@@ -1,4 +1,4 @@
-/// Aligned columns; the last one is wrapped where the terminal ends.
+/// Aligned columns. The last one is wrapped at the width of the terminal.
 struct Table {
     struct Cell {
         var text: String
@@ -10,23 +10,23 @@ struct Table {
         }
     }
 
-    /// Columns left of each line.
+    /// The number of spaces before each line.
     var indent = 0
     private var rows: [[Cell]] = []
 
     private static let gap = 2
-    /// What the last column keeps while others can still be made narrower.
+    /// The minimal width of the last column, as long as other columns can be made narrower.
     private static let lastMinimum = 28
-    /// What no column is cut below: as long as `interrupted`.
+    /// The minimal width of each column: the length of `interrupted`.
     private static let minimum = 11
-    /// On a terminal that is too narrow for that.
+    /// The minimal width on a terminal that is too narrow for that.
     private static let leastMinimum = 4
 
     init(indent: Int = 0) { self.indent = indent }
 
     var isEmpty: Bool { rows.isEmpty }
 
-    /// Texts must be ``Swift/String/escaped`` where they come from others.
+    /// Texts of clients and servers must be ``Swift/String/escaped``.
     mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
     mutating func addHeader(_ titles: [String]) { add(titles.map { Cell($0, .dim) }) }
@@ -40,7 +40,7 @@ struct Table {
         return rows.flatMap { lines(of: $0, widths, last, terminal) }
     }
 
-    /// Of all columns but the last.
+    /// The widths of all columns but the last, without a limit.
     private var naturalWidths: [Int] {
         let count = (rows.map(\.count).max() ?? 1) - 1
         return (0..<max(0, count)).map { column in
@@ -48,7 +48,7 @@ struct Table {
         }
     }
 
-    /// Narrows the widest until the last column has room; returns that room.
+    /// Narrows the widest columns until the last one has enough room. Returns its width.
     private func shrink(_ widths: inout [Int], to available: Int) -> Int {
         func room() -> Int { available - widths.reduce(0) { $0 + $1 + Self.gap } }
         let wanted = min(Self.lastMinimum, rows.map { $0.last?.text.columns ?? 0 }.max() ?? 0)

@@ -1,17 +1,17 @@
 import Glibc
 import PluginAPI
 
-/// What standard output can show.
+/// The abilities of standard output.
 struct Terminal {
-    /// Whether somebody looks at it, rather than a program or a file.
+    /// Whether it is a terminal, not a pipe or a file.
     let isTerminal: Bool
-    /// Whether the cursor can be moved on it.
+    /// Whether the terminal can move the cursor.
     let canRedraw: Bool
     let usesColour: Bool
 
     static let standard = Terminal()
 
-    /// Whether the locale has more than ASCII.
+    /// Whether the locale supports more than ASCII.
     static let isUnicode: Bool = {
         for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
             guard let value = getenv(name).map({ String(cString: $0).uppercased() }), !value.isEmpty else { continue }
@@ -25,12 +25,13 @@ struct Terminal {
         isTerminal = isatty(STDOUT_FILENO) == 1
         let isDumb = ["", "dumb"].contains(variable("TERM"))
         canRedraw = isTerminal && !isDumb
-        // no-color.org and bixense.com/clicolors: set and not empty; forced where it is not "0".
+        // no-color.org and bixense.com/clicolors: NO_COLOR counts if it is not empty, CLICOLOR_FORCE also if it is not
+        // "0".
         let isForced = !["", "0"].contains(variable("CLICOLOR_FORCE"))
         usesColour = variable("NO_COLOR").isEmpty && (canRedraw || isForced)
     }
 
-    /// Columns and rows; nil where there is no end to them.
+    /// Columns and rows; nil if it has no limits.
     var size: (columns: Int, rows: Int)? {
         guard isTerminal else { return nil }
         var size = winsize()
@@ -44,11 +45,11 @@ struct Terminal {
     }
 }
 
-/// What a piece of text means, as far as colours can tell.
+/// The meaning of a piece of text, which determines its colour.
 enum Style {
     case plain, strong, dim, good, warning, bad
 
-    /// Select Graphic Rendition; the basic colours, which everybody's palette makes readable.
+    /// The parameters of Select Graphic Rendition. Only the basic colours, which are readable with every palette.
     fileprivate var code: String? {
         switch self {
         case .plain: nil

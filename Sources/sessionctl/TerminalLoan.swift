@@ -1,19 +1,19 @@
 import Glibc
 
-/// The controlling terminal, lent to a command's process group while it runs, as a shell does.
+/// Gives the controlling terminal to a command's process group while it runs, like a shell.
 final class TerminalLoan {
     private let borrower: pid_t
-    /// Ours while it is lent, theirs while it is not.
+    /// The saved attributes: those of this process while the terminal is lent, otherwise those of the command.
     private var attributes: termios?
     private(set) var isLent = false
 
     init(to group: pid_t) {
         borrower = group
-        // Setting the terminal's group from behind would stop us.
+        // Otherwise this process would be stopped when it sets the terminal's group from the background.
         signal(SIGTTOU, SIG_IGN)
     }
 
-    /// Gives it away where it is ours to give: nothing happens in the background, or without a terminal.
+    /// Lends the terminal. Does nothing in the background or without a terminal.
     func lend() {
         guard !isLent, isatty(STDIN_FILENO) == 1, tcgetpgrp(STDIN_FILENO) == getpgrp() else { return }
         isLent = true
@@ -21,7 +21,7 @@ final class TerminalLoan {
         tcsetpgrp(STDIN_FILENO, borrower)
     }
 
-    /// Takes it back where the borrower still has it, so that keys reach us.
+    /// Takes the terminal back if the command still has it, so that keys reach this process.
     func takeBack() {
         guard isLent else { return }
         isLent = false
@@ -30,7 +30,8 @@ final class TerminalLoan {
         swapAttributes()
     }
 
-    /// A command that reads single keys finds the terminal as it left it, and so do we.
+    /// Restores the attributes of the other process, and saves the current ones. The command may have changed them to
+    /// read single keys.
     private func swapAttributes() {
         var current = termios()
         guard tcgetattr(STDIN_FILENO, &current) == 0 else { return }

@@ -1,7 +1,7 @@
-// Text of others on a terminal: what it may not do there, and how many columns it takes.
+// Text from outside on a terminal: which characters must be escaped, and how many columns it needs.
 
 extension Unicode.Scalar {
-    /// Whether a terminal would act on it, hide it, or turn the line around with it, instead of showing it.
+    /// Whether a terminal would interpret or hide it, or reverse the line, instead of showing it.
     var isUnsafe: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
@@ -27,7 +27,7 @@ extension Unicode.Scalar {
 }
 
 extension Character {
-    /// Columns on a terminal: those of the widest of what is drawn in one place.
+    /// Columns on a terminal: those of the widest scalar.
     var columns: Int {
         var widest = 0
         for scalar in unicodeScalars { widest = scalar.value == 0xFE0F ? 2 : max(widest, scalar.columns) }
@@ -36,7 +36,7 @@ extension Character {
 }
 
 extension Character {
-    /// In as many columns, for a terminal that shows nothing but ASCII.
+    /// A replacement with the same number of columns, for a terminal that shows only ASCII.
     fileprivate var inASCII: String {
         switch self {
         case _ where isASCII: String(self)
@@ -53,20 +53,20 @@ extension Character {
 }
 
 extension String {
-    /// The same for a terminal that shows nothing but ASCII.
+    /// The text for a terminal that shows only ASCII.
     var inASCII: String { utf8.allSatisfy { $0 < 0x80 } ? self : map(\.inASCII).joined() }
 
-    /// Marks that may be piled on one letter; more only serve to write over the lines above.
+    /// The limit of combining marks on one letter. With more, a text could overwrite the lines above.
     private static let mostMarks = 4
 
-    /// The same with everything a terminal would not simply show written out: `\n`, `\u{202E}`.
+    /// The text with all unsafe characters escaped: `\n`, `\u{202E}`.
     var escaped: String {
         var result = ""
         var marks = 0
         var previous: Unicode.Scalar?
         for scalar in unicodeScalars {
             marks = scalar.columns == 0 ? marks + 1 : 0
-            // What joins several emoji into one, where it does.
+            // The joiner is allowed between emoji.
             let joins = scalar.value == 0x200D && previous?.properties.isEmoji == true && previous?.value ?? 0 > 0xFF
             switch scalar {
             case "\n": result += "\\n"
@@ -84,7 +84,7 @@ extension String {
     /// Columns on a terminal.
     var columns: Int { reduce(0) { $0 + $1.columns } }
 
-    /// Cut to that many columns, the last an ellipsis where something was cut.
+    /// The text cut to this number of columns. If something was cut, the last one is an ellipsis.
     func truncated(to limit: Int) -> String {
         guard columns > limit else { return self }
         var result = ""
@@ -97,10 +97,10 @@ extension String {
         return limit > 0 ? result + "…" : ""
     }
 
-    /// Filled with spaces up to that many columns.
+    /// The text filled with spaces to this number of columns.
     func padded(to width: Int) -> String { self + String(repeating: " ", count: Swift.max(0, width - columns)) }
 
-    /// In lines of at most that many columns, broken between words where there is a place to.
+    /// Splits the text into lines of at most this number of columns, between words if possible.
     func wrapped(to limit: Int) -> [String] {
         guard columns > limit, limit > 0 else { return [self] }
         var lines: [String] = []
@@ -129,7 +129,7 @@ extension String {
             used += character.columns
             return used <= limit
         }
-        // At least one, or nothing would ever get shorter.
+        // Returns at least one character, so that the rest becomes shorter.
         return String(head.isEmpty ? self.prefix(1) : head)
     }
 }

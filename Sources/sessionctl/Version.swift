@@ -1,2 +1,2 @@
-/// The release this program is of.
+/// The version of this program.
 let version = "0.1.0"

@@ -2,9 +2,9 @@ import DBus
 import PluginAPI
 import SessionBus
 
-/// How things are said to people. Everything that comes from others is escaped here.
+/// Texts for users. Escapes everything that comes from clients and servers.
 enum Wording {
-    /// How a plugin's state is shown.
+    /// The style of a plugin's state.
     static func pluginStyle(_ state: String) -> Style {
         switch state {
         case "running": .good
@@ -14,7 +14,7 @@ enum Wording {
         }
     }
 
-    /// Microseconds as a person counts: `0.2 s`, `12 s`, `3 min`, `2 h`, `5 d`.
+    /// A duration for users: `0.2 s`, `12 s`, `3 min`, `2 h`, `5 d`.
     static func duration(_ microseconds: UInt64) -> String {
         let seconds = microseconds / 1_000_000
         switch seconds {
@@ -26,10 +26,10 @@ enum Wording {
         }
     }
 
-    /// How long before `now` that was.
+    /// The time from `time` to `now`.
     static func age(_ time: UInt64, _ now: UInt64) -> String { duration(now > time ? now - time : 0) }
 
-    /// A position in media: `1:05`, `1:02:03`; `–:––` where it is unknown.
+    /// A position in media: `1:05`, `1:02:03`; `–:––` if it is unknown.
     static func clock(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0, seconds < 1e9 else { return "–:––" }
         let whole = Int(seconds)
@@ -39,14 +39,23 @@ enum Wording {
 
     static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : String(number) }
 
-    /// With one digit after the point, none where it is 0; "?" for what is no number.
+    /// An amount of bytes: `512 bytes`, `1.5 kB`, `20 MB`; a kB is 1000 bytes.
+    static func bytes(_ count: UInt64) -> String {
+        guard count >= 1_000 else { return "\(count) bytes" }
+        var (amount, unit) = (Double(count) / 1_000, 0)
+        let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
+        while amount >= 999.95, unit < units.count - 1 { (amount, unit) = (amount / 1_000, unit + 1) }
+        return "\(amount < 100 ? tenths(amount) : String(Int(amount.rounded()))) \(units[unit])"
+    }
+
+    /// A number with one digit after the point, or without it if that is 0; "?" for NaN and infinity.
     static func tenths(_ number: Double) -> String {
         guard number.isFinite, abs(number) < 1e12 else { return "?" }
         let rounded = (number * 10).rounded() / 10
         return rounded == rounded.rounded() ? String(Int(rounded)) : String(rounded)
     }
 
-    /// A plugin's number as a whole one: what is none, or too large, is as near as may be.
+    /// A number of a plugin, as the nearest integer in the range; the lower bound for NaN.
     static func whole(_ number: Double, _ range: ClosedRange<Int>) -> Int {
         guard !number.isNaN else { return range.lowerBound }
         return Int(min(max(number, Double(range.lowerBound)), Double(range.upperBound)))
@@ -58,7 +67,7 @@ enum Wording {
         return names.dropLast().joined(separator: ", ") + " and " + last
     }
 
-    /// A port by its name, with its type where the name does not tell it.
+    /// The name of a port, with its type if the name does not contain it.
     static func port(_ port: Port) -> String {
         let name = port.name.escaped
         let type = portType(port.type)
@@ -90,7 +99,7 @@ enum Wording {
         }
     }
 
-    /// What a change of route was, as a sentence.
+    /// A change of the route, as a sentence.
     static func routeChange(_ number: UInt32, from previous: Route, to current: Route) -> String {
         let keepsOutputs = previous.outputs.map(\.uid) == current.outputs.map(\.uid)
         let keepsInputs = previous.inputs.map(\.uid) == current.inputs.map(\.uid)
@@ -113,17 +122,18 @@ enum Wording {
         }
     }
 
-    /// Whether that is true of sessions, each of which is told: what is said to everybody then adds nothing.
+    /// Whether the reason concerns single sessions. They get their own signals, so the signal of the manager adds
+    /// nothing.
     static func isOfSessions(_ reason: UInt32) -> Bool {
         RouteChangeReason(rawValue: reason) == .noSuitableRouteForCategory
     }
 
-    /// Why a route is the present one, behind an arrow to what it was; nil where the outputs did not change.
+    /// The reason of a route change, in words.
     static func reason(_ number: UInt32) -> String {
         RouteChangeReason(rawValue: number)?.name.split(separator: "-").joined(separator: " ") ?? "reason \(number)"
     }
 
-    /// What a session is: class, category, mode, options that matter to others.
+    /// The kind of a session: class, category, mode, and the options that affect others.
     static func kind(_ session: SessionInfo) -> String {
         var words: [String] = []
         switch session.sessionClass {
@@ -145,7 +155,7 @@ enum Wording {
 
     private static let nothingSuits = "no input or output suits the category"
 
-    /// What the session's category needs and is not there; nil: nothing.
+    /// The input or output that the session's category needs and that is not available; nil if there is none.
     static func lack(of session: SessionInfo) -> String? {
         guard let category = Category(rawValue: session.category) else { return nil }
         let hasNoInput = category.hasInput && session["AvailableInputs"]?.arrayValue?.isEmpty == true
@@ -154,7 +164,7 @@ enum Wording {
         return "no usable " + list((hasNoInput ? ["input"] : []) + (hasNoOutput ? ["output"] : []))
     }
 
-    /// Why it is silent, before who it waits for.
+    /// The reason why it is silent, without the sessions that it waits for.
     static func interruption(_ reason: InterruptionReason?, by name: String?) -> String {
         switch reason {
         case .default, nil: name.map { "interrupted by \($0)" } ?? "interrupted"
@@ -162,6 +172,11 @@ enum Wording {
         case .builtInMicMuted: "paused: the microphone is muted"
         case .routeDisconnected: "paused: its output was disconnected"
         }
+    }
+
+    /// A size for users: `700 MB`, `12.3 GB`.
+    static func size(_ bytes: Double) -> String {
+        bytes < 1e9 ? tenths((bytes / 1e6).rounded()) + " MB" : tenths(bytes / 1e9) + " GB"
     }
 
     static func decibels(_ gain: Double) -> String { tenths(abs(gain)) + " dB" }

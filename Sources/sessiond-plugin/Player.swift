@@ -4,7 +4,7 @@ import MediaValues
 import PluginAPI
 import PluginKit
 
-/// A player on GStreamer, and what it is given to play.
+/// Creates the player with GStreamer, and plays the item of the command line.
 func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let engine = GStreamerPlayer(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let player = PlayerPlugin(engine, arguments.session, on: host.connection, host.loop)
@@ -16,7 +16,7 @@ func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failur
         host.quit(1, ending: player)
     }
     player.onServicesLost = { message in
-        // Once it was heard, it waits to be played on.
+        // After it was heard, it is paused and can be resumed.
         guard engine.position == 0 else { return host.complain("paused: \(message)") }
         host.complain(message)
         host.quit(1, ending: player)

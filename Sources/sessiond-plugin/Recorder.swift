@@ -4,7 +4,7 @@ import MediaValues
 import PluginAPI
 import PluginKit
 
-/// A recorder on GStreamer, and the file it is given to record.
+/// Creates the recorder with GStreamer, and records the file of the command line.
 func serveRecorder(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let engine = GStreamerRecorder(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let recorder = RecorderPlugin(engine, arguments.session, on: host.connection, input: arguments.input)
@@ -17,7 +17,7 @@ func serveRecorder(_ host: PluginHost, _ arguments: PluginArguments) throws(Fail
     }
     var code: Int32 = 0
     recorder.onFinished = { whole in host.quit(whole ? code : 1, ending: recorder) }
-    // Nobody is there who would let it go on.
+    // Nothing would resume the recording of a command line, so it ends.
     recorder.onPaused = { [unowned recorder] message in
         code = 1
         host.complain(message)

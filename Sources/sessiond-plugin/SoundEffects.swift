@@ -5,7 +5,7 @@ import PluginAPI
 import PluginKit
 import PulseBackend
 
-/// Sound effects in the sound server's cache, and the one it is given to play.
+/// Creates the sound effects with the sound server's cache, and plays the effect of the command line.
 func serveSoundEffects(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let effects = SoundEffectsPlugin(
         decoder: GStreamerDecoder(loop: host.loop),

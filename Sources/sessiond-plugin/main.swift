@@ -1,6 +1,6 @@
 import PluginKit
 
-// Wiring: the plugins of this package in one executable, which is installed under the name of each of them (hard links).
+// The plugins of this package in one executable, which is installed under the name of each of them (hard links).
 
 PluginProgram.main([
     (.player, servePlayer),

@@ -16,7 +16,7 @@ final class AudioServer {
     /// The route's volume or latencies changed.
     var onVolumeChanged: (() -> Void)?
     var onLatencyChanged: (() -> Void)?
-    /// The server began or stopped to apply its own rules, or is gone.
+    /// The server began or stopped applying its own rules, or it is gone.
     var onPoliciesChanged: (() -> Void)?
 
     /// Seconds that the server may take when the daemon exits.
@@ -96,7 +96,7 @@ final class AudioServer {
         }
     }
 
-    /// Leaves the server as it was, then does the rest, and waits for no server that does not answer.
+    /// Restores the server, then calls `done`. If the server does not answer, it calls `done` after a timeout.
     func leave(_ done: @escaping () -> Void) {
         farewell = Timer(on: loop, done)
         farewell?.arm(after: AudioServer.patience)

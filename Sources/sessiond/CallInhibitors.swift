@@ -1,20 +1,20 @@
 import DBus
 import EventLoop
 
-/// Programs that have told the desktop that they are in a call.
+/// Programs that have reported to the desktop that they are in a call.
 ///
 /// Chromium and programs based on it take an inhibitor against suspending, with the reason below, while they are
 /// connected to another peer (`PeerConnection`). GNOME's session manager and KDE's power management list inhibitors
 /// with reasons; others (Xfce) list no reasons.
 final class CallInhibitors {
-    /// As Chromium writes it (`content/browser/webrtc/webrtc_internals.cc`).
+    /// The reason that Chromium gives (`content/browser/webrtc/webrtc_internals.cc`).
     private static let reason = "WebRTC has active PeerConnections"
     /// A limit: any program of the user may take as many inhibitors as it likes.
     private static let limit = 64
 
     private let connection: Connection
     private var subscriptions: [Subscription] = []
-    /// By desktop service. Names or paths of executables, as the programs have given them.
+    /// Names or paths of executables, as the programs have given them; by desktop service.
     private var programs: [String: Set<String>] = [:]
     /// Increases with each query, so that late answers to earlier ones are ignored.
     private var readings: [String: Int] = [:]

@@ -3,10 +3,11 @@ import Glibc
 import PluginAPI
 import Processes
 
-/// What a caller may do, by what the bus has from the kernel; independent of the bus policy.
+/// The permissions of callers, independent of the bus policy. The bus has the user and process from the kernel.
 ///
-/// On the system bus the switches are for the daemon's own user, root and the group audio; plugins, which run as the
-/// daemon, for the first two. On a session bus all callers are the same user, but sandboxed programs are restricted.
+/// On the system bus, only the daemon's own user, root and the group audio may use the switches. Only the daemon's user
+/// and root may start plugins, which run as the daemon. On a session bus, all callers are the same user, but sandboxed
+/// programs are restricted.
 final class Callers {
     /// The number of remembered callers, so that the bus is not asked at each call; unique names are never reused.
     private static let limit = 64
@@ -67,7 +68,7 @@ final class Callers {
         return Callers.areTrusted(user, caller.groupIDs)
     }
 
-    /// Of the whole machine.
+    /// Whether this user or one of the groups may control the sound of the whole machine.
     static func areTrusted(_ user: UInt32, _ groups: [UInt32]) -> Bool {
         user == geteuid() || user == 0 || getgrnam("audio").map { groups.contains($0.pointee.gr_gid) } ?? false
     }

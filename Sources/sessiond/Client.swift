@@ -32,16 +32,17 @@ final class Client {
     }
 }
 
-/// A process that acts for a client, held so that no later one is taken for it.
+/// A process that plays for a client. It is identified by its start time, because a later process may have its number.
 struct ActingProcess {
-    /// When it started; with its number: this process, also for the next daemon.
+    /// Its start time. With the process id, it identifies the process, also for the next daemon.
     let startTime: UInt64
-    /// Nil: it is gone.
+    /// Nil if the process has ended.
     let watch: ProcessWatch?
 
-    /// What has that number now, if anything has.
+    /// Watches the process that has this number now, if there is one.
     init(_ process: UInt32, on loop: EventLoop, _ ended: @escaping () -> Void) {
-        // In this order: what is watched, and has not ended yet, still had its number when the time was read.
+        // In this order: if the watched process has not ended yet, it still had its number when the start time was
+        // read.
         let watch = ProcessWatch(process, on: loop, ended)
         startTime = Process(id: process).startTime ?? 0
         self.watch = startTime == 0 ? nil : watch

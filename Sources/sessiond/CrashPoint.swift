@@ -12,7 +12,7 @@ enum CrashPoint {
         }()
     #endif
 
-    /// Every name there is: a test sweeps them all.
+    /// All names. A test uses each of them.
     static let names = [
         "name-taken", "restored", "before-state", "state-written", "told-noted", "told", "before-reply", "replied",
         "state-rename", "exiting", "journal-written", "stream-changed", "pause-noted",

@@ -48,7 +48,7 @@ extension Daemon: SessionService {
             process: processID, user: client.credentials.userID, desktopEntry: request.desktopEntry,
             lowersItself: request.lowersItself)
         if processID != client.credentials.processID { record.acting = acting(processID, for: id) }
-        // Gone since it was looked at.
+        // It has ended since the request was checked.
         if let acting = record.acting, acting.watch == nil { member.process = 0 }
         add(record, member, id)
         save(decision)
@@ -127,7 +127,7 @@ extension Daemon: SessionService {
         }
     }
 
-    /// The connection that may speak for it: of a session made for a program that never spoke to us, our own.
+    /// The connection that may call its methods. For an adopted session, this is the daemon's own connection.
     private func owner(of record: Record) -> String {
         isAdopted(record.object.id) ? connection.uniqueName : record.client.name
     }

@@ -67,7 +67,7 @@ extension Daemon {
             state.replace(with: snapshot)
             return nil
         }
-        // Whatever the file says, nothing in it is later than now.
+        // No time in the file may be later than now.
         saved.limit(to: MonotonicClock.now())
         var memory = saved.core
         memory.settings = Arbiter.Settings(settings)

@@ -3,7 +3,6 @@ import Decider
 import Enforcement
 import EventLoop
 import Logging
-import MediaPlayers
 import PluginAPI
 import Processes
 import PulseBackend
@@ -14,11 +13,11 @@ import State
 
 /// The shell around the decisions: passes facts to the ``Decider`` and carries out its actions. Decides nothing itself.
 final class Daemon {
-    /// What the daemon knows of a session and no decision needs.
+    /// The data of a session that no decision needs.
     struct Record {
         let object: SessionObject
         let client: Client
-        /// Present where the process is another one than the client's.
+        /// Set if another process than the client plays for the session.
         var acting: ActingProcess?
     }
 
@@ -39,8 +38,7 @@ final class Daemon {
     private var plugins: PluginSupervisor?
     private var pluginsObject: PluginsObject?
     private(set) var neighbours: Neighbours?
-    private var players: MediaPlayers?
-    private var playerRules: PlayerRules?
+    private var players: PlayerKeeper?
     private var sleepWatch: SleepWatch?
     /// Nil if no state can be stored.
     var state: StateFile?
@@ -75,7 +73,7 @@ final class Daemon {
         decider = Decider(settings)
     }
 
-    /// The rules of the sessions, to be read.
+    /// The rules of the sessions, read-only.
     var arbiter: Arbiter { _read { yield decider.arbiter } }
 
     /// Exports the objects, restores the state of the last daemon, and connects to the sound server. This daemon owns
@@ -132,24 +130,18 @@ final class Daemon {
     }
 
     private func startPlayers() {
-        let rules = PlayerRules(self)
-        playerRules = rules
-        let players = MediaPlayers(connection, bus, MediaPlayers.Settings(settings), rules)
+        decider.restorePauses(keptPauses)
+        let players = PlayerKeeper(self)
         self.players = players
-        players.onNotice = { [log] in log.notice("\($0)") }
-        players.onKeptChanged = { [unowned self, unowned players] in savePaused(players.kept) }
         players.start(keptPauses)
     }
 
-    /// Sent to active sessions only, like everything that may change many times a second.
+    /// Sends changed properties only to active sessions, because they may change many times a second.
     private func tellActive(_ properties: [String]) {
         for session in arbiter.sessions where session.state == .active {
             records[session.id]?.object.propertiesChanged(properties)
         }
     }
-
-    /// The adopted sessions whose players play and can be paused.
-    var pausablePlayers: Set<SessionID> { playerRules?.pausable ?? [] }
 
     /// Ends the loop with that code when the sound server is restored; after a timeout also if it does not answer.
     func leave(_ code: Int32) {
@@ -176,7 +168,6 @@ final class Daemon {
         if settings.ducking != ducking { managerObject?.propertiesChanged(["Ducking"]) }
         submit(.settings(settings))
         streams?.look()
-        players?.reload(MediaPlayers.Settings(settings))
     }
 
     // MARK: Facts and actions
@@ -223,6 +214,10 @@ final class Daemon {
         case .prepareHold: audio?.prepareHold()
         case .streams(let commands): streams?.run(commands)
         case .look: streams?.look()
+        case .checkPlayers: players?.checkSoon()
+        case .keepPauses(let pauses): players?.kept(pauses)
+        case .player(let id, let request): players?.send(request, to: id)
+        case .showPlayer(let id): players?.show(id)
         case .warn(let text): log.warning("\(text)")
         case .notice(let text): log.notice("\(text)")
         }
@@ -243,7 +238,6 @@ final class Daemon {
         if let id = decision.created, let member = decider.members[id] { addAdopted(id, member, decision) }
         streams?.decided(decision)
         CrashPoint.pass("before-reply")
-        if decision.isNoteworthy { players?.sessionsChanged() }
     }
 
     /// The streams or the players are looked at after this turn of the loop.

@@ -49,7 +49,7 @@ extension Value {
         self = .properties(fields)
     }
 
-    /// Nil for effects that only say which properties changed.
+    /// Nil for effects that only list changed properties.
     private init?(effect: Effect, of decision: Decision) {
         guard !effect.kind.traits.contains(.isProperty) else { return nil }
         self = .properties(

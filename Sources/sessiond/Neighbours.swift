@@ -1,7 +1,7 @@
 import DBus
 import PluginAPI
 
-/// Other software that mutes, ducks or pauses by its own rules: detected, shown, and left alone.
+/// Other software that mutes, ducks or pauses by its own rules. It is detected and shown, but not changed.
 final class Neighbours {
     private static let kdeConnect = "org.kde.kdeconnect"
 

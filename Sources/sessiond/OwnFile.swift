@@ -5,7 +5,7 @@ import Processes
 /// A file of this program: checked and read through one descriptor, so that the checked file is the one that is read.
 enum OwnFile {
     case absent
-    /// A file that cannot be opened, or read to its end; errno says why.
+    /// A file that cannot be opened or read completely; errno has the reason.
     case unreadable
     /// A link, a device, a folder, a file of another user, with several hard links, or too large.
     case foreign
@@ -66,8 +66,8 @@ enum OwnFile {
     /// written.
     static func append(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
         let count = write(file, bytes.baseAddress, bytes.count)
-        // A partial write means a full disk; only the next write would return the error.
-        if count >= 0, count < bytes.count { errno = ENOSPC }
+        // A partial write means a full disk, or a file that may not grow; only the next write returns which.
+        if count >= 0, count < bytes.count, write(file, bytes.baseAddress, bytes.count) >= 0 { errno = ENOSPC }
         return count == bytes.count
     }
 }

@@ -30,6 +30,8 @@ final class PluginSupervisor: PluginService {
         var users: [String: Subscription] = [:]
         /// Whether it registered as busy: it works for a client that may have left.
         var saysBusy = false
+        /// Whether it was busy when it left the bus or crashed: then it is started again, to continue.
+        var wasBusy = false
         /// Seconds after which it is stopped when idle; 0: never.
         var idleTimeout = 0
         var idleTimer: Timer?
@@ -225,6 +227,7 @@ final class PluginSupervisor: PluginService {
         instance.path = path
         instance.registered = registered
         instance.saysBusy = saysBusy ?? false
+        instance.wasBusy = false
         guard instance.state != .running || instance.busName != caller else { return settleIdle(instance) }
         instance.busName = caller
         instance.deadline = nil
@@ -237,7 +240,7 @@ final class PluginSupervisor: PluginService {
         log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
     }
 
-    /// What is stored of a registration: a few short texts.
+    /// The stored part of a registration: a few short texts.
     private func described(_ id: String, _ info: [String: Value]) throws(Failure) -> PluginManifest {
         func checked(_ key: String, _ type: String, _ read: (Value) -> [String]?) throws(Failure) -> [String] {
             guard let value = info[key] else { return [] }
@@ -321,12 +324,28 @@ final class PluginSupervisor: PluginService {
 
     private func crashed(_ instance: Instance, _ how: String) {
         instance.crashes.append(MonotonicClock.now())
+        let hasWork = instance.saysBusy || instance.wasBusy
+        instance.wasBusy = false
         fail(instance, how)
+        if hasWork {
+            loop.later { [weak self, weak instance] in if let self, let instance { continueWork(of: instance) } }
+        }
+    }
+
+    /// Starts a plugin that crashed while it was busy, unless somebody did so already.
+    private func continueWork(of instance: Instance) {
+        guard instance.state == .crashed, instance.process == nil,
+            let manifest = folders.manifests().first(where: { $0.id == instance.id })
+        else { return }
+        // One that crashes again and again is not started; who opens it next is told why.
+        try? start(instance, manifest)
     }
 
     private func vanished(_ instance: Instance) {
         instance.watch = nil
         instance.busName = ""
+        // A process that was started here is asked for how it ended: that may come before or after this.
+        if instance.process != nil { instance.wasBusy = instance.saysBusy }
         instance.saysBusy = false
         instance.idleTimer = nil
         if instance.state == .running { set(instance, .stopped) }

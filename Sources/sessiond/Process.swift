@@ -4,7 +4,7 @@ import Installation
 import PluginAPI
 import Processes
 
-/// What the kernel says of a process. Nothing here is stated by the process itself.
+/// The kernel's data of a process. A process cannot forge it.
 struct Process {
     let id: UInt32
 
@@ -133,7 +133,7 @@ func resolved(_ path: String) -> String {
 }
 
 extension Settings.Privileges.Holder {
-    /// Whether that process may take the class, by what the kernel says of it.
+    /// Whether the process may use the class.
     func admits(_ process: Process) -> Bool {
         switch (process.confinement, self) {
         case (.hidden, _): return false

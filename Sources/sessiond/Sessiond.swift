@@ -27,9 +27,7 @@ enum Sessiond {
     }
 
     private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
-        signal(SIGPIPE, SIG_IGN)
-        // A file that cannot grow is an error, like a full disk, and must not kill the process.
-        signal(SIGXFSZ, SIG_IGN)
+        FailedWrites.areErrors()
         Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
         var log = Logger(label: "sessiond")

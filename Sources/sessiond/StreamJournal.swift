@@ -3,11 +3,12 @@ import Installation
 import Logging
 import State
 
-/// The changes at the sound server, written to disk before each change: `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`. What
-/// the server may remember over a restart of the machine is also in `$XDG_STATE_HOME/sessiond/streams`.
+/// The original values of changed streams, written to disk before each change:
+/// `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`. Values that the server may remember over a restart of the machine are
+/// also in `$XDG_STATE_HOME/sessiond/streams`.
 ///
-/// Always written completely and put in place by one `rename`; deleted while nothing is changed. After a crash the next
-/// daemon reads the original values.
+/// The file is always written completely and replaced by one `rename`. It is deleted while nothing is changed. After a
+/// crash, the next daemon reads the original values.
 final class StreamJournal {
     private static let maximumBytes = 1 << 20
 
@@ -29,7 +30,7 @@ final class StreamJournal {
         self.log = log
     }
 
-    /// What the last daemon left; empty if there is nothing valid.
+    /// The entries of the last daemon; empty if there is no valid file.
     func read() -> StreamRecord {
         var contents = read(path) ?? StreamRecord()
         written = contents
@@ -40,7 +41,7 @@ final class StreamJournal {
         return contents
     }
 
-    /// Nil if there is nothing valid.
+    /// Nil if there is no valid file.
     private func read(_ path: String) -> StreamRecord? {
         let bytes: [UInt8]
         switch OwnFile(path, limit: StreamJournal.maximumBytes) {

@@ -14,7 +14,7 @@ final class StreamKeeper {
     private let backend: any AudioBackend
     private let ledger: StreamLedger
     private var reader: ProgramReader
-    /// Programs that told the desktop of a call; nil on a bus without a desktop.
+    /// Programs that reported a call to the desktop; nil on a bus without a desktop.
     var inhibitors: CallInhibitors? {
         didSet { inhibitors?.onChanged = { [weak self] in self?.lookSoon() } }
     }
@@ -75,9 +75,9 @@ final class StreamKeeper {
         }
     }
 
-    // MARK: What is seen
+    // MARK: Facts about streams
 
-    /// Reports what the server and the kernel say of the streams now.
+    /// Reports the current state of the streams at the server, with the kernel's data of their processes.
     func look() {
         isDue = false
         guard !isLooking, !isLeaving else { return }
@@ -92,7 +92,6 @@ final class StreamKeeper {
         // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
         seen.mayHold = !snapshot.policies.contains(.roleDucking)
         seen.defaultDevice = snapshot.defaultDevice
-        seen.pausable = daemon.pausablePlayers
         seen.found = found(snapshot)
         if !seen.streams.isEmpty || daemon.decider.hasAdopted {
             readApplications()
@@ -119,7 +118,7 @@ final class StreamKeeper {
         return found
     }
 
-    /// Programs that told the desktop of a call.
+    /// Programs that reported a call to the desktop.
     private func sustainedCalls(_ streams: [StreamFacts]) -> Set<Program.Key> {
         guard let inhibitors else { return [] }
         let playing = streams.compactMap(\.program?.key)

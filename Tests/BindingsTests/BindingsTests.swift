@@ -2,50 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What somebody builds against this project in another language: examples that are compiled, generated code, pkg-config.
-/// Needs compilers and headers, so it runs where the project is built.
+/// Programs in other languages that use this project: compiled examples, generated code, and pkg-config. These tests
+/// need compilers and headers, so they run where the project is built.
 @Suite(.serialized) struct BindingsTests {
-    /// A private bus with the daemon on it, as a person's shell has it.
-    private final class Desk {
-        let bus: PrivateBus
-        let environment: [String: String]
-        private let daemon: Child
-
-        init(pulse: (any PrivateServer)? = nil) throws {
-            let bus = try PrivateBus()
-            let program = try builtProduct(named: "sessiond")
-            let programs = URL(fileURLWithPath: program).deletingLastPathComponent().path
-            let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-            var environment = ["PULSE_SERVER": "unix:\(bus.folder.path)/absent", "LC_ALL": "C.UTF-8"]
-            environment.merge(pulse?.environment ?? [:]) { $1 }
-            environment.merge(bus.environment) { $1 }
-            environment.merge(["PATH": programs + ":" + path, "HOME": bus.folder.path]) { $1 }
-            self.bus = bus
-            self.environment = environment
-            daemon = try Child(program, environment: environment)
-            guard eventually({ (try? sessionctl("status")) != nil }) else {
-                throw SupportError("sessiond did not come up: \(daemon.errors)")
-            }
-        }
-
-        @discardableResult
-        func sessionctl(_ words: String...) throws -> String {
-            try Child.run(try builtProduct(named: "sessionctl"), words, environment: environment)
-        }
-
-        func start(_ command: String) throws -> Child { try Child("sh", ["-c", command], environment: environment) }
-
-        /// Somebody calls, and hangs up when this child is ended.
-        func call() throws -> Child {
-            let call = try start(
-                "exec sessionctl run --name Phone --category play-and-record --class call -- sh -c 'echo calling; cat'")
-            guard call.line(where: { $0 == "calling" }) != nil else { throw SupportError("no call: \(call.errors)") }
-            return call
-        }
-
-        func path(_ name: String) -> String { bus.folder.path + "/" + name }
-    }
-
     private let examples = repository.path + "/Examples"
 
     /// Compiles with all warnings as errors, and returns the program.
@@ -58,7 +17,7 @@ import Testing
         return program
     }
 
-    @Test func radioInC_isSilentDuringACallAndPlaysOn() throws {
+    @Test func radioInC_isSilentDuringACall_andResumes() throws {
         let desk = try Desk()
         let folder = try PrivateFolder()
         let radio = try Child(
@@ -72,7 +31,19 @@ import Testing
         #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
     }
 
-    /// Two apps in two languages: one interrupts, the other plays on when it is done.
+    @Test func radioInJavaScript_isSilentDuringACall_andResumes() throws {
+        let desk = try Desk()
+        let radio = try Child(examples + "/JavaScript/radio.js", environment: desk.environment)
+        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
+        let call = try desk.call()
+        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
+        call.closeInput()
+        #expect(call.wait() == .code(0))
+        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
+        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
+    }
+
+    /// Two apps in two languages. One interrupts the other, which plays on afterwards.
     @Test func radioInCAndAlarmInPython_takeTurns() throws {
         let desk = try Desk()
         let folder = try PrivateFolder()
@@ -84,7 +55,7 @@ import Testing
         #expect(radio.output == ["playing", "silent: interrupted by Alarm", "playing on"])
     }
 
-    @Test func interfaces_codeThatGLibGeneratesCompilesAndSpeaksWithTheDaemon() throws {
+    @Test func codeGeneratedByGLib_compilesAndTalksToTheDaemon() throws {
         let desk = try Desk()
         let folder = try PrivateFolder()
         let interfaces = repository.path + "/data/dbus"
@@ -103,7 +74,7 @@ import Testing
         call.closeInput()
     }
 
-    @Test func pkgConfig_saysWhereTheInterfacesAre() throws {
+    @Test func pkgConfig_printsTheFolderOfTheInterfaces() throws {
         let folder = try PrivateFolder()
         let text = try String(contentsOfFile: repository.path + "/data/pkgconfig/sessiond.pc.in", encoding: .utf8)
         _ = try folder.file(
@@ -120,7 +91,7 @@ import Testing
         #expect(try ask("--variable=pluginsdir") == "/opt/x/share/sessiond/plugins")
     }
 
-    /// The drop-in is for MPD: systemd accepts it, and its command is run as it stands.
+    /// Runs the command of the drop-in for MPD unchanged.
     @Test func mpdWithTheDropIn_isSilentDuringACallAndPlaysOn() throws {
         let dropIn = try String(contentsOfFile: examples + "/systemd/session.conf", encoding: .utf8)
         let command = try #require(
@@ -169,11 +140,11 @@ import Testing
         let folder = try PrivateFolder()
         let unit = try folder.file("mpd.service", "[Service]\nType=notify\nExecStart=/bin/true\n")
         let place = try folder.folder("mpd.service.d")
-        // systemd looks for a program without a path where programs are installed; ours is not.
+        // systemd searches programs in the system's folders, but sessionctl is not installed there.
         try String(contentsOfFile: examples + "/systemd/session.conf", encoding: .utf8)
             .replacingOccurrences(of: "=sessionctl", with: "=" + (try builtProduct(named: "sessionctl")))
             .write(toFile: place + "/session.conf", atomically: true, encoding: .utf8)
-        // Beside the unit, so that what the drop-in wants is found.
+        // The drop-in refers to this unit.
         _ = try folder.file("sessiond.service", "[Service]\nExecStart=/bin/true\n")
         let said = try Child(
             "systemd-analyze", ["--user", "verify", unit],

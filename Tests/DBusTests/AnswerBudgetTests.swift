@@ -2,7 +2,7 @@ import Testing
 
 @testable import DBus
 
-/// What is answered to who does not read.
+/// Limits the replies that wait for a peer which does not read them.
 @Suite struct AnswerBudgetTests {
     @Test func peerThatReads_isAlwaysAnswered() {
         var budget = AnswerBudget()
@@ -28,11 +28,11 @@ import Testing
         #expect(verdicts.first == .answer)
         #expect(verdicts.contains(.refuse))
         #expect(waiting < AnswerBudget.limit + 300_000 + 4 * AnswerBudget.refusals, "\(waiting)")
-        #expect(budget.verdict(":1.2") == .answer, "somebody else")
+        #expect(budget.verdict(":1.2") == .answer, "another peer")
         let asks = budget.asks(":1.1")
         #expect(asks)
         budget.settle(":1.1", 0)
-        #expect(budget.verdict(":1.1") == .answer, "it has read")
+        #expect(budget.verdict(":1.1") == .answer, "the peer has read its replies")
     }
 
     @Test func manyPeersThatNeverRead_leaveRoomForOthers() {
@@ -46,5 +46,16 @@ import Testing
         }
         #expect(waiting < AnswerBudget.ofAll + 200 * (AnswerBudget.asked / 8 + 100_000), "\(waiting)")
         #expect(budget.verdict(":1.900") == .answer)
+    }
+
+    @Test func peersThatHaveLeft_leaveRoomForOthers() {
+        var budget = AnswerBudget()
+        for peer in 0..<200 {
+            for _ in 0..<8 { budget.add(100_000, to: ":1.\(peer)") }
+        }
+        budget.add(150_000, to: ":1.900")
+        #expect(budget.isLarge && budget.verdict(":1.900") == .refuse)
+        for peer in 0..<200 { budget.settle(":1.\(peer)", nil) }
+        #expect(!budget.isLarge && budget.verdict(":1.900") == .answer)
     }
 }

@@ -5,14 +5,14 @@ import TestSupport
 import Testing
 
 @Suite struct ConnectionTests {
-    @Test func badAddress_throwsAndNothingElse() {
+    @Test func badAddress_throws() {
         let loop = EventLoop()
         for address in ["", "nonsense", "unix:path=/nonexistent/bus", "unix:path", "tcp:host=\0"] {
             #expect(throws: Failure.self) { try Connection(.custom(address), loop: loop) }
         }
     }
 
-    @Test func callTimeout_isNoReply_andALateAnswerIsIgnored() throws {
+    @Test func callTimeout_failsWithNoReply_andALateReplyIsIgnored() throws {
         let world = try World()
         let thing = Thing()
         world.service.objects.export(thing, at: World.path, interfaces: [Thing.interface])
@@ -30,8 +30,8 @@ import Testing
         for case .failure(let failure) in answers { #expect(failure.name == Failure.Name.noReply) }
     }
 
-    /// The deadline of a call that was answered wakes nobody up.
-    @Test func answeredCall_leavesTheLoopQuiet() throws {
+    /// The timeout of a call that was answered does not wake the loop.
+    @Test func answeredCall_leavesTheLoopIdle() throws {
         let world = try World()
         var answers = 0
         for _ in 0..<3 {
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func name_isOwnedTakenAndLost() throws {
+    @Test func name_isAcquiredTakenOverAndLost() throws {
         let world = try World()
         var lost: [String] = []
         world.service.onNameLost = { lost.append($0) }
@@ -83,7 +83,7 @@ import Testing
             try world.service.requestName(World.name, replaceExisting: false, allowReplacement: false) == .owner)
     }
 
-    @Test func credentials_areTheKernels() throws {
+    @Test func credentials_comeFromTheKernel() throws {
         let world = try World()
         var answers: [Result<Credentials, Failure>] = []
         for name in [world.service.uniqueName, "org.example.Nobody", "not a name\0"] {
@@ -95,7 +95,7 @@ import Testing
         #expect(answers.filter { (try? $0.get()) == nil }.count == 2)
     }
 
-    @Test func busKilled_failsEachCallOnceAndTellsOnce() throws {
+    @Test func busIsKilled_eachCallFailsOnceAndTheLossIsReportedOnce() throws {
         let world = try World()
         let thing = Thing()
         world.service.objects.export(thing, at: World.path, interfaces: [Thing.interface])
@@ -124,7 +124,7 @@ import Testing
         }
         world.client.flush()
         world.client.close()
-        // Nothing keeps the loop busy: with nothing to do, it waits for the timer.
+        // The loop is not busy: without work it waits for the timer.
         var rounds = 0
         world.loop.iterate(timeout: 0.05) {
             rounds += 1
@@ -135,7 +135,7 @@ import Testing
         withExtendedLifetime((subscription, watch)) {}
     }
 
-    @Test func closedConnection_answersItsCallsAndLetsGoOfEverything() throws {
+    @Test func closedConnection_failsItsCallsAndReleasesEverything() throws {
         let world = try World()
         let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
         var answers = 0
@@ -143,7 +143,7 @@ import Testing
         do {
             let connection = try world.connect()
             gone = connection
-            connection.onDisconnect = { Issue.record("closing is no disconnect") }
+            connection.onDisconnect = { Issue.record("close() must not report a disconnect") }
             for _ in 0..<3 {
                 connection.call(try world.message("Keep")) {
                     if case .failure(.disconnected) = $0 { answers += 1 }
@@ -158,7 +158,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count <= before)
     }
 
-    @Test func connectionDroppedInItsOwnHandler_isNoHarm() throws {
+    @Test func connectionReleasedInItsOwnHandler_doesNotCrash() throws {
         let world = try World()
         var connection: Connection? = try world.connect()
         var done = false
@@ -173,17 +173,17 @@ import Testing
         try world.settle()
     }
 
-    @Test func busThatStands_takesEverythingInOrderOnceItGoesOn() throws {
+    @Test func busIsStoppedAndContinued_receivesEverythingInOrder() throws {
         let world = try World()
         world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])
-        // Several times what a socket holds, in messages of every length.
+        // Several times as much as a socket buffers, in messages of every length.
         let texts = (0..<3_000).map { String(repeating: "x", count: $0) }
         var answers: [Result<[Value], Failure>] = []
         world.bus.suspend()
         for text in texts {
             world.client.call(try world.message("Echo", [.variant(.string(text))])) { answers.append($0) }
         }
-        // The loop is not held up by what cannot be written.
+        // Messages that cannot be written yet do not block the loop.
         var isFree = false
         world.loop.later { isFree = true }
         try world.wait { isFree }
@@ -193,7 +193,7 @@ import Testing
         #expect(try world.client.callAndWait(world.busMessage("NameHasOwner", [.string(World.name)])) == [.bool(false)])
     }
 
-    @Test func batch_isSentWhenItIsOver_orPushed() throws {
+    @Test func batch_isSentAtItsEndOrWhenPushed() throws {
         let world = try World()
         var heard: [String] = []
         let subscription = world.client.subscribe(path: World.path) { heard.append($0.member ?? "") }
@@ -210,7 +210,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func answerFromAStranger_isIgnored() throws {
+    @Test func replyFromAnotherSender_isIgnored() throws {
         let world = try World()
         let thing = Thing()
         world.service.objects.export(thing, at: World.path, interfaces: [Thing.interface])
@@ -218,7 +218,7 @@ import Testing
         let message = try world.message("Keep")
         world.client.call(message) { answers.append($0) }
         try world.wait { thing.kept.count == 1 }
-        // The bus of a session passes on answers that nobody asked for.
+        // A session bus forwards replies to calls that were never made.
         let stranger = try world.connect()
         let forged = message.reply()
         forged.destination = world.client.uniqueName

@@ -27,7 +27,7 @@ import Testing
         try introspect(path).document.nodes(forXPath: query).compactMap(\.stringValue)
     }
 
-    @Test func object_tellsItsInterfacesAndChildren() throws {
+    @Test func object_listsItsInterfacesAndChildren() throws {
         let standard = ["Peer", "Introspectable", "Properties", "ObjectManager"].map { "org.freedesktop.DBus." + $0 }
         #expect(try names(World.path, "/node/interface/@name") == standard + [Thing.interfaceName])
         #expect(try names(World.path, "/node/node/@name") == ["1", "9", "10"])
@@ -52,7 +52,7 @@ import Testing
     /// Runs a command-line client while the service answers it.
     func run(_ tool: String, _ arguments: [String]) throws -> String {
         let child = try Child(tool, arguments)
-        // Its end is nothing the loop would wake for.
+        // The end of the child does not wake the loop, so a timer checks it.
         var look: (() -> Void)?
         let timer = Timer(on: world.loop) { look?() }
         look = { [weak timer] in timer?.arm(after: 0.005) }

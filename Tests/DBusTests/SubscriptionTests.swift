@@ -58,7 +58,7 @@ import Testing
         try world.settle()
         #expect((first, second) == (1, 2))
         two = nil
-        // A rule that stayed behind at the bus would still bring the signal here, to this one's ears.
+        // If the rule had stayed at the bus, the signal would still arrive here.
         try world.settle()
         emit("Three")
         try world.settle()
@@ -66,7 +66,7 @@ import Testing
         _ = (one, two)
     }
 
-    @Test func subscriptionDroppedInAHandler_hearsNoMore() throws {
+    @Test func subscriptionDroppedInAHandler_receivesNoMore() throws {
         var (heard, other): (Int, Subscription?) = (0, nil)
         let one = world.client.subscribe(interface: "a.b") { _ in
             heard += 1
@@ -81,12 +81,12 @@ import Testing
         withExtendedLifetime(one) {}
     }
 
-    @Test func signalsOfAWellKnownName_comeFromItsOwnerAlone() throws {
+    @Test func signalsOfAWellKnownName_comeOnlyFromItsOwner() throws {
         var heard: [String] = []
         let subscription = world.client.subscribe(interface: "a.b", sender: World.name) {
             heard.append($0.member ?? "")
         }
-        // Hears everything, so that the bus hands the forger's signals to the same connection.
+        // This subscription makes the bus send the forger's signals to the same connection.
         let everything = world.client.subscribe(interface: "a.b") { _ in }
         emit("Nobody")
         _ = try world.service.requestName(World.name, replaceExisting: false, allowReplacement: true)
@@ -104,7 +104,7 @@ import Testing
         withExtendedLifetime((subscription, everything)) {}
     }
 
-    @Test func emit_toOnePeer_isHeardByItAlone() throws {
+    @Test func emitToOnePeer_isReceivedOnlyByIt() throws {
         let other = try world.connect()
         var (here, there) = (0, 0)
         let one = world.client.subscribe(interface: "a.b") { _ in here += 1 }
@@ -119,7 +119,7 @@ import Testing
 
     // MARK: Names
 
-    @Test func watchedName_thatVanishes_isToldOnce() throws {
+    @Test func watchedNameVanishes_isReportedOnce() throws {
         var told: [String] = []
         let peer = try world.connect()
         _ = try peer.requestName(World.name, replaceExisting: false, allowReplacement: false)
@@ -138,7 +138,7 @@ import Testing
         withExtendedLifetime(watches) {}
     }
 
-    @Test func watchedName_thatIsGoneAlready_isToldOnceFromTheLoop() throws {
+    @Test func watchedNameThatIsGoneAlready_isReportedOnceFromTheLoop() throws {
         let peer = try world.connect()
         let name = peer.uniqueName
         peer.close()
@@ -165,7 +165,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test func moreWatchesThanRules_areAllTold() throws {
+    @Test func moreWatchesThanRules_areAllCalled() throws {
         var told: Set<Int> = []
         var peers: [Connection] = []
         var watches: [Subscription] = []

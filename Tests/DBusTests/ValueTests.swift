@@ -44,7 +44,7 @@ import Testing
         #expect(!value.hasSignature(value.signature + "s") && !value.hasSignature(""))
     }
 
-    @Test func allValues_throughTheBus_comeBackTheSame() throws {
+    @Test func allValues_throughTheBus_areUnchanged() throws {
         let world = try World()
         world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])
         for value in Self.samples { #expect(try world.call("Echo", [.variant(value)]) == [.variant(value)]) }
@@ -112,7 +112,7 @@ import Testing
         #expect(world.client.isOpen && world.service.isOpen)
     }
 
-    @Test func bigValues_throughTheBus_comeBackTheSame() throws {
+    @Test func bigValues_throughTheBus_areUnchanged() throws {
         let world = try World()
         world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])
         let dictionary = Value.properties((0..<10_000).map { ("key \($0)", .uint32(UInt32($0))) })

@@ -3,7 +3,7 @@ import EventLoop
 import TestSupport
 import Testing
 
-/// A bus, a service on it and a client of it, all on one loop.
+/// A bus, a service and a client, all on one loop.
 final class World {
     static let watchdog = 20.0
     static let path = "/org/example/thing"
@@ -24,7 +24,7 @@ final class World {
 
     func wait(until condition: () -> Bool) throws {
         let inTime = loop.iterate(timeout: Self.watchdog, until: condition)
-        try #require(inTime, "the watchdog bit")
+        try #require(inTime, "the watchdog's time is over")
     }
 
     func message(
@@ -67,7 +67,7 @@ final class World {
         return nil
     }
 
-    /// Both ends have handled all that was sent before.
+    /// Waits until both ends have handled all that was sent before.
     func settle() throws {
         for connection in [client, service] {
             let ping = try Message.methodCall(
@@ -77,7 +77,7 @@ final class World {
     }
 }
 
-/// An object with a method of each temper and a property of each kind.
+/// An object with methods of each behaviour and properties of each kind.
 final class Thing {
     static let interfaceName = "org.example.Thing"
     var volume = 0.5

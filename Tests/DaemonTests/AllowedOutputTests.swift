@@ -3,7 +3,8 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// Outputs that talking needs an option for (behaviour §2): without it the sound leaves them, every time, and comes back.
+/// Some outputs need an option before a session that records may use them (behaviour §2). Without the option, each
+/// activation moves the sound to the speaker, and each deactivation moves it back.
 @Suite struct AllowedOutputTests {
     enum Outlet: String, CaseIterable, Sendable {
         case music = "headset"
@@ -24,7 +25,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ServerKind.allCases, Outlet.allCases) func talkingWithoutTheOption_leavesIt_everyTime(
+    @Test(arguments: ServerKind.allCases, Outlet.allCases) func callWithoutTheOption_movesTheSoundAway_everyTime(
         _ kind: ServerKind, _ outlet: Outlet
     ) throws {
         let stage = try RouteStage(kind.server())
@@ -32,7 +33,7 @@ import Testing
         #expect(stage.goes(to: outlet.rawValue))
         let client = try stage.daemon.client()
         let call = try client.session("Call", category: "play-and-record")
-        // With nobody else, and then after somebody who plays and comes back between.
+        // First the call alone, then with music that plays again before each call.
         try talk(call, through: outlet.rawValue, client, stage) {}
         let music = try client.session("Music")
         try talk(call, through: outlet.rawValue, client, stage) { #expect(client.activate(music) == nil) }
@@ -44,8 +45,8 @@ import Testing
         #expect(stage.told.allSatisfy { $0.previous.outputs == $0.current.outputs })
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
-    func talkingWithoutTheOption_leavesARealHeadset_everyTime() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func callWithoutTheOption_movesTheSoundOffARealHeadset_everyTime() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
@@ -54,7 +55,7 @@ import Testing
         #expect(!stage.daemon.daemon.errors.contains("stays"), "\(stage.daemon.daemon.errors)")
     }
 
-    /// Ten times active and not, each of which is one change and no more.
+    /// Activates and deactivates the call ten times. Each time the route changes exactly once.
     private func talk(
         _ call: String, through outlet: String, _ client: Client, _ stage: RouteStage, before: () -> Void
     ) throws {

@@ -17,7 +17,7 @@ import Testing
         try stage.sessions().values.first { $0["Name"]?.stringValue == name }
     }
 
-    /// The next of a sequence, nil where none comes within a watchdog's time.
+    /// Returns the next matching element of a sequence, or nil if none comes within ten seconds.
     private func next<Element: Sendable>(
         _ stream: AsyncStream<Element>, where test: @escaping @Sendable (Element) -> Bool = { _ in true }
     ) async -> Element? {
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func radioInAPage_isSilentDuringACallAndPlaysOn() throws {
+    @Test func exampleRadio_isSilentDuringACallAndPlaysOn() throws {
         let stage = try DaemonStage()
         let radio = try Child(try builtProduct(named: "example-radio"), environment: stage.bus.environment)
         #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
@@ -48,7 +48,7 @@ import Testing
         #expect(eventually { (try? listed(stage, "Radio")) == .some(nil) })
     }
 
-    @Test func interruptedAndEnded_sequencesTellBothAndTheStateFollows() async throws {
+    @Test func interruptionBeginsAndEnds_sequencesReportBothAndTheStateFollows() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage)
         let began = session.interruptions
@@ -77,7 +77,7 @@ import Testing
         #expect(await next(session.interruptions) == nil)
     }
 
-    @Test func whatIsRefused_throwsTheDaemonsReason() async throws {
+    @Test func refusedRequest_throwsTheDaemonsReason() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage)
         do {
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func secondarySound_isHintedAndOthersAreSeen() async throws {
+    @Test func musicStartsDuringAGame_gameGetsTheHintAndSeesOtherAudio() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage, "game", .ambient)
         let hints = session.silenceSecondaryAudioHints
@@ -122,7 +122,7 @@ import Testing
         #expect(await next(after) == .end)
     }
 
-    @Test func silentSwitchAndPrompt_loudnessTellsBoth() async throws {
+    @Test func silentSwitchAndPrompt_loudnessChangesReportBoth() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage, "game", .ambient)
         let changes = session.loudnessChanges
@@ -137,7 +137,7 @@ import Testing
         #expect(await next(lowered) { $0.gain == -12 } != nil)
     }
 
-    @Test func refusedWish_isNotAskedForAgain() async throws {
+    @Test func refusedPreference_isNotSentAgain() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage)
         for rate in [12, Double.nan] {
@@ -148,7 +148,7 @@ import Testing
         #expect(try listed(stage, "app")?["IOBufferDuration"]?.doubleValue == 0.01)
     }
 
-    @Test func daemonLosesItsMemory_sessionIsThereAgainAsItWas() async throws {
+    @Test func daemonRestartsWithoutItsState_sessionIsCreatedAgainAsItWas() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage, "app", .soloAmbient)
         try await session.setCategory(.playback, mode: .spokenAudio)
@@ -171,7 +171,7 @@ import Testing
         #expect(await session.state == .active)
     }
 
-    @Test func daemonRemembers_sessionGoesOnUntold() async throws {
+    @Test func daemonRestartsWithItsState_sessionContinues() async throws {
         let stage = try DaemonStage()
         let session = try await session(stage)
         try await session.setActive(true)
@@ -197,7 +197,7 @@ import Testing
         #expect(try listed(stage, "app")?["State"]?.stringValue == "active")
     }
 
-    @Test func objectGoes_sessionGoes() async throws {
+    @Test func objectIsReleased_sessionCloses() async throws {
         let stage = try DaemonStage()
         do {
             let session = try await session(stage)
@@ -206,7 +206,7 @@ import Testing
         #expect(try eventually { try stage.sessions().isEmpty })
     }
 
-    @Test func outputIsUnplugged_routeChangeSaysWhatWent() async throws {
+    @Test func outputIsUnplugged_routeChangeHasTheReasonAndThePreviousRoute() async throws {
         let pulse = try ServerKind.standard.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())

@@ -2,17 +2,19 @@ import DBus
 import TestSupport
 import Testing
 
-/// A program has told the desktop that it is connected to somebody: its call goes on though it records nothing.
-@Suite(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "PulseAudio only: the process is what a client says"))
+/// A program in a call tells the desktop about its open connection with an inhibitor. While the inhibitor exists, the
+/// guessed call continues even if the program records nothing.
+@Suite(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "PulseAudio only: a client states its process"))
 struct CallInhibitorTests {
-    /// Who keeps the inhibitors, played by a mock.
+    /// The desktop that keeps the inhibitors; the test runs a mock of it.
     enum Desktop: String, CaseIterable, CustomTestStringConvertible {
         case gnome
         case kde
         var testDescription: String { rawValue }
     }
 
-    /// A program that plays, and records until it is muted: two processes that say to be the same one.
+    /// A program that plays, and records until its user mutes it. It consists of two processes that state the same
+    /// process id.
     private struct Phone {
         let program: Child
         let playing: Child
@@ -33,13 +35,13 @@ struct CallInhibitorTests {
     private static let webRTC = "WebRTC has active PeerConnections"
     private static let settings = "[adoption]\ncall-programs = Phone\n"
 
-    /// Longer than the five seconds after which a call is over without a recording.
+    /// Waits longer than the five seconds after which a call without a recording ends.
     private func goesOn(_ scene: RealCallTests.Scene) throws -> Bool {
         try !eventually(timeout: 7) { try scene.call() == nil }
     }
 
     @Test(arguments: zip(Desktop.allCases, [true, false]))
-    func connectedProgramStopsRecording_itsCallGoesOnUntilItIsNot(_ desktop: Desktop, isRemoved: Bool) throws {
+    func connectedProgramStopsRecording_itsCallContinuesUntilItDisconnects(_ desktop: Desktop, isRemoved: Bool) throws {
         let scene = try RealCallTests.Scene(.pulseAudio, settings: Self.settings)
         let mock = try Self.mock(desktop, on: scene)
         let phone = try Phone(on: scene.server)
@@ -54,7 +56,7 @@ struct CallInhibitorTests {
     }
 
     @Test(arguments: Desktop.allCases)
-    func inhibitorsOfOthersAndForOtherReasons_leaveTheEndAsItIs(_ desktop: Desktop) throws {
+    func inhibitorOfAnotherProgramOrForAnotherReason_doesNotProlongTheCall(_ desktop: Desktop) throws {
         let scene = try RealCallTests.Scene(.pulseAudio, settings: Self.settings)
         let mock = try Self.mock(desktop, on: scene)
         for line in ["add sleep Playing audio", "add /usr/bin/other \(Self.webRTC)"] {
@@ -68,7 +70,7 @@ struct CallInhibitorTests {
         withExtendedLifetime((mock, phone)) {}
     }
 
-    /// It begins none: who only listens takes the inhibitor, too.
+    /// The inhibitor alone does not begin a call: a program that only receives sound takes it, too.
     @Test func connectedProgramThatRecordsNothing_isInNoCall() throws {
         let scene = try RealCallTests.Scene(.pulseAudio, settings: Self.settings)
         let mock = try Self.mock(.gnome, on: scene)
@@ -84,12 +86,12 @@ struct CallInhibitorTests {
         let mock = try Child(
             "/usr/bin/python3", ["-u", "-c", program, desktop.rawValue], environment: scene.stage.bus.environment)
         guard mock.line(where: { $0 == "ready" }) != nil else {
-            throw SupportError("no desktop: \(mock.errors)")
+            throw SupportError("the mock of the desktop did not start: \(mock.errors)")
         }
         return mock
     }
 
-    /// `add APPLICATION REASON`, `remove` (all).
+    /// The mock reads commands: `add APPLICATION REASON`, and `remove`, which removes all inhibitors.
     private static let program = """
         import sys, dbus, dbus.service, dbus.mainloop.glib
         from gi.repository import GLib

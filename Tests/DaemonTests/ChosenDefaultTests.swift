@@ -5,8 +5,8 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// What a person chose as the default output is theirs: nothing of ours is ever remembered in its place, and nothing that is
-/// enumerated takes it (behaviour §7).
+/// The default output that the user chose stays the default. The sound server never remembers a sink of sessiond in its
+/// place, and sinks that appear one by one at a start do not replace it (behaviour §7).
 @Suite struct ChosenDefaultTests {
     /// A card with a jack on a PipeWire server, and music that plays through it.
     private final class Jack {
@@ -40,7 +40,7 @@ import Testing
             }
         }
 
-        /// Plays, and waits until what goes on when the jack is pulled is prepared.
+        /// Plays, and waits until the daemon has made the guard for the moment when the jack is pulled.
         func play() throws {
             try #require(eventually { output == card.headphones })
             try #require(client.activate(music) == nil)
@@ -53,7 +53,7 @@ import Testing
             return ear.waitUntil(440, above: -20)
         }
 
-        /// Pulls the jack, and waits until everything is over.
+        /// Pulls the jack, and waits until the guard is gone and the card is the default sink again.
         func unplug() throws {
             card.unplug()
             try #require(eventually { client.state(music) == "interrupted" })
@@ -70,7 +70,7 @@ import Testing
 
         func restartServer() throws {
             tone = nil
-            // WirePlumber writes a second after the last change.
+            // WirePlumber writes its file one second after the last change.
             let name = card.sink
             try #require(eventually { pulse.rememberedDefaults.contains { $0.hasSuffix("=" + name) } })
             pulse.stop()
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func jackPulled_andPluggedAgain_whatPlaysIsHeard_alsoAfterARestartOfTheServer() throws {
+    @Test func jackIsPulledAndPluggedAgain_musicIsHeard_alsoAfterAServerRestart() throws {
         let jack = try Jack()
         try jack.play()
         #expect(try jack.isHeard())
@@ -95,9 +95,9 @@ import Testing
         #expect(!jack.pulse.rememberedDefaults.contains { $0.contains("sessiond") })
     }
 
-    /// As the daemon left it when it made the guard the configured default.
+    /// An earlier version of the daemon made the guard the configured default, and WirePlumber remembered it.
     @Test(arguments: [["card_output", "sessiond.guard"], ["sessiond.guard", "card_output"], ["sessiond.guard"]])
-    func guardRememberedFromBefore_whatPlaysIsHeard(_ remembered: [String]) throws {
+    func guardRememberedByAnEarlierVersion_musicIsHeard(_ remembered: [String]) throws {
         let jack = try Jack(remembered: remembered)
         try jack.play()
         #expect(try jack.isHeard())
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func jackPulledOnPulseAudio_serverEndsMeanwhile_remembersTheUsersChoice() throws {
+    func jackIsPulledAndPulseAudioEnds_serverRemembersTheUsersChoice() throws {
         let pulse = try PrivatePulse(
             sinks: ["speaker"], modules: ["module-switch-on-port-available", "module-default-device-restore"])
         let card = try FakeCard(pulse)
@@ -124,7 +124,7 @@ import Testing
         try card.unplug(.headphones)
         #expect(try eventually { try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond.") })
         daemon.daemon.suspend()
-        try #require(try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond."), "it was over before")
+        try #require(try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond."), "the unplug ended too early")
         pulse.stop()
         let files = try FileManager.default.contentsOfDirectory(atPath: pulse.folder.path + "/state")
         let file = try #require(files.first { $0.hasSuffix("default-sink") })
@@ -142,7 +142,7 @@ import Testing
         Set((try? stage.daemon.property("AvailableOutputs"))?.ports.map(\.uid) ?? [])
     }
 
-    /// Three sinks of the session manager's, of which a person chose the second.
+    /// A server that is not started yet. Its session manager makes three sinks, and the user chose the second.
     private func chosen() throws -> PrivatePipeWire {
         let pulse = try PrivatePipeWire(sinks: [], start: false)
         try pulse.addManagedSinks(ChosenDefaultTests.sinks)
@@ -150,7 +150,7 @@ import Testing
         return pulse
     }
 
-    /// The same, up and ready.
+    /// The same server, started, with all three sinks.
     private func chosenAndThere() throws -> PrivatePipeWire {
         let pulse = try chosen()
         try pulse.restart()
@@ -163,7 +163,7 @@ import Testing
         return pulse
     }
 
-    /// The daemon is there before the sound server, as at a login.
+    /// The daemon starts before the sound server, as at a login.
     @Test func serverStarts_itsSinksComeOneByOne_theChosenDefaultStays() throws {
         let pulse = try chosen()
         let daemon = try DaemonStage(pulse: pulse)
@@ -171,16 +171,16 @@ import Testing
         let stage = try RouteStage(pulse, daemon)
         #expect(eventually { outputs(stage) == Set(ChosenDefaultTests.sinks) })
         #expect(stage.goes(to: "second"))
-        // All it asked for was sent by then.
+        // A daemon that has ended has sent all its requests.
         stage.daemon.daemon.signal(SIGTERM)
         #expect(stage.daemon.daemon.wait() == .code(0))
         #expect(stage.defaultSink == "second")
         #expect(eventually { pulse.rememberedDefaults.contains("default.configured.audio.sink=second") })
     }
 
-    /// With an output that outlives the session manager, and without.
+    /// Once with an output that outlives the session manager, once without.
     @Test(arguments: [false, true])
-    func sessionManagerRestarts_theChosenDefaultStays_andWhatComesLaterWins(_ withAnother: Bool) throws {
+    func sessionManagerRestarts_theChosenDefaultStays_andALaterDeviceWins(_ withAnother: Bool) throws {
         let pulse = try chosenAndThere()
         let stage = try RouteStage(pulse)
         if withAnother {
@@ -193,7 +193,7 @@ import Testing
         #expect(eventually { outputs(stage) == all })
         #expect(stage.goes(to: "second"))
         for _ in 0..<3 {
-            // The server shows nothing of it where another one is there before the daemon has looked.
+            // The sinks may be back before the test looks. Then only their new numbers show the restart.
             let sinks = try pulse.pactl(["list", "short", "sinks"])
             try pulse.restartSessionManager()
             #expect(
@@ -216,12 +216,12 @@ import Testing
         #expect(eventually { stage.defaultSink == "second" })
     }
 
-    @Test func sessionManagerRestarts_theOneThatOutlivesItWasChosen_itStays() throws {
+    @Test func sessionManagerRestarts_chosenOutputThatOutlivesIt_stays() throws {
         let pulse = try chosenAndThere()
         let stage = try RouteStage(pulse)
         try pulse.addSink("another")
         #expect(stage.goes(to: "another"))
-        // WirePlumber writes a second after the last change, and not when it ends.
+        // WirePlumber writes its file one second after the last change, but not when it ends.
         #expect(eventually { pulse.rememberedDefaults.contains("default.configured.audio.sink=another") })
         try pulse.restartSessionManager()
         #expect(eventually { outputs(stage) == Set(ChosenDefaultTests.sinks + ["another"]) })
@@ -230,20 +230,20 @@ import Testing
         #expect(eventually { stage.defaultSink == "another" })
     }
 
-    // MARK: What is no device
+    // MARK: Sinks that are no devices
 
-    /// Each with the properties that the program gives it.
+    /// Once with the default priority, once with a priority that the program sets.
     @Test(arguments: [
         ["--capture-props={ media.class = Audio/Sink node.name = equalizer }"],
         ["--capture-props={ media.class = Audio/Sink node.name = equalizer priority.session = 500 }"],
     ])
-    func filterOfPipeWiresOwn_doesNotWin_andMayBeChosen(_ arguments: [String]) throws {
+    func pipeWireFilterAppears_isSelectedOnlyWhenTheUserChoosesIt(_ arguments: [String]) throws {
         let pulse = try PrivatePipeWire()
         let stage = try RouteStage(pulse)
         let filter = try Child("pw-loopback", arguments, environment: pulse.environment)
         #expect(eventually { outputs(stage) == ["speaker", "equalizer"] }, "\(filter.errors)")
         #expect(stage.output == "speaker" && stage.defaultSink == "speaker")
-        // Nor is it where the sound goes when a device goes.
+        // The sound does not move to the filter when a device goes away, either.
         let phones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(stage.goes(to: "phones"))
         try pulse.unloadModule(phones)
@@ -253,7 +253,7 @@ import Testing
         #expect(stage.defaultSink == "equalizer")
     }
 
-    @Test func roleLoopbacks_areNamed_andAreNoOutputs() throws {
+    @Test func roleLoopbacks_areListedAsANeighbour_andAreNoOutputs() throws {
         let pulse = try PrivatePipeWire()
         let stage = try RouteStage(pulse)
         // As in WirePlumber's own example: the module puts "input." in front of the name.

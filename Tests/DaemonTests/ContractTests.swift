@@ -5,7 +5,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The daemon as the contract describes it, over the bus.
+/// Checks over D-Bus that the daemon keeps its contract.
 @Suite struct ContractTests {
     @Test func musicMessageCall_unwindsInOrder() throws {
         let stage = try DaemonStage()
@@ -64,7 +64,7 @@ import Testing
         #expect(next != session, "a number is never used again")
     }
 
-    @Test func createSession_refusesWhatItCannotMean() throws {
+    @Test func createSession_refusesInvalidArguments() throws {
         let stage = try DaemonStage(
             settings: "[privileges]\ncall = /nowhere/phone\n[limits]\nsessions-per-client = 2\n")
         let client = try stage.client()
@@ -116,7 +116,7 @@ import Testing
         #expect(music.state(path) == "active")
     }
 
-    @Test func claimNotTakenUp_isPassedOnAfterTheGraceTime() throws {
+    @Test func unusedClaim_passesToTheNextSessionAfterTheGracePeriod() throws {
         let stage = try DaemonStage(settings: "[interruption]\ngrace = 0.2\n")
         let (a, b, c) = (try stage.client(), try stage.client(), try stage.client())
         let (first, second, third) = (try a.session("A"), try b.session("B"), try c.session("C"))
@@ -160,7 +160,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func properties_areToldOnlyWhereTheyReadDifferently() throws {
+    @Test func properties_areAnnouncedOnlyWhenTheirValuesChange() throws {
         let stage = try DaemonStage(settings: "[ducking]\ngain = -6\n")
         let (musician, listener) = (try stage.client(), try stage.client())
         var told: [String] = []
@@ -221,7 +221,7 @@ import Testing
         #expect(causes.first?["text"]?.stringValue?.contains("B") == true)
     }
 
-    @Test func secondDaemon_saysWhoOwnsTheName() throws {
+    @Test func secondDaemon_printsTheOwnerOfTheName() throws {
         let stage = try DaemonStage()
         let second = try stage.start()
         #expect(second.wait() == .code(1))
@@ -236,7 +236,7 @@ import Testing
         #expect(second.isRunning && eventually { stage.isServing })
     }
 
-    @Test func noBus_isOneLineAnd69() throws {
+    @Test func noBus_printsOneLineAndExitsWith69() throws {
         var environment = ProcessInfo.processInfo.environment
         environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nowhere/bus"
         let daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
@@ -244,19 +244,19 @@ import Testing
         #expect(daemon.errors.filter { !$0.isEmpty }.count == 1)
     }
 
-    @Test func busGone_isTheEnd() throws {
+    @Test func busGone_exitsWith69() throws {
         let stage = try DaemonStage()
         stage.bus.kill()
         #expect(stage.daemon.wait() == .code(69))
     }
 
-    @Test func terminated_exitsWithNothing() throws {
+    @Test func terminated_exitsWithZero() throws {
         let stage = try DaemonStage()
         stage.daemon.signal(SIGTERM)
         #expect(stage.daemon.wait() == .code(0))
     }
 
-    @Test func badSettings_areRefusedAtStartAndPassedOverLater() throws {
+    @Test func badSettings_areRefusedAtStartAndIgnoredLater() throws {
         #expect(throws: (any Error).self) { try DaemonStage(settings: "[interruption]\ngrace = soon\n") }
         let stage = try DaemonStage(settings: "[ducking]\ngain = -6\n")
         let path = stage.bus.folder.path + "/sessiond.conf"
@@ -269,7 +269,7 @@ import Testing
         #expect(try eventually { try stage.property("Ducking").asProperties?["gain"] == .double(-20) })
     }
 
-    /// A client in another language, with nothing of ours in it, that can be killed.
+    /// A client in another language. It uses no code of this project, and the test can kill it.
     private var pythonClient: String {
         """
         import dbus, os, sys

@@ -9,7 +9,7 @@ final class DaemonStage {
     let loop = EventLoop()
     let bus: PrivateBus
     private(set) var daemon: Child
-    /// Asks what nobody owns: properties, lists, the manager's methods.
+    /// A connection without sessions. It reads properties and lists, and calls the manager's methods.
     let observer: Connection
     private let environment: [String: String]
     private let arguments: [String]
@@ -30,7 +30,7 @@ final class DaemonStage {
         self.environment = environment
         self.arguments = arguments
         observer = try Connection(.custom(bus.address), loop: loop)
-        // Where a debug build is to die; not when it is started again.
+        // The crash point of a debug build. `restart()` starts the daemon without it.
         let armed = environment.merging(crash.map { ["SESSIOND_CRASH": $0] } ?? [:]) { $1 }
         daemon = try Child(try builtProduct(named: "sessiond"), arguments, environment: armed)
         if crash != nil { return }
@@ -41,7 +41,8 @@ final class DaemonStage {
 
     var isServing: Bool { (try? manager("History", [.uint32(0)])) != nil }
 
-    /// What came before an answer that was waited for was read with it: now it is heard, however slow the machine is.
+    /// Handles the messages that arrived before a reply. Waiting for a reply reads them but does not handle them, so a
+    /// test on a slow machine would miss them.
     func handleWhatWasRead(by connection: Connection) {
         _ = eventually {
             loop.iterate(blocking: false)
@@ -73,28 +74,29 @@ final class DaemonStage {
     /// The folder of the state files.
     var stateFolder: String { (environment["XDG_RUNTIME_DIR"] ?? "") + "/sessiond" }
 
-    /// Starts the daemon again, once the one before has ended.
-    func restart() throws {
+    /// Starts the daemon again, once the one before has ended. One that is to die at a point may do so at once.
+    func restart(crash: String? = nil) throws {
         _ = daemon.wait()
-        daemon = try start()
-        guard eventually({ isServing || !daemon.isRunning }), isServing else {
+        daemon = try start(crash: crash)
+        guard eventually({ isServing || !daemon.isRunning }), isServing || crash != nil else {
             throw SupportError("sessiond did not come up again: \(daemon.errors)")
         }
     }
 
-    /// Every session as the bus shows it, by path: what must outlive a daemon.
+    /// Every session as D-Bus shows it, by path. A restart of the daemon must not change them.
     func sessions() throws -> [String: [String: Value]] {
         let listed = try manager("ListSessions")[0].arrayValue?.compactMap(\.asProperties) ?? []
         return Dictionary(uniqueKeysWithValues: listed.map { ($0["path"]?.objectPathValue ?? "", $0) })
     }
 
-    /// Another daemon beside this one, or instead of it once that ended.
-    func start(_ more: [String] = []) throws -> Child {
-        try Child(try builtProduct(named: "sessiond"), arguments + more, environment: environment)
+    /// Starts another daemon, while this one runs or after it ended.
+    func start(_ more: [String] = [], crash: String? = nil) throws -> Child {
+        let armed = environment.merging(crash.map { ["SESSIOND_CRASH": $0] } ?? [:]) { $1 }
+        return try Child(try builtProduct(named: "sessiond"), arguments + more, environment: armed)
     }
 }
 
-/// A client that knows only the contract: one connection, its sessions, and every signal it heard, in order.
+/// A client that uses only the D-Bus contract: one connection, its sessions, and every signal it received, in order.
 final class Client {
     let connection: Connection
     private let stage: DaemonStage
@@ -106,7 +108,7 @@ final class Client {
         connection = try Connection(.custom(stage.bus.address), loop: stage.loop)
     }
 
-    /// Creates a session and hears its signals.
+    /// Creates a session and subscribes to its signals.
     func session(
         _ name: String, category: String = "playback", mode: String = "default", options: [String] = [],
         class sessionClass: String = "app", more: [(String, Value)] = [], hears: Bool = true
@@ -126,7 +128,7 @@ final class Client {
         return path
     }
 
-    /// Hears that session's signals from now on.
+    /// Subscribes to the signals of that session.
     func hear(_ name: String, _ path: String) {
         subscriptions.append(
             connection.subscribe(path: path, interface: BusName.session, sender: BusName.service) {
@@ -136,7 +138,7 @@ final class Client {
             })
     }
 
-    /// Nil where it was done, the error's name where not.
+    /// Returns nil on success, otherwise the error's name.
     @discardableResult
     func call(_ path: String, _ member: String, _ arguments: [Value] = []) -> String? {
         do throws(Failure) {
@@ -157,7 +159,7 @@ final class Client {
 
     func state(_ path: String) -> String { (try? stage.property("State", of: path))?.stringValue ?? "gone" }
 
-    /// Everything the daemon sent before now is heard; then what was heard, and forgets it.
+    /// Receives everything that the daemon has sent so far. Returns the signals since the last call, and forgets them.
     func heard() throws -> [String] {
         _ = try connection.callAndWait(
             BusName.service, ObjectPath.root, "org.freedesktop.DBus.Peer", "Ping", [], timeout: 5)
@@ -166,7 +168,8 @@ final class Client {
         return events
     }
 
-    /// Waits until as many of those were heard, which may come one by one; forgets the rest.
+    /// Waits for `count` signals that contain `what`, and returns them. They may come one by one. Forgets all other
+    /// signals.
     func heard(_ count: Int, of what: String) -> [String] {
         var all: [String] = []
         _ = eventually {

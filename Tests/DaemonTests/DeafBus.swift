@@ -1,8 +1,8 @@
 import TestSupport
 
-/// A bus that accepts every connection, as the kernel does for whoever listens, and never answers.
+/// A bus that accepts every connection and never answers.
 enum DeafBus {
-    /// Listens on the file `bus` in that folder, and prints `ready`; then what each client sends first, in hexadecimal.
+    /// Listens on the socket `bus` in that folder. Prints `ready`, then the first bytes of each client in hexadecimal.
     static func start(in folder: PrivateFolder) throws -> Child {
         try Child(
             "/usr/bin/python3",

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `sessionctl doctor` on real buses and sound servers: what is wrong is found, and what it names mends it.
+/// Runs `sessionctl doctor` on real buses and sound servers. It finds each fault, and the remedy that it names mends
+/// it.
 @Suite(.serialized) struct DoctorTests {
     private struct Finding {
         let topic: String
@@ -18,7 +19,7 @@ import Testing
 
         func of(_ topic: String) -> [Finding] { findings.filter { $0.topic == topic } }
 
-        /// The only one about that.
+        /// The finding about that topic. It is an error if there are several.
         func one(_ topic: String) throws -> Finding {
             let found = of(topic)
             return try #require(found.count == 1 ? found[0] : nil, "\(topic): \(findings)")
@@ -27,9 +28,13 @@ import Testing
         var errors: [Finding] { findings.filter { $0.status == "error" } }
     }
 
-    private static func examine(_ environment: [String: String], _ more: [String] = []) throws -> Diagnosis {
+    /// `wrapper` runs it as another user, or in another folder.
+    private static func examine(
+        _ environment: [String: String], _ more: [String] = [], _ wrapper: [String] = []
+    ) throws -> Diagnosis {
         let arguments = ["doctor", "--json"] + more
-        let child = try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment)
+        let words = wrapper + [try builtProduct(named: "sessionctl")] + arguments
+        let child = try Child(words[0], Array(words.dropFirst()), environment: environment)
         let outcome = try SessionctlStage.outcome(of: child, arguments, 60)
         let object = try SessionctlStage.object(outcome.text)
         let findings = try #require(object["Findings"] as? [[String: String]])
@@ -41,7 +46,7 @@ import Testing
             })
     }
 
-    /// As on a desktop: folders of its own, and the manifests of this package beside the programs.
+    /// An environment as on a desktop, with folders of its own and the manifests of this package.
     private static func environment(
         of bus: PrivateBus, _ pulse: (any PrivateServer)? = nil
     ) throws -> [String: String] {
@@ -99,17 +104,17 @@ import Testing
         #expect(diagnosis.of("state").map(\.status) == ["ok", "ok"])
     }
 
-    @Test func nothingIsThere_isSaidWithoutWaiting() throws {
+    @Test func nothingIsThere_isReportedWithoutWaiting() throws {
         let diagnosis = try Self.examine(Self.nowhere)
         #expect(diagnosis.code == 1 && !diagnosis.isHealthy)
         #expect(try diagnosis.one("bus").status == "error")
         #expect(try diagnosis.one("bus").remedy?.contains("dbus-run-session") == true)
         #expect(try diagnosis.one("sound server").status == "error")
-        // Nobody knows, and nobody says so.
+        // Without a bus these cannot be examined.
         for topic in ["service", "unit", "neighbours"] { #expect(try diagnosis.one(topic).status == "unknown") }
     }
 
-    @Test func serviceThatDoesNotRun_isStartedByTheBusOrByACommand() throws {
+    @Test func serviceDoesNotRun_remedyIsACommandUnlessTheBusStartsIt() throws {
         let bus = try PrivateBus()
         let diagnosis = try Self.examine(try Self.environment(of: bus))
         let service = try diagnosis.one("service")
@@ -122,23 +127,23 @@ import Testing
         let activatable = try PrivateBus(services: [services.path])
         let activated = try Self.examine(try Self.environment(of: activatable)).one("service")
         #expect(activated.status == "ok" && activated.text.contains("the bus starts it"), "\(activated)")
-        #expect(!FileManager.default.fileExists(atPath: mark), "it was only asked about")
+        #expect(!FileManager.default.fileExists(atPath: mark), "doctor must not start the service")
     }
 
-    @Test func nameOfAnotherProgram_isNamedWithItsProcess() throws {
+    @Test func nameOwnedByAnotherProgram_isReportedWithItsProcess() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
-        // It answers nothing.
+        // It never answers a call.
         let stranger = try Self.owner(of: "org.sessiond1", environment)
         let service = try Self.examine(environment).one("service")
         #expect(service.status == "error", "\(service)")
         let remedy = try #require(service.remedy)
         #expect(remedy.hasSuffix(" \(stranger.processID)"), "\(remedy)")
         _ = try Child.run("sh", ["-c", remedy])
-        #expect(stranger.wait() != nil, "what is named ends it")
+        #expect(stranger.wait() != nil, "the remedy ends the program")
     }
 
-    @Test func serviceThatIsStopped_isSaidNotToAnswer() throws {
+    @Test func stoppedService_isReportedAsNotAnswering() throws {
         let stage = try SessionctlStage()
         stage.daemon.daemon.suspend()
         defer { stage.daemon.daemon.resume() }
@@ -146,7 +151,7 @@ import Testing
         #expect(service.status == "error" && service.text.contains("does not answer"), "\(service)")
     }
 
-    @Test func busThatAcceptsAndNeverAnswers_isSaidSo() throws {
+    @Test func busThatNeverAnswers_isReported() throws {
         let folder = try PrivateFolder()
         let deaf = try DeafBus.start(in: folder)
         defer { deaf.kill() }
@@ -161,9 +166,9 @@ import Testing
         }
     }
 
-    // MARK: The sound server and who else decides
+    // MARK: The sound server and neighbours
 
-    @Test(arguments: ServerKind.allCases) func soundServerThatIsStopped_isSaidNotToAnswer(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func stoppedSoundServer_isReportedAsNotAnswering(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus, pulse)
@@ -175,7 +180,7 @@ import Testing
     }
 
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the module is its own"))
-    func whoElseMutesByRole_isNamedWithWhatUnloadsIt() throws {
+    func moduleThatMutesByRole_isReportedWithTheCommandThatUnloadsIt() throws {
         let pulse = try ServerKind.pulseAudio.server(modules: ["module-role-cork"])
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus, pulse)
@@ -185,7 +190,7 @@ import Testing
         #expect(try Self.examine(environment).one("neighbours").status == "ok")
     }
 
-    @Test func kdeConnect_isNamedThoughNoServiceRuns() throws {
+    @Test func kdeConnect_isReportedWithoutAService() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
         let phone = try Self.owner(of: "org.kde.kdeconnect", environment)
@@ -193,7 +198,7 @@ import Testing
         #expect(try Self.examine(environment).one("neighbours").text.contains("kdeconnect"))
     }
 
-    @Test func microphoneThatIsMissing_isAWarning() throws {
+    @Test func missingMicrophone_isAWarning() throws {
         let pulse = try ServerKind.standard.server()
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus, pulse)
@@ -208,7 +213,7 @@ import Testing
 
     // MARK: Files
 
-    @Test func everyFileOfTheSettings_isNamedWithItsMistake() throws {
+    @Test func mistakeInEachSettingsFile_isReported() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
         _ = try bus.folder.folder("config/sessiond/sessiond.conf.d")
@@ -218,7 +223,7 @@ import Testing
         #expect(settings.map(\.status) == ["error", "error"], "\(settings)")
         #expect(settings[0].text.hasPrefix("\(main):2:") && settings[1].text.hasPrefix("\(more):3:"), "\(settings)")
         #expect(settings[0].remedy?.hasSuffix(main) == true && settings[1].remedy?.hasSuffix(more) == true)
-        // A daemon says the same, of the first.
+        // The daemon reports the same mistake, in the first file.
         let daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
         #expect(daemon.wait() == .code(1))
         #expect(daemon.errors.joined().contains("\(main):2:"), "\(daemon.errors)")
@@ -228,7 +233,7 @@ import Testing
         #expect(settings.map(\.text) == [main])
     }
 
-    @Test func whatCountsAsACall_isSaidOfTheSettings() throws {
+    @Test func callSettings_areDescribed() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
         _ = try bus.folder.folder("config/sessiond")
@@ -242,7 +247,7 @@ import Testing
         #expect(try calls("[adoption]\nstreams = off\n").remedy == "set streams = calls in [adoption]")
     }
 
-    @Test func manifestThatIsWrong_orWithoutItsProgram_isNamed() throws {
+    @Test func manifestWithAMistake_orWithoutItsProgram_isReported() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
         let folder = "data/sessiond/plugins"
@@ -255,7 +260,7 @@ import Testing
         #expect(plugins[0].text.hasPrefix(wrong) && plugins[1].text.contains("sessiond-gone is not installed"))
     }
 
-    @Test func folderToWhichOthersMayWrite_isNamedWithWhatMendsIt() throws {
+    @Test func folderWritableByOthers_isReportedWithItsRemedy() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)
         chmod(try bus.folder.folder("sessiond"), 0o777)
@@ -267,8 +272,26 @@ import Testing
         #expect(without.first?.status == "warning")
     }
 
-    @Test(.enabled(if: getuid() == 0, "several users are root's to be"))
-    func serviceOfTheSystem_isLookedAtByAnybody() throws {
+    @Test func writableFolder_isShownWithItsFreeSpace_andAnyOtherIsAWarning() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        let folder = try bus.folder.folder("recordings")
+        func finding(in folder: String, of user: [String] = []) throws -> Finding {
+            try Self.examine(environment, [], user + ["env", "-C", folder]).one("recording folder")
+        }
+        let own = try finding(in: folder)
+        #expect(own.status == "ok" && own.text.hasPrefix(folder + " can be written, and has "), "\(own)")
+        // Root may write everywhere.
+        let nobody = ["setpriv", "--reuid=nobody", "--clear-groups"]
+        let foreign = try finding(in: "/", of: getuid() == 0 ? nobody : [])
+        #expect(foreign.status == "warning" && foreign.text.contains("cannot be written"), "\(foreign)")
+        // No file system has less room.
+        let full = try finding(in: "/proc")
+        #expect(full.status == "warning", "\(full)")
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can run programs as several users"))
+    func systemService_isExaminedByAnyUser() throws {
         let stage = try SystemStage()
         let program = try builtProduct(named: "sessionctl")
         let child = try Child(

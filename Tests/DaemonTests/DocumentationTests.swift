@@ -3,14 +3,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What README and docs tell a person to type works as it stands there. Scenarios are run by ExampleTests, Swift is
-/// type-checked by `Scripts/check docs`, and the plugins of docs/plugins.md are compared with tested files by PluginTests.
+/// The commands in README and docs work as they are written. `ExampleTests` runs the scenarios, `Scripts/check docs`
+/// type-checks the Swift code, and `PluginTests` compares the plugins of docs/plugins.md with tested files.
 @Suite(.serialized) struct DocumentationTests {
-    /// The languages of blocks, and what becomes of them.
+    /// The known tags of code blocks.
     private static let known: Set<String> = [
         // Run, checked or compared.
         "sh", "ini", "scenario", "swift", "python",
-        // Not run: what a terminal showed, other text, pictures made of text, code of iOS, a part of a package's manifest.
+        // Not run: terminal output, other text, pictures made of text, iOS code, a part of a package's manifest.
         "console", "text", "", "swift ios", "swift manifest",
     ]
 
@@ -19,8 +19,8 @@ import Testing
         for block in PageBlock.all { #expect(Self.known.contains(block.tag), "\(block): '\(block.tag)'") }
     }
 
-    /// As somebody types it: one line after the other, and after a line that ends with & only once its program is a
-    /// session.
+    /// Runs the lines one after the other, as a user types them. After a line that ends with &, waits until its program
+    /// has a session.
     @Test(arguments: PageBlock.all.filter { $0.tag == "sh" }) func shellBlock_runs(_ block: PageBlock) throws {
         let pulse = try ServerKind.standard.server()
         let stage = try SessionctlStage(pulse: pulse)
@@ -34,9 +34,17 @@ import Testing
             try FileManager.default.copyItem(
                 atPath: "\(repository.path)/Examples/Plugins/tone/\(file)", toPath: "\(folder.path)/\(file)")
         }
+        // What a page calls a server of files.
+        let server = try block.text.contains(DocumentationTests.filesOfAnExample) ? UploadServer() : nil
+        try UploadPlugin.install(below: pulse.folder.path)
         let shell = try Child("bash", ["-eu"], environment: try stage.programs(), folder: folder.path)
         func count() throws -> Int { try stage.daemon.manager("ListSessions")[0].arrayValue?.count ?? 0 }
-        for (number, line) in Self.commands(block.text).enumerated() {
+        var text = block.text
+        if let server {
+            text = text.replacingOccurrences(of: Self.filesOfAnExample + "/upload/", with: server.url("tus"))
+                .replacingOccurrences(of: Self.filesOfAnExample + "/", with: server.url(""))
+        }
+        for (number, line) in Self.commands(text).enumerated() {
             let before = try count()
             shell.send(line + "\necho line \(number) was run")
             #expect(
@@ -52,12 +60,14 @@ import Testing
         withExtendedLifetime(pulse) {}
     }
 
-    /// The lines of a block, those that are continued in one.
+    private static let filesOfAnExample = "https://files.example.org"
+
+    /// The lines of a block. Continued lines are joined.
     private static func commands(_ text: String) -> [String] {
         text.replacingOccurrences(of: "\\\n", with: " ").split(separator: "\n").map(String.init)
     }
 
-    /// Settings are those of the daemon; manifests are compared by PluginTests.
+    /// All `ini` blocks except manifests are settings of the daemon. `PluginTests` compares the manifests.
     @Test func settings_areAcceptedByTheDaemon() throws {
         let blocks = PageBlock.all.filter { $0.tag == "ini" && !$0.text.hasPrefix("[sessiond Plugin]") }
         #expect(blocks.count >= 2)
@@ -67,7 +77,7 @@ import Testing
         }
     }
 
-    /// Commands that are shown but not run have names and options that exist.
+    /// The options of commands that the documents show exist.
     @Test func commandThatIsShown_hasThoseOptions() throws {
         let shown = PageBlock.all.filter { ["console", "sh"].contains($0.tag) }.flatMap { block in
             Self.commands(block.text).filter { block.tag == "sh" || $0.hasPrefix("$ ") }.map { (block, $0) }
@@ -77,7 +87,7 @@ import Testing
         for (block, line) in shown {
             let words = line.split(separator: " ").map(String.init)
             guard let start = words.firstIndex(of: "sessionctl"), start + 1 < words.count else { continue }
-            // What follows -- belongs to another program.
+            // The arguments after -- belong to another program.
             let own = words[(start + 1)...].prefix { $0 != "--" }
             let command = own.first ?? ""
             let text = try help[command] ?? Child.run(try builtProduct(named: "sessionctl"), ["help", command])

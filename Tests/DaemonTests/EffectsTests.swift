@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ServerKind.allCases) func loadedOnce_playsAsOftenAsAskedAndTellsTheEnd(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func loadedOnce_playsTwiceAndReportsEachEnd(_ kind: ServerKind) throws {
         let effects = try Effects(kind)
         let values = try effects.call("Load", .string(effects.sine(1_000, seconds: 0.5)))
         let effect = values[0].uint32Value ?? 0
@@ -91,7 +91,7 @@ import Testing
         #expect(try effects.stage.pulse.pactl(["list", "short", "samples"]) == "")
     }
 
-    /// Feedbackd's part on the bus.
+    /// A stand-in for feedbackd, the haptics service, on the test's bus.
     private final class Feedback {
         let connection: Connection
         var asked: [[Value]] = []
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func anAlert_buzzesToo_andSoundsAloneWhereNothingVibrates() throws {
+    @Test func alert_vibratesToo_andOnlySoundsWithoutFeedbackd() throws {
         let effects = try Effects()
         let effect = try effects.load(effects.sine(1_000, seconds: 0.3))
         _ = try effects.call("PlayAlert", .uint32(effect))
@@ -121,7 +121,7 @@ import Testing
         _ = try effects.call("PlayAlert", .uint32(effect))
         #expect(effects.stage.ear.waitUntil(1_000, above: -20))
         #expect(effects.stage.daemon.loop.iterate(timeout: 10) { !feedback.asked.isEmpty })
-        // Its own sound is not asked for.
+        // The profile "quiet" asks feedbackd not to play its own sound.
         #expect(feedback.asked.first?[2].asProperties?["profile"]?.stringValue == "quiet")
         _ = try effects.play(effect)
         #expect(effects.hasCompleted(3))
@@ -129,7 +129,7 @@ import Testing
         #expect(throws: Failure.self) { try effects.call("PlayAlert", .uint32(99)) }
     }
 
-    @Test func fourHundredLoadsAtOnce_areDoneOrRefused() throws {
+    @Test func fourHundredLoadsAtOnce_succeedUpToTheLimit() throws {
         let effects = try Effects()
         let path = try effects.sine(1_000, seconds: 0.05)
         var (done, refused) = (0, 0)
@@ -152,7 +152,7 @@ import Testing
         #expect(effects.child.isRunning)
     }
 
-    @Test(arguments: ServerKind.allCases) func thirtyTwoAtOnce_allAreMixedAndTold(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func thirtyTwoAtOnce_areMixedAndReported(_ kind: ServerKind) throws {
         let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 3))
         var numbers: Set<UInt32> = []
@@ -164,7 +164,7 @@ import Testing
         #expect(effects.completed.allSatisfy { $0.hasSuffix("true") })
     }
 
-    @Test(arguments: ["aiff", "caf"]) func applesFormats_arePlayed(ending: String) throws {
+    @Test(arguments: ["aiff", "caf"]) func formatsOfApple_arePlayed(ending: String) throws {
         let effects = try Effects()
         let file = effects.stage.media.path + "/tone." + ending
         if ending == "aiff" {
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: ["adpcm_ima_qt caf", "adpcm_ima_qt aiff", "adpcm_ima_wav wav"], [1, 2])
-    func compressedFormats_arePlayedAsLongAsTheyAre(format: String, channels: Int) throws {
+    func compressedFormats_arePlayedWithTheirFullDuration(format: String, channels: Int) throws {
         let effects = try Effects()
         let words = format.split(separator: " ").map(String.init)
         let file = effects.stage.media.path + "/tone." + words[1]
@@ -191,17 +191,17 @@ import Testing
             ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=1000:sample_rate=22050:duration=0.9"]
                 + ["-af", "volume=2", "-ac", String(channels), "-c:a", words[0], file])
         let values = try effects.call("Load", .string(file))
-        // A last packet may be filled up, by 64 samples or, in a WAV, some two thousand.
+        // The encoder may fill up the last packet: by up to 64 samples, in a WAV file by about 2000.
         let duration = values[1].doubleValue ?? 0
         #expect(duration > 0.899 && duration < (words[1] == "wav" ? 1 : 0.904), "\(duration)")
         _ = try effects.play(values[0].uint32Value ?? 0)
         #expect(effects.stage.ear.waitUntil(1_000, above: -20))
-        // The tone, and no noise beside it: another pitch is not there.
+        // Only the tone is played, without noise: another frequency is silent.
         #expect(effects.stage.ear.level(of: 3_100, last: 0.1) < -45)
         #expect(effects.hasCompleted(1))
     }
 
-    @Test func whatIsNoEffect_isRefusedClearly() throws {
+    @Test func unsuitableFile_isRefusedWithTheReason() throws {
         let effects = try Effects()
         #expect(effects.refusal(try effects.sine(440, seconds: 30.5)).contains("longer than 30 s"))
         #expect(effects.refusal(try effects.sine(440, seconds: 30)) == "")
@@ -223,7 +223,7 @@ import Testing
             let sine = try effects.sine(440, seconds: 0.2)
             try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-i", sine, "-c:a", "adpcm_ima_qt", whole + ending])
             let bytes = try Data(contentsOf: URL(fileURLWithPath: whole + ending))
-            // Whatever is cut off or written over: an answer, and the plugin lives.
+            // The plugin must answer and survive, wherever the file is cut off or overwritten.
             for place in stride(from: 4, to: 120, by: 3) {
                 var broken = bytes
                 broken[place..<place + 4] = Data([0xff, 0xff, 0xff, UInt8(place)])
@@ -240,7 +240,7 @@ import Testing
         #expect(effects.child.isRunning)
     }
 
-    @Test(arguments: ServerKind.allCases) func callComes_effectEndsAndIsNotMadeUpFor(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func callBegins_effectEndsAndIsNotPlayedLater(_ kind: ServerKind) throws {
         let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 20))
         let number = try effects.play(effect)
@@ -254,7 +254,7 @@ import Testing
         client.deactivate(call)
     }
 
-    @Test(arguments: ServerKind.allCases) func silentSwitch_nothingIsHeardAndItIsOver(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func silentSwitchIsOn_effectEndsAtOnce(_ kind: ServerKind) throws {
         let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 0.3))
         try effects.stage.daemon.manager("SetSilentMode", [.bool(true)])
@@ -266,7 +266,7 @@ import Testing
             })
     }
 
-    @Test(arguments: ServerKind.allCases) func serverIsStartedAgain_effectIsThereAgain(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func soundServerRestarts_loadedEffectPlaysAgain(_ kind: ServerKind) throws {
         let effects = try Effects(kind)
         let effect = try effects.load(effects.sine(1_000, seconds: 0.3))
         _ = try effects.play(effect)

@@ -5,7 +5,8 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The programs of `Examples` in other languages, as their authors start them. What has to be compiled is in BindingsTests.
+/// Starts the programs in `Examples` that are written in other languages. `BindingsTests` tests those that need a
+/// compiler.
 @Suite(.serialized) struct ExampleProgramTests {
     private func example(_ path: String, _ arguments: [String] = [], on stage: SessionctlStage) throws -> Child {
         try Child("\(repository.path)/Examples/\(path)", arguments, environment: stage.programs())
@@ -28,7 +29,7 @@ import Testing
         #expect(radio.line { $0 == "playing on" } != nil)
     }
 
-    @Test func alarmDuringACall_hasToWait() throws {
+    @Test func alarmDuringACall_isRefused() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("Phone", category: "play-and-record", class: "call"))
@@ -37,7 +38,7 @@ import Testing
         #expect(alarm.errors == ["the alarm has to wait: org.sessiond1.Error.InsufficientPriority"])
     }
 
-    /// Music that does not use sessiond, too: on a real sound server.
+    /// The music does not use sessiond, so this needs a real sound server.
     @Test func satelliteSpeaks_musicIsDucked() throws {
         let pulse = try ServerKind.standard.server()
         let stage = try SessionctlStage(pulse: pulse)
@@ -74,7 +75,24 @@ import Testing
             listener.line { $0.hasSuffix(" → \(before): old device unavailable") } != nil, "\(listener.output)")
     }
 
-    @Test func quietHours_onlyWhatIsMeantToBeHeardIsHeard() throws {
+    @Test(arguments: [true, false]) func recording_isUploadedOverCutsAndThereAsItIsHere(byTus: Bool) throws {
+        let pulse = try ServerKind.standard.server()
+        try UploadPlugin.install(below: pulse.folder.path)
+        let stage = try SessionctlStage(pulse: pulse)
+        #expect(stage.daemon.waitForServer())
+        let tone = try Tone(pulse, hertz: 440, name: "Music")
+        let server = try UploadServer()
+        if byTus { for place in [5_000, 60_000, 90_000, 100_000, 150_000] { try server.tell("cutat \(place)") } }
+        let file = pulse.folder.path + "/clip.wav"
+        let program = try example(
+            "Shell/record-and-upload", ["2", file, server.url(byTus ? "tus" : "clip")], on: stage)
+        #expect(program.wait(timeout: 60) == .code(0), "\(program.errors)")
+        #expect(program.output.last?.hasPrefix("the same there as here: ") == true, "\(program.output)")
+        #expect(server.uploads.count == (byTus ? 1 : 0))
+        withExtendedLifetime(tone) {}
+    }
+
+    @Test func quietHours_muteOnlySessionsThatObeyTheSwitch() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("Game", category: "ambient"))
@@ -89,8 +107,8 @@ import Testing
         #expect(try example("Shell/quiet-hours", on: stage).wait() == .code(64))
     }
 
-    /// The drop-in, with another service's program behind it.
-    @Test func serviceWithTheDropIn_isASessionAndStopsDuringACall() throws {
+    /// Runs the command line of the drop-in with `sleep` in place of the service's program.
+    @Test func serviceWithTheDropIn_hasASessionAndStopsDuringACall() throws {
         let stage = try SessionctlStage()
         let dropIn = try String(
             contentsOfFile: repository.path + "/Examples/systemd/session.conf", encoding: .utf8)

@@ -7,7 +7,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Explain, History and what sessionctl makes of them, on the real daemon.
+/// `Explain` and `History` of the real daemon, and the sessionctl commands that use them.
 @Suite struct ExplainTests {
     private func sessionctl(_ stage: DaemonStage, _ arguments: [String]) throws -> (
         code: Child.Exit, out: [String], err: String
@@ -15,7 +15,7 @@ import Testing
         var environment = stage.bus.environment
         environment["TZ"] = "UTC"
         let child = try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment)
-        // The daemon answers by itself; only our own loop stands still.
+        // This thread blocks while it waits. The daemon does not need the test's loop to answer.
         let code = try #require(child.wait(timeout: 20))
         return (code, child.output, child.errors.joined(separator: "\n"))
     }
@@ -64,8 +64,8 @@ import Testing
         }
     }
 
-    /// Random clients on the real daemon; what it decided, exported and simulated, is the same to the byte.
-    @Test(arguments: [512, 20]) func exportedHistory_simulated_isTheSameToTheByte(limit: Int) throws {
+    /// Random clients use the real daemon. The exported history, simulated and exported again, is identical.
+    @Test(arguments: [512, 20]) func exportedHistory_isIdenticalAfterASimulation(limit: Int) throws {
         let stage = try DaemonStage(
             settings: "[interruption]\ngrace = 0.05\n[limits]\nhistory = \(limit)\n")
         var random = SystemRandomNumberGenerator()
@@ -105,7 +105,7 @@ import Testing
                 client.call(session.path, "Close")
                 sessions.removeAll { $0.path == session.path }
             default:
-                // Its connection goes, and with it its sessions.
+                // The client disconnects, and its sessions close.
                 sessions.removeAll { $0.client == session.client }
                 clients[session.client] = try stage.client()
             }
@@ -121,8 +121,9 @@ import Testing
         #expect(again.out.joined(separator: "\n") + "\n" == exported)
     }
 
-    /// However many sessions each decision speaks of: what is written out begins later, and is exact all the same.
-    @Test func exportOfALargeHistory_isOfItsEnd() throws {
+    /// Each decision concerns 128 sessions, so the export exceeds its size limit. It then begins later, and still
+    /// replays exactly.
+    @Test func largeHistory_isExportedFromALaterStart() throws {
         let stage = try DaemonStage(settings: "[limits]\nhistory = 320\n")
         let clients = try (0..<4).map { _ in try stage.client() }
         for client in clients {
@@ -140,7 +141,7 @@ import Testing
         #expect(stage.isServing)
     }
 
-    @Test func simulate_exitsAsItFound() throws {
+    @Test func simulate_exitsWithItsResult() throws {
         let stage = try DaemonStage()
         func run(_ text: String, _ more: [String] = []) throws -> (code: Child.Exit, out: [String], err: String) {
             try sessionctl(stage, ["simulate", try stage.bus.folder.file("a.scenario", text)] + more)

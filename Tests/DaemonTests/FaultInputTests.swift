@@ -7,9 +7,9 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Input that nobody could mean (faults.md, B).
+/// Invalid and extreme input (faults.md, B).
 @Suite struct FaultInputTests {
-    @Test func everyMemberFuzzed_answersOnceAndLives() throws {
+    @Test func fuzzedCallsOfEveryMember_areAnsweredOnce() throws {
         let seed = ProcessInfo.processInfo.environment["SESSIOND_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
         let stage = try DaemonStage()
         try stage.surviving {
@@ -19,12 +19,12 @@ import Testing
             #expect(report.complaints == [], "seed \(seed)")
             #expect(report.returns + report.errors.values.reduce(0, +) == report.calls)
             #expect(report.members >= 24)
-            #expect(report.returns > report.calls / 10, "almost everything is refused: nothing is tried")
+            #expect(report.returns > report.calls / 10, "almost all calls are refused; the fuzzer tests nothing")
             print("\(report.calls) calls, \(report.returns) returned, refused: \(report.errors)")
         }
     }
 
-    /// Whatever a program that uses private servers started has ended with it, however it ended.
+    /// The private servers that a program started end with it, however it ends.
     @Test(arguments: [0, SIGTERM, SIGKILL]) func fuzzerEnds_leavesNothingBehind(signal: Int32) throws {
         let calls = signal == 0 ? "100" : "100000000"
         let fuzzer = try Child(try builtProduct(named: "sessiond-fuzz"), ["bus", "--calls", calls])
@@ -37,7 +37,7 @@ import Testing
         #expect(eventually { processes(of: folder).isEmpty && !FileManager.default.fileExists(atPath: folder) })
     }
 
-    /// Who was told of that folder, by its arguments or its environment.
+    /// The processes that have that folder in their arguments or their environment.
     private func processes(of folder: String) -> [String] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return all.filter { process in
@@ -58,7 +58,7 @@ import Testing
         for _ in 0..<amount(2_000, long: 1_000_000) { decoder.decode(mutator.next()) }
     }
 
-    @Test func extremes_areRefusedByName() throws {
+    @Test func extremeValues_areRefusedWithTheirError() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             let client = try stage.client()
@@ -69,7 +69,7 @@ import Testing
                     client.call(values[0].objectPathValue ?? "", "Close")
                     return "done"
                 } catch {
-                    #expect(error.message.utf8.count < 1_000, "a caller's text comes back whole")
+                    #expect(error.message.utf8.count < 1_000, "the error repeats a caller's long text")
                     #expect(error.message.unicodeScalars.allSatisfy { $0.value >= 0x20 }, "\(error.message)")
                     return "\(error.name.split(separator: ".").last ?? "") \(error.message)"
                 }
@@ -93,16 +93,16 @@ import Testing
             let many = (0..<10_000).map { ("key-\($0)", Value.uint32($0)) }
             #expect(create("A", .properties(many)).hasPrefix("BadParameter"))
             let same = (0..<10_000).map { _ in ("mode", Value.string("default")) }
-            #expect(create("A", .properties(same)) == "done", "of a key that came twice the last counts")
-            // The outermost variant is the option's own.
+            #expect(create("A", .properties(same)) == "done", "the last value of a repeated key is used")
+            // The outermost variant belongs to the dictionary.
             let deep = (0..<40).reduce(Value.bool(true)) { value, _ in .variant(value) }
             #expect(options("notify-on-exit", deep).hasPrefix("InvalidArgs option 'notify-on-exit'"))
-            // A name is text for people: any of it is kept, and whoever shows it escapes it.
+            // A name is text for people. The daemon keeps any text; the programs that show it escape it.
             #expect(create("\u{202e}نص\u{1b}[31m\n", .properties([])) == "done")
         }
     }
 
-    @Test func preferencesOutOfRange_areNamedAndChangeNothing() throws {
+    @Test func preferencesOutOfRange_areRefusedAndChangeNothing() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let path = try client.session("A")
@@ -119,7 +119,7 @@ import Testing
         #expect(try stage.property("IOBufferDuration", of: path) == .double(0.005))
     }
 
-    @Test func hugeMessages_areAnsweredAndGivenBack() throws {
+    @Test func hugeMessages_areAnsweredAndTheirMemoryIsFreed() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             let client = try stage.client()
@@ -133,7 +133,7 @@ import Testing
                     return error.name
                 }
             }
-            // As a name: a dictionary, like every array, ends at 64 MB.
+            // The text is the name, because a dictionary, like any D-Bus array, must not exceed 64 MB.
             let text = String(repeating: "x", count: amount(32, long: 100) << 20)
             #expect(refusal(name: text) == "org.sessiond1.Error.BadParameter")
             let inOptions = String(repeating: "x", count: amount(8, long: 60) << 20)
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func standardErrors_nameWhatIsWrong() throws {
+    @Test func standardErrors_nameTheMistake() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let session = try client.session("A")
@@ -172,7 +172,7 @@ import Testing
         #expect(wrong?.message.contains("notify-others") == true)
     }
 
-    @Test func pluginsRegisteredWithoutEnd_areRefusedAndForgotten() throws {
+    @Test func endlessPluginRegistrations_areRefusedAndForgotten() throws {
         let stage = try DaemonStage()
         try stage.surviving {
             let blob = String(repeating: "x", count: 1 << 20)
@@ -186,7 +186,7 @@ import Testing
                                 .string("fuzz-\(round)-\(index)"),
                                 .properties([("object", .objectPath("/x")), ("name", .string(blob))]),
                             ])
-                        Issue.record("a name of a megabyte was taken")
+                        Issue.record("a name of one megabyte was accepted")
                     } catch {
                         #expect(error.name == "org.sessiond1.Error.BadParameter")
                     }

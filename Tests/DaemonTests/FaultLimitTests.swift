@@ -7,14 +7,14 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Limits and switches as somebody on the bus meets them (contract §6, behaviour §1, §4, §5, §6).
+/// Limits and switches, tested over D-Bus (contract §6, behaviour §1, §4, §5, §6).
 @Suite struct FaultLimitTests {
     private func refusal(_ body: () throws -> Void) -> String? {
         do { try body() } catch let failure as Failure { return failure.name } catch { return "\(error)" }
         return nil
     }
 
-    @Test func sessionsAltogether_areLimitedAndFreedAgain() throws {
+    @Test func sessionsOfAllClients_areLimitedTogether() throws {
         let stage = try DaemonStage(settings: "[limits]\nsessions = 3\n")
         let (a, b) = (try stage.client(), try stage.client())
         let paths = [try a.session("1"), try a.session("2"), try b.session("3")]
@@ -25,7 +25,7 @@ import Testing
         #expect(eventually { (try? b.session("5")) != nil })
     }
 
-    @Test func sessionsOfAClient_areItsOwnLimit() throws {
+    @Test func sessionsOfAClient_areLimitedForEachClient() throws {
         let stage = try DaemonStage(settings: "[limits]\nsessions-per-client = 1\n")
         let (a, b) = (try stage.client(), try stage.client())
         let first = try a.session("1")
@@ -35,7 +35,7 @@ import Testing
         _ = try a.session("3")
     }
 
-    @Test func history_keepsSoManyAndNoMore() throws {
+    @Test func history_keepsAtMostTheLimit() throws {
         let stage = try DaemonStage(settings: "[limits]\nhistory = 4\n")
         let client = try stage.client()
         let path = try client.session("A")
@@ -52,13 +52,13 @@ import Testing
         #expect(try stage.manager("History", [.uint32(0)])[0].arrayValue?.isEmpty == true)
     }
 
-    @Test func texts_areAsLongAsAllowed() throws {
+    @Test func texts_longerThanTheLimitAreRefused() throws {
         let stage = try DaemonStage(settings: "[limits]\nstring-length = 16\n")
         let client = try stage.client()
         let path = try client.session(String(repeating: "x", count: 16))
         #expect(
             refusal { _ = try client.session(String(repeating: "x", count: 17)) } == "org.sessiond1.Error.BadParameter")
-        #expect(refusal { _ = try client.session("ééééééééé") } == "org.sessiond1.Error.BadParameter", "bytes count")
+        #expect(refusal { _ = try client.session("ééééééééé") } == "org.sessiond1.Error.BadParameter", "counts bytes")
         let entry = [("desktop-entry", Value.string(String(repeating: "x", count: 17)))]
         #expect(refusal { _ = try client.session("A", more: entry) } == "org.sessiond1.Error.BadParameter")
         #expect(
@@ -66,7 +66,7 @@ import Testing
                 == "org.sessiond1.Error.BadParameter")
     }
 
-    @Test func comesBackWithinTheGraceTime_theNextWaitsOn() throws {
+    @Test func sessionResumesWithinTheGracePeriod_theNextWaitsOn() throws {
         let stage = try DaemonStage(settings: "[interruption]\ngrace = 3600\n")
         let (a, b, c) = (try stage.client(), try stage.client(), try stage.client())
         let (first, second, third) = (try a.session("A"), try b.session("B"), try c.session("C"))
@@ -78,12 +78,12 @@ import Testing
         #expect(try stage.property("WaitingFor", of: first) == .objectPaths([second]))
         #expect(b.activate(second) == nil)
         #expect(try a.heard() == ["A began default by B"])
-        // A shorter grace read anew counts for claims from then on; given up by hand it counts at once.
+        // A deactivation gives the claim up at once, without the grace period.
         #expect(b.deactivate(second) == nil)
         #expect(try a.heard() == ["A ended stay"])
     }
 
-    @Test func interruptedForLongerThanMaxAge_isNotToResume() throws {
+    @Test func interruptedLongerThanMaxAge_getsNoResumeHint() throws {
         let stage = try DaemonStage(settings: "[interruption]\nmax-age = 0.05\n")
         let (a, b) = (try stage.client(), try stage.client())
         let (first, second) = (try a.session("A"), try b.session("B"))
@@ -95,7 +95,7 @@ import Testing
         #expect(try a.heard() == ["A began default by B", "A ended stay"])
     }
 
-    @Test func background_whoMayStartThere() throws {
+    @Test func backgroundSession_startsOnlyIfItInterruptsNoOther() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         func start(_ category: String, _ options: [String] = [], class sessionClass: String = "app") throws -> String? {
@@ -123,7 +123,7 @@ import Testing
         )
         a.activate(music)
         try stage.manager("SetForeground", [.objectPath(music), .bool(false)])
-        #expect(a.state(music) == "active", "going to the background ends nothing")
+        #expect(a.state(music) == "active", "an active session stays active in the background")
         b.activate(phone)
         b.deactivate(phone)
         #expect(try a.heard().last == "Music ended resume")
@@ -131,7 +131,7 @@ import Testing
         #expect(try stage.property("NowPlaying") == .objectPath(music))
     }
 
-    @Test(arguments: ["SetSilentMode", "SetScreenLocked"]) func switches_muteWhoObeysAndInterruptNobody(
+    @Test(arguments: ["SetSilentMode", "SetScreenLocked"]) func switchIsOn_mutesObeyingSessions_andInterruptsNone(
         method: String
     ) throws {
         let stage = try DaemonStage()
@@ -155,7 +155,7 @@ import Testing
         for path in [ambient, mixing, game] { #expect(try stage.property("Muted", of: path) == .bool(false)) }
     }
 
-    @Test func bothSwitches_areCountedTogether() throws {
+    @Test func bothSwitchesOn_muteUntilBothAreOff() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let path = try client.session("A", category: "ambient")

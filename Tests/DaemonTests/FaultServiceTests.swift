@@ -7,9 +7,9 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The daemon's own life, the bus's and the sound server's (faults.md, B4, C2, C4, D1, D2).
+/// Faults of the daemon, of the bus and of the sound server (faults.md, B4, C2, C4, D1, D2).
 @Suite struct FaultServiceTests {
-    @Test func nameOwnedByAnotherProgram_isOneLineAnd1() throws {
+    @Test func nameOwnedByAnotherProgram_printsOneLineAndExitsWith1() throws {
         let bus = try PrivateBus()
         let loop = EventLoop()
         let other = try Connection(.custom(bus.address), loop: loop)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: ["unix:path=/nowhere/bus", "nonsense", "", "tcp:host=127.0.0.1,port=1", "unix:path=/dev/null"])
-    func badAddress_isOneLineAnd69(address: String) throws {
+    func badAddress_printsOneLineAndExitsWith69(address: String) throws {
         let folder = try PrivateFolder()
         var environment = ["PATH": "/nowhere", "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path]
         environment["DBUS_SESSION_BUS_ADDRESS"] = address
@@ -31,7 +31,7 @@ import Testing
         #expect(daemon.errors.filter { !$0.isEmpty }.count == 1, "\(daemon.errors)")
     }
 
-    @Test func terminatedUnderLoad_exitsWithNothing() throws {
+    @Test func terminatedUnderLoad_exitsWithZero() throws {
         let stage = try DaemonStage()
         let peers = try (0..<4).map { _ in try DeafPeer(socket: stage.bus.folder.path + "/bus") }
         for index in 0..<2_000 {
@@ -47,7 +47,7 @@ import Testing
         withExtendedLifetime(peers) {}
     }
 
-    @Test func busKilledUnderLoad_exits69() throws {
+    @Test func busIsKilledUnderLoad_exitsWith69() throws {
         let pulse = try ServerKind.standard.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
@@ -59,7 +59,7 @@ import Testing
         #expect(stage.daemon.errors.filter { $0.contains("bus connection was lost") }.count == 1)
     }
 
-    @Test func badSettingsOfEveryKind_oldOnesStay() throws {
+    @Test func badSettingsOfEveryKind_oldSettingsStay() throws {
         let stage = try DaemonStage(settings: "[ducking]\ngain = -6\n")
         let path = stage.bus.folder.path + "/sessiond.conf"
         try stage.surviving {
@@ -98,7 +98,7 @@ import Testing
                 let before = stage.daemon.errors.count
                 stage.daemon.signal(SIGHUP)
                 if kind == "a FIFO" {
-                    // Nobody writes into it: it reads as an empty file, which is a good one.
+                    // No program writes into the FIFO, so it reads as an empty file, and an empty file is valid.
                     #expect(eventually { stage.daemon.isRunning && stage.daemon.errors.count > before })
                     try? FileManager.default.removeItem(atPath: path)
                     try Data("[ducking]\ngain = -6\n".utf8).write(to: URL(fileURLWithPath: path))
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerAbsentAtStart_arbitratesAndFindsItLater(_ kind: ServerKind) throws {
+    func soundServerStartsLater_daemonArbitratesAndFindsIt(_ kind: ServerKind) throws {
         let pulse = try kind.server(start: false)
         let stage = try DaemonStage(pulse: pulse)
         let told = ServerNews(stage)
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerKilledWhileAProgramIsDucked_itIsRestored(_ kind: ServerKind) throws {
+    func soundServerIsKilledWhileASessionIsDucked_duckingContinues(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
@@ -169,11 +169,11 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerKilledAndBack_leavesNothingBehind(_ kind: ServerKind) throws {
+    func soundServerIsKilledAndRestarted_nothingIsLeftBehind(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
-        // The first loss may allocate what stays.
+        // The first loss of the server may allocate memory that stays allocated.
         try pulse.restart()
         #expect(eventually { (try? stage.property("ServerConnected")) == .bool(true) })
         try stage.surviving {
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerStopped_arbitrationAnswersAllTheSame(_ kind: ServerKind) throws {
+    func soundServerIsStopped_activationsAreStillAnswered(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
@@ -212,7 +212,7 @@ import Testing
     }
 }
 
-/// What the manager tells of the sound server, in order.
+/// The manager's signals about the sound server, in order.
 final class ServerNews {
     private(set) var events: [String] = []
     private var subscriptions: [Subscription] = []

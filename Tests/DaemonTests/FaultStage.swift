@@ -6,7 +6,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// What a process holds, as the kernel counts it.
+/// The memory, file descriptors and threads of a process, as the kernel counts them.
 struct Footprint {
     /// Kilobytes.
     let memory: Int
@@ -25,23 +25,38 @@ struct Footprint {
     }
 }
 
-/// How much is tried: short by default, as long as faults.md says where the environment asks for it.
+extension Child {
+    /// Waits until the process uses no processor any more, for several looks.
+    func waitUntilIdle() throws -> Bool {
+        var (used, looks) = ("", 0)
+        return try eventually(timeout: 60) {
+            let now = try String(contentsOfFile: "/proc/\(processID)/schedstat", encoding: .utf8)
+            looks = now == used ? looks + 1 : 0
+            used = now
+            return looks == 50
+        }
+    }
+}
+
+/// The size of a test: short by default, and as long as faults.md says if `SESSIOND_TEST_LONG` is set.
 func amount<T>(_ short: T, long: T) -> T {
     ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] == nil ? short : long
 }
 
-/// Sanitizers keep what is freed, so memory cannot be judged under them.
+/// Sanitizers keep freed memory, so tests cannot judge the use of memory under them.
 let isSanitized = ProcessInfo.processInfo.environment["SESSIOND_SANITIZER"] != nil
 
 extension DaemonStage {
     var footprint: Footprint { get throws { try Footprint(of: daemon.processID) } }
 
-    /// Every session as `ListSessions` has it: of a crowd half a million names.
+    /// Every session as `ListSessions` returns it. The timeout is long because 1,000 sessions can wait for each other,
+    /// which makes half a million paths.
     func listedSessions() throws -> [[String: Value]] {
         try manager("ListSessions", timeout: 60)[0].arrayValue?.compactMap(\.asProperties) ?? []
     }
 
-    /// What holds after anything: at most one non-mixable app is active, and nobody is lowered without a ducker.
+    /// Checks what is true after any event: at most one non-mixable app session is active, and no session is ducked
+    /// unless another one ducks it.
     func expectInvariants(_ location: SourceLocation = #_sourceLocation) throws {
         let sessions = try listedSessions()
         func options(_ session: [String: Value]) -> [String] { session["Options"]?.stringsValue ?? [] }
@@ -50,7 +65,7 @@ extension DaemonStage {
         #expect(alone.count <= 1, "\(alone.compactMap { $0["Name"]?.stringValue })", sourceLocation: location)
         for session in sessions where session["Ducked"] == .bool(true) {
             let ducker = active.first { $0["path"] != session["path"] && options($0).contains("duck-others") }
-            #expect(ducker != nil, "\(session["Name"] as Any) is lowered by nobody", sourceLocation: location)
+            #expect(ducker != nil, "\(session["Name"] as Any) is ducked by no session", sourceLocation: location)
         }
         let paths = Set(sessions.compactMap { $0["path"]?.objectPathValue })
         for session in sessions {
@@ -58,12 +73,13 @@ extension DaemonStage {
             #expect(
                 (session["InterruptionReason"] != .string("")) == isInterrupted, "\(session)", sourceLocation: location)
             for other in session["WaitingFor"]?.objectPathsValue ?? [] {
-                #expect(paths.contains(other), "a wait for nobody", sourceLocation: location)
+                #expect(paths.contains(other), "waits for a session that does not exist", sourceLocation: location)
             }
         }
     }
 
-    /// The daemon is the one of before, as it was before, and answers.
+    /// Checks that the same daemon process still answers, and that it uses no more memory, descriptors and threads than
+    /// before.
     func expectUnharmed(
         since before: Footprint, serving process: Int32, location: SourceLocation = #_sourceLocation
     ) throws {
@@ -75,7 +91,7 @@ extension DaemonStage {
         #expect(client.activate(path) == nil, sourceLocation: location)
         let latency = (monotonicNow() - begun) * 1_000
         #expect(client.call(path, "Close") == nil, sourceLocation: location)
-        // Those who left are noticed one after the other.
+        // The daemon notices one disconnected client after the other.
         let isBack = try eventually {
             let now = try footprint
             return now.descriptors <= before.descriptors && (isSanitized || now.memory <= before.memory + 8_192)
@@ -91,7 +107,7 @@ extension DaemonStage {
                 + "descriptors \(now.descriptors - before.descriptors) more")
     }
 
-    /// Runs a fault on a daemon that has warmed up, and looks at it afterwards.
+    /// Runs a fault on a daemon that has warmed up, and then checks that the daemon is unharmed.
     func surviving(location: SourceLocation = #_sourceLocation, _ fault: () throws -> Void) throws {
         try warmUp()
         let before = try footprint
@@ -100,7 +116,7 @@ extension DaemonStage {
         try expectUnharmed(since: before, serving: process, location: location)
     }
 
-    /// What is allocated once is allocated.
+    /// Makes the daemon allocate the memory that it keeps, so that the test does not count it.
     private func warmUp() throws {
         for _ in 0..<3 {
             let client = try self.client()
@@ -113,13 +129,13 @@ extension DaemonStage {
         #expect(try eventually { try listedSessions().isEmpty })
     }
 
-    /// A client of its own process, to be killed or stopped.
+    /// Starts a client in a process of its own, which the test can kill or stop.
     func foreigner(_ arguments: [String] = [], with more: [String: String] = [:]) throws -> Foreigner {
         try Foreigner(bus.environment.merging(more) { $1 }, arguments)
     }
 }
 
-/// A client in another language and process that does what it is told, a line at a time.
+/// A client in another language and in its own process. It carries out commands, one on each line.
 final class Foreigner {
     let process: Child
     private var answers = 0
@@ -128,11 +144,11 @@ final class Foreigner {
         let words = wrapper + ["/usr/bin/python3", "-u", "-c", Foreigner.program]
         process = try Child(words[0], Array(words.dropFirst()), environment: environment)
         guard process.line(where: { $0 == "ready" }) != nil else {
-            throw SupportError("the foreign client did not come up: \(process.errors)")
+            throw SupportError("the foreign client did not start: \(process.errors)")
         }
     }
 
-    /// The answer: `ok`, `ok` and a result, or an error's name.
+    /// Sends a command and returns its answer: `ok`, `ok` and a result, or an error's name.
     @discardableResult
     func ask(_ line: String) -> String {
         answers += 1
@@ -141,7 +157,7 @@ final class Foreigner {
         return process.line { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) } ?? "nothing"
     }
 
-    /// Does not wait for an answer.
+    /// Sends a command and does not wait for its answer.
     func tell(_ line: String) {
         answers += 1
         process.send(line)
@@ -194,7 +210,7 @@ final class Foreigner {
                     bus.call_blocking(
                         rest[0], '/org/sessiond1/recorder', 'org.sessiond1.Recorder', 'Prepare', 'sa{sv}', [rest[1], none])
                 elif word == 'bare':
-                    # Without an interface: whoever has a method of that name answers.
+                    # Without an interface: any interface with a method of that name may answer.
                     import dbus.lowlevel
                     message = dbus.lowlevel.MethodCallMessage('org.sessiond1', '/org/sessiond1', None, rest[0])
                     message.append(*[{'true': True, 'false': False}.get(x, x) for x in rest[2:]],
@@ -213,9 +229,12 @@ final class Foreigner {
                         message = dbus.lowlevel.MethodCallMessage('org.sessiond1', '/org/sessiond1',
                                                                   'org.freedesktop.DBus.Peer', 'Ping')
                         message.set_no_reply(True)
-                        message.append(*[dbus.types.UnixFd(null)] * 16, signature='h' * 16)
+                        message.append(*[dbus.types.UnixFd(null)] * int(rest[1]), signature='h' * int(rest[1]))
                         bus.send_message(message)
                     bus.flush()
+                elif word == 'create-with-descriptor':
+                    file = dbus.types.UnixFd(0, variant_level=1)
+                    manager.CreateSession('A', dbus.Dictionary({'file': file}, signature='sv'))
                 elif word == 'chroot': os.chroot(rest[0])
                 elif word == 'hide': libc.prctl(4, 0, 0, 0, 0)
                 elif word == 'pid': result = os.getpid()

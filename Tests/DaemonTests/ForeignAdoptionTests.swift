@@ -4,14 +4,14 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Programs that never heard of us beside each other, beside others who arbitrate, and in what they were made for:
-/// sandboxes, streams that nobody may move, ends in the middle of something.
+/// Adopted programs: two players at once, neighbours with their own rules, sandboxes, streams that cannot be moved, and
+/// programs that end while they are held.
 @Suite struct ForeignAdoptionTests {
     typealias Scene = ForeignProgramTests.Scene
 
-    /// `adoption = all`: of two players that never heard of each other the newest has the sound; the former has it back.
+    /// With `streams = all`, the player that started last has the sound. The earlier one gets it back.
     @Test(arguments: ServerKind.allCases)
-    func twoPlayers_theNewestWins_andTheFormerComesBack(_ kind: ServerKind) throws {
+    func twoPlayers_theNewestHasTheSound_andTheFormerGetsItBack(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "[adoption]\nstreams = all\n")
         let first = try Tone.program(scene.pulse, hertz: 440, name: "First")
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
@@ -20,7 +20,7 @@ import Testing
         #expect(scene.ear.waitUntil(440, below: -80))
         #expect(scene.ear.waitUntil(1_000, above: -20))
         #expect(try scene.session("First")?["State"] == .string("interrupted"))
-        // Its person pauses it, starts it again, and pauses it.
+        // The user pauses the second player, starts it again, and pauses it.
         try second.cork()
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
         #expect(try scene.awaits("First", "active"))
@@ -34,12 +34,12 @@ import Testing
         withExtendedLifetime(first) {}
     }
 
-    /// PulseAudio's module-role-cork mutes the music too, and asks it to pause; module-role-ducking lowers it. Both forget
-    /// a stream that is moved meanwhile. It is back once, as it was, after each call.
+    /// PulseAudio's module-role-cork also mutes the music and asks it to pause; module-role-ducking ducks it. Both
+    /// forget a stream that is moved in the meantime. After each call the music is restored once, as it was.
     @Test(
         .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"),
         arguments: [("module-role-cork", false), ("module-role-cork", true), ("module-role-ducking", false)])
-    func besideOtherPolicySoftware_theMusicIsRestoredOnce(module: String, obeys: Bool) throws {
+    func neighbourMutesOrDucksToo_musicIsRestoredOnce(module: String, obeys: Bool) throws {
         let scene = try Scene(modules: [module])
         let music = try Tone(
             scene.pulse, hertz: 440, name: "Music", properties: ["media.role": "music"], obeysCork: obeys)
@@ -55,22 +55,23 @@ import Testing
             #expect(try scene.awaits("Music", "interrupted"))
             phone.kill()
             #expect(try scene.awaits("Music", "active"))
-            // And stays: nobody has something left to do to it.
+            // It stays so. No module changes it later.
             #expect(scene.ear.waitUntil(440, above: before - 0.5, below: before + 0.5, window: 0.5))
             let input = try #require(try scene.inputs().first)
             #expect(input["mute"] as? Bool == false && input["corked"] as? Bool == false, "\(input)")
             #expect(music.sink == "speaker")
-            // It asks only those to go on who have paused.
+            // The module asks only those programs to go on that have paused.
             #expect(music.events.count == (module == "module-role-cork" ? count * (obeys ? 2 : 1) : 0))
         }
     }
 
-    /// What stream-restore remembers of a held stream is not where we held it.
+    /// The sound server remembers the sink that the user chose for the stream, not the hold sink.
     @Test(arguments: ServerKind.allCases, [false, true])
-    func killedWhileHeld_playsOnItsDeviceAtItsVolumeNextTime(_ kind: ServerKind, duringTheCall: Bool) throws {
+    func programIsKilledWhileHeld_itsNextStreamHasItsSinkAndVolume(_ kind: ServerKind, duringTheCall: Bool) throws {
         let scene = try Scene(kind, modules: ["module-null-sink sink_name=other rate=48000"])
         let other = try Ear(scene.pulse, sink: "other")
-        // A quarter of full scale at that volume; of PipeWire, which has drop-outs on a busy machine, less is asked.
+        // A quarter of full scale at that volume. The range for PipeWire is wider because it has drop-outs on a busy
+        // machine.
         let range = kind == .pulseAudio ? (-25.4, -24.4) : (-40, -15)
         func isHeard() -> Bool { other.waitUntil(440, above: range.0, below: range.1, window: 0.15) }
         var music = try ForeignProgramTests.music(scene.pulse, nil)
@@ -90,7 +91,7 @@ import Testing
         if !duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
         let begun = monotonicNow()
         music = try ForeignProgramTests.music(scene.pulse, nil)
-        // Who starts anew during a call plays beside it, as everybody who mixes may.
+        // A program that starts during a call plays at the same time, because it mixes with others.
         #expect(
             isHeard(),
             """
@@ -99,14 +100,14 @@ import Testing
             """)
         #expect(try eventually(hasItsVolume))
         let astray = scene.ear.trace(440, since: begun).filter { $0.level > -80 }
-        // PipeWire's session manager may link it to the default first.
+        // PipeWire's session manager may link it to the default sink first.
         #expect(
             kind == .pipeWire || astray.isEmpty,
             "\(astray.map { (Int(($0.time - begun) * 1_000), Int($0.level)) })")
         if duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
     }
 
-    /// A stream that nobody may move is muted instead; its player is told to pause like any other.
+    /// A stream that cannot be moved is muted instead. Its player is paused like any other.
     @Test(arguments: ServerKind.allCases)
     func streamThatCannotBeHeld_isMutedAndItsPlayerPaused(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
@@ -114,7 +115,7 @@ import Testing
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
         let before = scene.ear.steadyLevel(of: 440)
-        // Started by us, as the sound is: one program.
+        // The test starts both the player and the sound, so they are one program.
         let player = try ForeignPlayer("music", on: scene.stage)
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
@@ -130,9 +131,9 @@ import Testing
         #expect(try scene.awaits("Music", "active"))
     }
 
-    /// In a sandbox, as Flatpak makes it, all that plays is one application, whatever it runs and calls itself; and it
-    /// belongs to the session that somebody in there asked for.
-    @Test(.enabled(if: getuid() == 0, "mounts are root's")) func sandbox_isOneApplication() throws {
+    /// All programs in one Flatpak sandbox are one application, whatever their names. Their sound belongs to the
+    /// session that a program in the sandbox created.
+    @Test(.enabled(if: getuid() == 0, "only root can mount")) func sandbox_isOneApplication() throws {
         let scene = try Scene()
         let root = try PrivateFolder()
         try root.file(".flatpak-info", "[Application]\nname=org.example.Music\nruntime=runtime/x\n")
@@ -141,12 +142,12 @@ import Testing
         let second = try Self.confined(scene.pulse, root, 1_000, "Second")
         #expect(scene.ear.waitUntil(1_000, above: -20) && scene.ear.waitUntil(440, above: -20))
         #expect(try scene.stage.listedSessions().count == 1)
-        // Somebody in there speaks to us: the sound is that session's from now on.
+        // A program in the sandbox creates a session. From now on the sound belongs to that session.
         let told = try scene.stage.foreigner()
         #expect(told.ask("chroot \(root.path)") == "ok")
         let session = told.create("Own")
         #expect(try eventually { try scene.session("First") == nil })
-        // And silent with it, though it has not been started: a call comes.
+        // A call silences the sound with that session, although the session was never activated.
         let phone = try scene.stage.foreigner()
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         #expect(phone.ask("activate \(call)") == "ok")
@@ -156,11 +157,11 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    /// A tone from a process whose root is that folder, with all of this machine in it.
+    /// Plays a tone in a process whose root is that folder. The folders of this machine are mounted there.
     private static func confined(
         _ pulse: any PrivateServer, _ root: PrivateFolder, _ hertz: Double, _ name: String
     ) throws -> Child {
-        // Gone with the process: nobody else sees these mounts.
+        // Only this process sees the mounts, and they end with it.
         let script = """
             root=$1; shift
             for folder in bin dev etc lib lib64 proc sbin sys tmp usr; do
@@ -168,7 +169,7 @@ import Testing
             done
             exec chroot "$root" "$@"
             """
-        // pacat by another name, as an application has more than one program.
+        // A copy of pacat with another name, because an application can consist of several programs.
         let program = root.path + "/" + name
         if !FileManager.default.fileExists(atPath: program) {
             try FileManager.default.copyItem(atPath: "/usr/bin/pacat", toPath: program)

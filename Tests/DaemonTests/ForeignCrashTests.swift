@@ -7,26 +7,27 @@ import State
 import TestSupport
 import Testing
 
-/// The daemon killed while streams of programs that never heard of us are other than their person left them (faults.md,
-/// C1, A1): the next one goes on, and in the end everything is as it was.
+/// The daemon is killed while it ducks or holds the streams of adopted programs (faults.md, C1, A1). The next daemon
+/// continues, and in the end every stream is restored.
 @Suite(.serialized) struct ForeignCrashTests {
-    /// Kills at the first passing of the point, at the second, and so on, until the story is over before it comes to it.
+    /// Runs the story again and again. The daemon is killed when it passes the crash point for the first time, in the
+    /// next run for the second time, and so on, until a story ends before that.
     private func sweep(_ point: String, _ step: Int, _ story: (String) throws -> Int) throws {
         var count = 1
         while try story("\(point):\(count)") > 0 {
             count += step
             if count > 100 {
-                Issue.record("\(point) is passed without end")
+                Issue.record("\(point) is passed more than 100 times")
                 return
             }
         }
         print("\(point): killed up to its passing number \(count - step)")
-        #expect(count > 1, "never passed")
+        #expect(count > 1, "the daemon never passed \(point)")
     }
 
-    /// SIGKILL at every step of a lowering, of a hold, and of the way back.
+    /// SIGKILL at every step of ducking, of holding, and of restoring.
     @Test(arguments: Scenery.all, ["journal-written", "stream-changed"])
-    func killedAtEveryStep_everyVolumeIsPutBack(_ scenery: Scenery, point: String) throws {
+    func daemonIsKilledAtEveryStep_everyVolumeIsRestored(_ scenery: Scenery, point: String) throws {
         let (kind, deed) = (scenery.kind, scenery.deed)
         let house = try House(kind)
         try sweep(point, stride(deed, point)) { crash in
@@ -38,9 +39,10 @@ import Testing
         #expect(try house.isUntouched())
     }
 
-    /// SIGTERM puts everything back before the process ends; what is killed on the way out, the next one puts back.
+    /// On SIGTERM the daemon restores every stream before it ends. If it is killed while it ends, the next daemon
+    /// restores them.
     @Test(arguments: Scenery.all, ["exiting", "journal-written", "stream-changed"])
-    func terminatedMeanwhile_everyVolumeIsPutBack(_ scenery: Scenery, point: String) throws {
+    func daemonIsTerminatedAndKilled_everyVolumeIsRestored(_ scenery: Scenery, point: String) throws {
         let (kind, deed) = (scenery.kind, scenery.deed)
         let house = try House(kind)
         try sweep(point, stride(deed, point)) { crash in
@@ -53,8 +55,8 @@ import Testing
         #expect(try house.isUntouched())
     }
 
-    /// SIGKILL while nothing changes: the music is lowered, or held by a call.
-    @Test(arguments: ServerKind.allCases, Deed.allCases) func killedMeanwhile_theNextGoesOn(
+    /// SIGKILL while nothing changes: a prompt ducks the music, or a call holds it.
+    @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextContinues(
         kind: ServerKind, deed: Deed
     ) throws {
         let house = try House(kind)
@@ -64,9 +66,9 @@ import Testing
         try story.end()
     }
 
-    /// The device that a person moved the music to is where it goes on, also for a daemon that was not there.
+    /// The user moved the music to another device. It plays on there, also after a new daemon restored it.
     @Test(arguments: ServerKind.allCases, [false, true])
-    func deviceChosenByHand_survivesSIGKILL(_ kind: ServerKind, alsoTheClient: Bool) throws {
+    func deviceChosenByTheUser_survivesSIGKILL(_ kind: ServerKind, alsoTheClient: Bool) throws {
         let house = try House(kind, modules: ["module-null-sink sink_name=other rate=48000"])
         try house.move(to: "other")
         let story = try Story(.held, in: house, crash: nil)
@@ -83,10 +85,10 @@ import Testing
         #expect(House.isSame(try house.look().volume, House.volume))
     }
 
-    /// Likewise where the daemon ends as it is asked to, while the music is held; also for music that ended before that, whose
-    /// next stream begins during the call, or after it and before the next daemon.
+    /// The same with a daemon that ends by SIGTERM while the music is held. Also with a program that ended before, and
+    /// whose next stream begins during the call, or after the call and before the next daemon.
     @Test(arguments: ServerKind.allCases, [(false, false), (false, true), (true, false), (true, true)])
-    func deviceChosenByHand_survivesSIGTERM(_ kind: ServerKind, _ gone: (program: Bool, client: Bool)) throws {
+    func deviceChosenByTheUser_survivesSIGTERM(_ kind: ServerKind, _ gone: (program: Bool, client: Bool)) throws {
         let house = try House(kind, modules: ["module-null-sink sink_name=other rate=48000"])
         try house.move(to: "other")
         let story = try Story(.held, in: house, crash: nil)
@@ -94,7 +96,7 @@ import Testing
         if gone.program { try house.endProgram() }
         story.stage.daemon.signal(SIGTERM)
         #expect(story.stage.daemon.wait() == .code(0))
-        // Nobody of ours is there.
+        // No daemon is running now.
         func isThere() throws -> Bool { try eventually { try house.look().sink == "other" } }
         #expect(try gone.program || isThere(), "\(house.description)")
         if gone.client { story.killClient() }
@@ -108,7 +110,7 @@ import Testing
         #expect(try isThere(), "\(house.description)")
         #expect(try eventually(story.isTidy))
         #expect(House.isSame(try house.look().volume, House.volume))
-        // And the next stream, where nobody of ours is there.
+        // The next stream starts without a daemon.
         story.stage.daemon.signal(SIGTERM)
         #expect(story.stage.daemon.wait() == .code(0))
         try house.endProgram()
@@ -116,9 +118,9 @@ import Testing
         #expect(try isThere(), "\(house.description)")
     }
 
-    /// The volume that a person sets while the music is lowered is theirs, also for a daemon that was not there.
+    /// The user sets the volume while the music is ducked. That volume stays, also with a new daemon.
     @Test(arguments: ServerKind.allCases, [false, true])
-    func volumeSetWhileLowered_survivesSIGKILL(_ kind: ServerKind, whileNobodyIsThere: Bool) throws {
+    func volumeSetWhileDucked_survivesSIGKILL(_ kind: ServerKind, whileNobodyIsThere: Bool) throws {
         let house = try House(kind)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
@@ -126,15 +128,17 @@ import Testing
         let wish = 50_300
         try house.turn(to: wish)
         if !whileNobodyIsThere {
-            // On disk once the next answer is there: the server tells of the volume before that of the switch.
+            // Kill the daemon only after it has written the user's volume to the journal.
             #expect(try eventually { try story.journal().contains { House.isSame($0, wish) } })
             story.stage.daemon.kill()
         }
         try story.stage.restart()
         #expect(story.stage.waitForServer())
-        // What one daemon would lower in turn, the music beside it shows.
+        // When the other music is ducked, the new daemon has looked at all streams.
         let other = try Tone.program(house.pulse, hertz: 440, name: "Beside")
-        #expect(try eventually { try house.inputs().count == 2 && house.isLowered(1, of: 65_536) })
+        #expect(
+            try eventually { try house.inputs().count == 2 && house.isLowered(1, of: 65_536) },
+            "\(house.description)")
         #expect(House.isSame(try house.look().volume, wish))
         try story.leave()
         #expect(try eventually { try story.journal().isEmpty })
@@ -142,8 +146,9 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    /// The one who lowers, or calls, goes meanwhile (R11): found by the next daemon, or by this one at once.
-    @Test(arguments: Scenery.all, [false, true]) func clientKilled_everyVolumeIsPutBack(
+    /// The client that ducks or calls is killed (R11). The daemon notices it at once; if it was killed too, the next
+    /// one does.
+    @Test(arguments: Scenery.all, [false, true]) func clientIsKilled_everyVolumeIsRestored(
         _ scenery: Scenery, alsoTheDaemon: Bool
     ) throws {
         let (kind, deed) = (scenery.kind, scenery.deed)
@@ -156,7 +161,7 @@ import Testing
         print("\(deed) by a client that was killed: back after \(Int((monotonicNow() - begun) * 1_000)) ms")
     }
 
-    @Test(arguments: ServerKind.allCases, Deed.allCases) func terminatedUnderLoad_everyVolumeIsPutBack(
+    @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsTerminatedUnderLoad_everyVolumeIsRestored(
         kind: ServerKind, deed: Deed
     ) throws {
         let house = try House(kind)
@@ -175,7 +180,7 @@ import Testing
         withExtendedLifetime(peers) {}
     }
 
-    @Test(arguments: ServerKind.allCases, Deed.allCases) func busKilled_everyVolumeIsPutBack(
+    @Test(arguments: ServerKind.allCases, Deed.allCases) func busIsKilled_everyVolumeIsRestored(
         kind: ServerKind, deed: Deed
     ) throws {
         let house = try House(kind)
@@ -187,9 +192,10 @@ import Testing
         #expect(story.stage.daemon.errors.filter { $0.contains("bus connection was lost") }.count == 1)
     }
 
-    /// What the journal says is believed only where it is a file of ours, whole: one warning, and nothing is touched.
+    /// The daemon reads the journal only if it is a complete regular file of its own. Otherwise it logs one warning and
+    /// changes nothing.
     @Test(arguments: ServerKind.allCases, ["garbage", "short", "link", "a FIFO", "a folder"])
-    func spoiltJournal_costsOneWarning(_ kind: ServerKind, state: String) throws {
+    func damagedJournal_isReportedByOneWarning(_ kind: ServerKind, state: String) throws {
         let house = try House(kind)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
@@ -218,7 +224,7 @@ import Testing
         #expect(story.stage.waitForServer() && story.stage.isServing)
     }
 
-    /// A ramp has two dozen steps that are alike.
+    /// A ramp has two dozen similar steps, so the short form of the test skips some.
     private func stride(_ deed: Deed, _ point: String) -> Int {
         deed == .lowered && point == "stream-changed" ? amount(3, long: 1) : 1
     }

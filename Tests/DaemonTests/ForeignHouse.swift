@@ -3,7 +3,8 @@ import PluginAPI
 import TestSupport
 
 extension ForeignCrashTests {
-    /// What lasts over all the crashes: a sound server, and a program that plays on it at a volume of its person's.
+    /// What outlives all crashes of the daemon: a sound server, and a program that plays on it at a volume that the
+    /// user set.
     final class House {
         let pulse: any PrivateServer
         private var program: Child
@@ -19,7 +20,7 @@ extension ForeignCrashTests {
 
         private static func program() throws -> Child { try Child("sleep", ["infinity"]) }
 
-        /// It plays without end, or until its server does.
+        /// Plays until the program or its server ends.
         private static func music(of program: Child, on pulse: any PrivateServer) throws -> Tone {
             try Tone(pulse, hertz: 440, name: "Music", processID: program.processID, latency: 0.2)
         }
@@ -32,20 +33,21 @@ extension ForeignCrashTests {
             try pulse.moveStream("\(try inputs()[0]["index"] ?? 0)", to: sink)
         }
 
-        /// PulseAudio's memory has been asked. PipeWire's session manager writes its own a second later.
+        /// Whether PipeWire's session manager has written that volume to its file, which it does a second after a
+        /// change. Always true on PulseAudio, where the daemon sets the remembered volume itself.
         func remembers(_ volume: Int) -> Bool {
             guard pulse is PrivatePipeWire else { return true }
             let factor = pow(Double(volume) / 65_536, 3)
             return [remembered04, remembered05].contains { abs(($0 ?? 0) - factor) < 0.0001 }
         }
 
-        /// What WirePlumber 0.4 wrote of the music: a line for each property.
+        /// The volume that WirePlumber 0.4 wrote for the music. Its file has a line for each property.
         private var remembered04: Double? {
             remembered(in: "restore-stream", "Output/Audio:application.name:Music:channelVolumes=")?
                 .split(separator: ";").first.flatMap { Double($0) }
         }
 
-        /// What WirePlumber 0.5 wrote of it: one line of JSON.
+        /// The volume that WirePlumber 0.5 wrote for the music, in a line of JSON.
         private var remembered05: Double? {
             guard let text = remembered(in: "stream-properties", "Output/Audio:application.name:Music="),
                 let properties = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
@@ -53,7 +55,7 @@ extension ForeignCrashTests {
             return (properties["channelVolumes"] as? [Double])?.first
         }
 
-        /// The rest of the line that begins so, in a file of WirePlumber's.
+        /// The rest of the line that begins with `key`, in a file of WirePlumber.
         private func remembered(in file: String, _ key: String) -> Substring? {
             let path = pulse.folder.path + "/state/wireplumber/" + file
             return (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: "\n")
@@ -64,7 +66,7 @@ extension ForeignCrashTests {
             program.kill()
             music = nil
             guard try eventually({ try pulse.pactl(["list", "short", "sink-inputs"]).isEmpty }) else {
-                throw SupportError("the music goes on")
+                throw SupportError("the music continues")
             }
         }
 
@@ -80,7 +82,7 @@ extension ForeignCrashTests {
             }
         }
 
-        /// The server is killed, and is back; so is the program, or somebody starts it again.
+        /// Kills and restarts the server. Then the same program plays again, or a new process of it.
         func loseServer(isSameProgram: Bool, meanwhile: () throws -> Void = {}) throws {
             pulse.kill()
             if !isSameProgram {
@@ -94,15 +96,18 @@ extension ForeignCrashTests {
 
         func inputs() throws -> [[String: Any]] {
             let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
-            // So pactl says that there is none.
+            // pactl prints nothing if there is no stream.
             if text.isEmpty { return [] }
             return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
         }
 
-        /// For messages.
-        var description: String { (try? look()).map { "\($0)" } ?? "no music" }
+        /// For messages: each stream's volume, mute and sink.
+        var description: String {
+            let count = (try? inputs().count) ?? 0
+            return count == 0 ? "no music" : "\((0..<count).map { (try? look($0)).map { "\($0)" } ?? "gone" })"
+        }
 
-        /// How the music is now: volume, mute, sink.
+        /// The present volume, mute switch and sink of the music.
         func look(_ place: Int = 0) throws -> (volume: Int, isMuted: Bool, sink: String) {
             guard let input = try inputs().dropFirst(place).first else { throw SupportError("the music has gone") }
             let volume = input["volume"] as? [String: [String: Any]] ?? [:]
@@ -121,21 +126,22 @@ extension ForeignCrashTests {
             return House.isSame(volume, House.volume) && !isMuted && sink == "speaker"
         }
 
-        /// PipeWire keeps a volume as a real number, and gives it back a little off.
+        /// Compares two volumes. PipeWire stores a volume as a real number, so it may return a slightly different one.
         static func isSame(_ one: Int, _ other: Int) -> Bool { abs(one - other) < 3 }
 
-        /// The cube of a decibel's factor is a volume's.
+        /// The volume after ducking by `decibels`. The factor of the amplitude is the cube of the volume.
         static func volume(_ volume: Int = volume, lowered decibels: Double) -> Int {
             Int((Double(volume) * pow(10, -decibels / 60)).rounded())
         }
 
-        /// By the twelve decibels of the settings.
+        /// Whether the music is ducked by the 12 dB of the settings.
         func isLowered(_ place: Int = 0, of volume: Int = House.volume) throws -> Bool {
             let (found, isMuted, sink) = try look(place)
             return House.isSame(found, House.volume(volume, lowered: 12)) && !isMuted && sink == "speaker"
         }
 
-        /// Or muted, where PipeWire's session manager took longer for the move than the daemon waits, as on a busy machine.
+        /// Whether the music is held. On a busy machine PipeWire's session manager may take longer for the move than
+        /// the daemon waits; then the daemon mutes the stream.
         func isHeld() throws -> Bool {
             let (_, isMuted, sink) = try look()
             return isMuted ? pulse is PrivatePipeWire : sink == "sessiond.hold"

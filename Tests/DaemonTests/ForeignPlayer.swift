@@ -1,17 +1,17 @@
 import TestSupport
 
-/// An MPRIS player that is not ours, in a process of its own, with a person in front of it.
+/// An MPRIS player in a process of its own that does not use sessiond. The test plays the role of its user.
 final class ForeignPlayer {
-    /// What it does when it is called; the person's hand always works.
+    /// How the player handles calls over D-Bus. It always does what its user does.
     enum Manner: String {
         case correct
         /// Play and Pause both toggle.
         case toggles
-        /// Answers, and does nothing.
+        /// Replies, and does nothing.
         case ignores
-        /// Does what it is told when it is told to `catch up`.
+        /// Handles calls only after the command `catch up`.
         case late
-        /// Never tells of a change.
+        /// Never announces a change.
         case quiet
         case refuses
         /// Stops instead of pausing.
@@ -20,8 +20,9 @@ final class ForeignPlayer {
 
     let process: Child
 
-    /// Starts as playing, stopped or paused, and waits until it serves. `command` is run as its child for as long as it
-    /// lives: its sound. Where that is an mpv with that `socket` (`--input-ipc-server`), it is paused and played with it.
+    /// Starts the player as playing, stopped or paused, and waits until it serves. `command` makes its sound: it runs
+    /// as the player's child while the player lives. If it is an mpv with that `socket` (`--input-ipc-server`), the
+    /// player pauses and plays it.
     init(
         _ name: String, _ manner: Manner = .correct, status: String = "Playing", on stage: DaemonStage,
         command: [String] = [], socket: String = "", environment: [String: String] = [:]
@@ -30,7 +31,7 @@ final class ForeignPlayer {
             "/usr/bin/python3", ["-u", "-c", ForeignPlayer.program, name, manner.rawValue, status, socket] + command,
             environment: environment.merging(stage.bus.environment) { $1 })
         guard process.line(where: { $0 == "ready" }) != nil else {
-            throw SupportError("the player did not come up: \(process.errors)")
+            throw SupportError("the player did not start: \(process.errors)")
         }
     }
 
@@ -42,7 +43,7 @@ final class ForeignPlayer {
         return process.output.filter { $0.hasPrefix("call ") }.map { String($0.dropFirst(5)) }
     }
 
-    /// A person does that: Playing, Paused, Stopped, or `track N`.
+    /// The user changes the player: Playing, Paused, Stopped, or `track N`.
     func person(_ deed: String) {
         let before = process.output.filter { $0 == "done" }.count
         process.send(deed)

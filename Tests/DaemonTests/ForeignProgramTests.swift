@@ -7,7 +7,8 @@ import SessionKit
 import TestSupport
 import Testing
 
-/// Programs that never heard of us, on a real PulseAudio: silenced, lowered and given back, by ear of the monitor.
+/// Adopted programs on real sound servers. The tests record the sink's monitor to measure that programs are silenced,
+/// ducked and restored.
 @Suite struct ForeignProgramTests {
     static let modules = ["module-stream-restore"]
 
@@ -27,7 +28,7 @@ import Testing
             if crash == nil { #expect(stage.waitForServer()) }
         }
 
-        /// The session of that name as the bus shows it.
+        /// The session of that name as D-Bus shows it.
         func session(_ name: String) throws -> [String: Value]? {
             try stage.listedSessions().first { $0["Name"]?.stringValue == name }
         }
@@ -36,7 +37,7 @@ import Testing
             try eventually { try session(name)?["State"]?.stringValue == state }
         }
 
-        /// Sink inputs with their volumes and sinks, as people see them.
+        /// The sink inputs with their volumes and sinks, as pactl prints them.
         func inputs() throws -> [[String: Any]] {
             let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
             return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
@@ -78,7 +79,8 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// A drop-out, as PipeWire has them on a busy machine, is a step too: then the next prompt is listened to.
+    /// The volume must change in small steps. A drop-out of PipeWire on a busy machine looks like a large step, so the
+    /// test measures up to ten prompts and needs one without.
     @Test(arguments: ServerKind.allCases) func prompt_ducksAndRestoresExactly(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         let music = try Self.music(scene.pulse, nil)
@@ -89,7 +91,8 @@ import Testing
         let voice = try scene.stage.foreigner()
         let prompt = voice.create("Prompt", option: "duck-others")
         var most: [Double] = []
-        // Two, and what windows that are not in step with the ramp's add.
+        // A step of the ramp is 2 dB. Half a decibel more is allowed because the windows are not aligned with the
+        // steps.
         while most.count < (kind == .pipeWire ? 10 : 1), most.allSatisfy({ $0 > 2.5 }) {
             let begun = monotonicNow()
             #expect(voice.ask("activate \(prompt)") == "ok")
@@ -104,17 +107,17 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// PipeWire lets a volume be heard from one cycle to the next, as long as the most impatient has it, who is the ear
-    /// here, and all of a cycle with one. On a busy machine it leaves out cycles, or is late with one: then the next
-    /// prompt is listened to.
-    @Test(arguments: [1_024.0, 2_048.0]) func promptInPipeWiresCycles_lowersByTwoDecibelsEach(cycle: Double) throws {
+    /// PipeWire applies a volume at the beginning of a cycle. The client with the shortest latency, here the recording
+    /// of the monitor, sets the cycle's length. On a busy machine PipeWire misses or delays cycles, so the test
+    /// measures up to 40 prompts and needs one without.
+    @Test(arguments: [1_024.0, 2_048.0]) func promptOnPipeWire_ducksByTwoDecibelsInEachCycle(cycle: Double) throws {
         let scene = try Scene(.pipeWire, fragment: cycle / Ear.rate)
         let music = try Self.music(scene.pulse, nil)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
         #expect(try scene.awaits("Music", "active"))
         let voice = try scene.stage.foreigner()
         let prompt = voice.create("Prompt", option: "duck-others")
-        /// From now until it is that loud at the server, and was heard to be for a while.
+        /// The levels from now until the server has reached that volume and played it for a while.
         func heard(until decibels: Double) throws -> [Double] {
             let begun = monotonicNow()
             #expect(voice.ask("\(decibels < 0 ? "" : "de")activate \(prompt)") == "ok")
@@ -130,7 +133,7 @@ import Testing
             let fall = try heard(until: -12)
             let rise = try heard(until: 0)
             let changes = zip(fall, fall.dropFirst()).map { $0 - $1 } + zip(rise, rise.dropFirst()).map { $1 - $0 }
-            // What goes back on the way was left out meanwhile.
+            // A step in the wrong direction is a drop-out.
             most.append(changes.contains { $0 < -0.3 } ? .infinity : changes.max() ?? .infinity)
         }
         print("a cycle of \(Int(cycle)): at most \(most) dB at once")
@@ -138,14 +141,15 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// Who is lowered already is lowered as the settings say from now on: a program that is not ours at the server, and
-    /// one that lowers itself because it is told.
+    /// New settings apply at once to streams that are already ducked: to an adopted program, which the daemon ducks at
+    /// the server, and to a client that ducks itself.
     @Test(arguments: ServerKind.allCases)
     func settingsReloadedWhileDucking_applyToTheDuckedStream(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "[ducking]\ngain = -12\n")
         let music = try Self.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))
-        // Of another process, or the music were its own: we have started it.
+        // With the daemon's process id. With the test's own, the music would belong to this session, since the test
+        // started it.
         let own = AudioSessionClient(
             .init(
                 name: "Own", category: .playback, options: .mixWithOthers,
@@ -158,7 +162,7 @@ import Testing
         let voice = try scene.stage.foreigner()
         let prompt = voice.create("Prompt", option: "duck-others")
         #expect(voice.ask("activate \(prompt)") == "ok")
-        /// The cube of a decibel's factor is a volume's.
+        /// The factor of the amplitude is the cube of the volume.
         func isLowered(by decibels: Double) throws -> Bool {
             let volume = 65_536 * pow(10, -decibels / 60)
             return try eventually { abs(Double(try scene.volume()) - volume) < 3 }

@@ -5,9 +5,10 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// A call comes while music plays, by ear of the monitor: every program, on both servers, whatever it says of itself.
+/// A call begins while music plays. The tests record the sink's monitor, for several programs on both servers, with and
+/// without a label.
 @Suite struct ForeignProofTests {
-    /// Players of other people's, each in a process of its own.
+    /// Unmodified players, each in a process of its own.
     enum Program: String, CaseIterable, CustomStringConvertible {
         case gstPlay = "gst-play-1.0"
         case pacat
@@ -46,16 +47,16 @@ import Testing
         }
     }
 
-    /// PipeWire's other programs in the long form: what WirePlumber does meanwhile is not the same each time.
+    /// Only the long form runs all programs on PipeWire too.
     private static let cases = amount(
         Case.all.filter { $0.server == .standard || $0.program == .pacat }, long: Case.all)
 
-    @Test(arguments: cases) func aCall_isSilenceAndLeavesNothingOut(_ given: Case) throws {
+    @Test(arguments: cases) func callBegins_programIsSilentAndLosesNoSound(_ given: Case) throws {
         let scene = try ForeignProgramTests.Scene(given.server)
         let file = try CountedMusic.file(in: scene.pulse.folder)
         let music = try given.program.play(file, on: scene.pulse, role: given.role)
         let hertz = CountedMusic.hertz
-        // Over as long as is listened back to.
+        // Steady during the whole time that the test measures afterwards.
         #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30), "\(music.errors)")
         #expect(try eventually { try scene.onlySession() == "active" })
         let before = scene.ear.steadyLevel(of: hertz)
@@ -65,11 +66,11 @@ import Testing
         #expect(phone.ask("activate \(call)") == "ok")
         #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.1))
         #expect(try scene.onlySession() == "interrupted")
-        // As long as a person who says no takes.
+        // As long as a user needs to decline a call.
         #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.8))
         #expect(phone.ask("deactivate \(call)") == "ok")
-        // As loud as before, between two of the drop-outs that PipeWire has on a busy machine; then as long as is listened
-        // back to.
+        // First as loud as before for a moment, because PipeWire has drop-outs on a busy machine. Then as long as the
+        // test measures afterwards.
         #expect(scene.ear.waitUntil(hertz, above: before - 0.3, window: 0.05, timeout: 30))
         let back = scene.ear.duration
         #expect(eventually(timeout: 30) { scene.ear.duration > back + 0.7 })
@@ -80,15 +81,17 @@ import Testing
             "\(given.testDescription): silent \(Int(((silent?.time ?? 0) - rung) * 1_000)) ms after the call, for "
                 + "\(Int(heard.silence * 1_000)) ms, of which \(Int((heard.lost * 1_000).rounded())) ms were lost; other "
                 + "silences \(Int(heard.dropOuts * 1_000)) ms")
-        // Where it is muted, all of it is lost; where it is held, what the server had on its way: a fragment or two.
+        // A muted stream would lose all of it. A held stream loses only what the server had already fetched: a fragment
+        // or two.
         #expect(heard.silence > 0.8)
         #expect(abs(heard.lost) < 0.05)
     }
 
-    /// One that is paused by MPRIS is held as well, and plays again while it is let go. The best of three, because a busy
-    /// machine is slow to see that it plays: where it was let go some time after that, each lost 30 ms.
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its sink takes back what it fetched"))
-    func playerThatIsPausedInACall_losesNothingAsItPlaysAgain() throws {
+    /// A player that is paused over MPRIS is also held. It must play again before the hold ends; otherwise each resume
+    /// lost 30 ms. The test takes the best of three calls, because a busy machine is slow to notice that the player
+    /// plays.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its sink can rewind"))
+    func playerPausedDuringACall_losesNoSoundWhenItResumes() throws {
         let scene = try ForeignProgramTests.Scene(.pulseAudio)
         let file = try CountedMusic.file(in: scene.pulse.folder)
         let socket = scene.pulse.folder.path + "/mpv"
@@ -118,7 +121,7 @@ import Testing
 }
 
 extension ForeignProgramTests.Scene {
-    /// The state of the one session beside the phone's.
+    /// The state of the only session except that of the phone.
     func onlySession() throws -> String? {
         let others = try stage.listedSessions().filter { $0["Name"]?.stringValue != "Phone" }
         return others.count == 1 ? others[0]["State"]?.stringValue : nil

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// The sound server killed while a program that never heard of us is lowered, or held (faults.md, D2): the server
-/// remembers volumes for the next stream of the program, and that one is as its person left the last.
+/// The sound server is killed while an adopted program is ducked or held (faults.md, D2). The server remembers volumes
+/// for the program's next stream. That stream must have the volume that the user set.
 @Suite(.serialized) struct ForeignServerTests {
     typealias House = ForeignCrashTests.House
     typealias Story = ForeignCrashTests.Story
@@ -10,21 +10,21 @@ import Testing
 
     /// When the server is killed.
     enum Moment: String, CaseIterable, CustomTestStringConvertible {
-        /// While the first of it is seen.
+        /// As soon as the first change is visible.
         case atOnce
         case later
         var testDescription: String { rawValue }
     }
 
-    /// A program that comes back to the server is the one it was, and still waits.
+    /// A program that reconnects to the server is still ducked or held.
     @Test(arguments: ForeignCrashTests.Scenery.all, Moment.allCases)
-    func serverKilledMeanwhile_theProgramIsTreatedAsBefore(
+    func serverIsKilled_programIsDuckedOrHeldAgain(
         _ scenery: ForeignCrashTests.Scenery, moment: Moment
     ) throws {
         let house = try House(scenery.kind)
         let story = try Story(scenery.deed, in: house, crash: nil)
         for _ in 0..<amount(1, long: 20) {
-            // A session manager that is killed within a second forgets a person's volume by itself.
+            // If the session manager is killed within a second, it forgets the user's volume by itself.
             #expect(eventually { house.remembers(House.volume) })
             try story.begin(until: moment == .later ? story.isDone : { try !house.isUntouched() })
             try house.loseServer(isSameProgram: true)
@@ -35,13 +35,13 @@ import Testing
     }
 
     @Test(arguments: ForeignCrashTests.Scenery.all, [false, true])
-    func serverKilledAndTheReasonGoneMeanwhile_theNextStreamIsUntouched(
+    func serverIsKilledAndThePromptOrCallEnds_nextStreamIsRestored(
         _ scenery: ForeignCrashTests.Scenery, isSameProgram: Bool
     ) throws {
         let house = try House(scenery.kind)
         let story = try Story(scenery.deed, in: house, crash: nil)
         for _ in 0..<amount(1, long: 20) {
-            // A session manager that is killed within a second forgets a person's volume by itself.
+            // If the session manager is killed within a second, it forgets the user's volume by itself.
             #expect(eventually { house.remembers(House.volume) })
             try story.begin(until: { try !house.isUntouched() })
             try house.loseServer(isSameProgram: isSameProgram, meanwhile: story.leave)
@@ -50,9 +50,9 @@ import Testing
         #expect(story.deaths == 0)
     }
 
-    /// What happens to the daemon while the server dies with a lowered volume in its memory.
+    /// What happens to the daemon while the server is killed. At that time the server remembers a ducked volume.
     enum Fate: String, CaseIterable, CustomTestStringConvertible {
-        /// It is too slow to put the memory right, and is still there when the server is back.
+        /// It is stopped, so it cannot correct the remembered volume. It continues when the server is back.
         case stopped
         case killed
         var testDescription: String { rawValue }
@@ -66,26 +66,26 @@ import Testing
         static let all = ServerKind.allCases.flatMap { kind in Fate.allCases.map { Loss(kind: kind, fate: $0) } }
     }
 
-    /// The server dies with a volume of ours in its memory, and the next stream starts with it before anybody can put it
-    /// right: how it should be is in the journal.
+    /// The server remembers a ducked volume when it is killed, and the next stream starts with that volume. The daemon
+    /// finds the right volume in its journal.
     @Test(arguments: Loss.all, [false, true])
-    func streamThatStartsLowered_isKnownByTheJournal(_ loss: Loss, isReasonGone: Bool) throws {
+    func streamStartsWithADuckedVolume_journalRestoresIt(_ loss: Loss, isReasonGone: Bool) throws {
         let (kind, fate) = (loss.kind, loss.fate)
         let house = try House(kind)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
         let daemon = story.stage.daemon
         daemon.suspend()
-        // A step of the way down, or up.
+        // A volume in the middle of the ramp.
         let volume = House.volume(lowered: 6)
         try house.turn(to: volume)
-        // One that is killed earlier need not have it.
+        // The server must be killed only after it has stored the volume.
         #expect(eventually { house.remembers(volume) })
         if fate == .killed { daemon.kill() }
         try house.loseServer(isSameProgram: false)
         #expect(
             try eventually { try House.isSame(house.look().volume, volume) },
-            "the server has not kept what this is about: \(house.description)")
+            "the server forgot the ducked volume: \(house.description)")
         switch fate {
         case .stopped: daemon.resume()
         case .killed: try story.stage.restart()
@@ -96,7 +96,7 @@ import Testing
             try story.expectDone()
             try story.end()
         }
-        // It is in the server's memory, too.
+        // The server remembers the right volume, too.
         #expect(eventually { house.remembers(House.volume) })
         try house.loseServer(isSameProgram: false)
         #expect(try eventually { try house.isUntouched() }, "\(house.description)")

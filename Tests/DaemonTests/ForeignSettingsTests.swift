@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Settings read anew while a program that never heard of us is held by a call, or lowered: what it counts as changes,
-/// and nobody is silent, or heard, without a cause.
+/// The settings change while an adopted program is held or ducked. Its session changes with them, and the program is
+/// silent only as long as there is a cause.
 @Suite struct ForeignSettingsTests {
     typealias Scene = ForeignProgramTests.Scene
 
@@ -18,8 +18,9 @@ import Testing
             .compactMap { $0["State"]?.stringValue }
     }
 
-    /// The call goes on all the while: it silences whoever is a session, in whatever way.
-    @Test(arguments: ServerKind.allCases) func readAnewDuringACall_silenceFollows(_ kind: ServerKind) throws {
+    /// The call continues all the time. It silences the program as long as the program is adopted, with any category
+    /// and option.
+    @Test(arguments: ServerKind.allCases) func settingsReloadedDuringACall_silenceFollows(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "")
         let music = try ForeignProgramTests.music(scene.pulse, nil)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.15))
@@ -28,7 +29,7 @@ import Testing
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         #expect(phone.ask("activate \(call)") == "ok")
         #expect(scene.ear.waitUntil(440, below: -80))
-        // Another configuration of the same session, which goes on waiting.
+        // Another setting changes the session's options. The session stays interrupted.
         for streams in ["all", "calls", "all"] {
             let begun = monotonicNow()
             try Self.reload("[adoption]\nstreams = \(streams)\n", scene)
@@ -50,7 +51,7 @@ import Testing
         try Self.reload("[adoption]\nstreams = off\n", scene)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
         #expect(try eventually { try scene.stage.listedSessions().count == 1 })
-        // It played before the call: found only now, it is silent all the same.
+        // The program is adopted only now, but it played before the call, so it is silent.
         try Self.reload("", scene)
         #expect(scene.ear.waitUntil(440, below: -80))
         #expect(try eventually { try Self.state("Music", scene) == ["inactive"] })
@@ -61,7 +62,7 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// Another daemon with other settings instead of SIGHUP: the same session counts as what it counts as now, and waits.
+    /// The daemon restarts with other settings. The same session changes its options and stays interrupted.
     @Test(arguments: ServerKind.allCases) func otherSettingsAfterARestart_silenceFollows(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "")
         let music = try ForeignProgramTests.music(scene.pulse, nil)
@@ -92,9 +93,9 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// Nobody counted as a session when the call began. Who played then is silent as soon as he counts as one; who begins
-    /// during it plays beside it, as everybody who mixes may (§4).
-    @Test(arguments: ServerKind.allCases) func adoptionTurnedOnDuringACall_whoPlayedBeforeFallsSilent(
+    /// Adoption was off when the call began. When it is turned on, a program that played before the call falls silent.
+    /// A program that started during the call plays at the same time, because it mixes with others (§4).
+    @Test(arguments: ServerKind.allCases) func adoptionTurnedOnDuringACall_earlierMusicFallsSilent(
         _ kind: ServerKind
     ) throws {
         let scene = try Scene(kind, settings: "[adoption]\nstreams = off\n")
@@ -123,8 +124,8 @@ import Testing
         withExtendedLifetime((music, late)) {}
     }
 
-    /// Lowered by a prompt: back at the volume of its person where it is no longer to be lowered.
-    @Test(arguments: ServerKind.allCases) func readAnewWhileLowered_theVolumeFollows(_ kind: ServerKind) throws {
+    /// A prompt ducks the music. The user's volume is restored when the settings no longer allow ducking.
+    @Test(arguments: ServerKind.allCases) func settingsReloadedWhileDucked_volumeFollows(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "")
         let music = try ForeignProgramTests.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))
@@ -146,7 +147,7 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
-    /// Two that exclude each other mix again, and the other way round: the newest keeps the sound.
+    /// The setting changes between mixing and excluding. When they exclude each other, the newest player has the sound.
     @Test(arguments: ServerKind.allCases) func twoPlayers_mixOrExcludeEachOther(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "[adoption]\nstreams = all\n")
         let first = try Tone.program(scene.pulse, hertz: 440, name: "First")
@@ -156,7 +157,7 @@ import Testing
         #expect(scene.ear.waitUntil(1_000, above: -20))
         for _ in 0..<2 {
             try Self.reload("", scene)
-            // Not when its claim has run out.
+            // At once, and not only when its claim expires.
             #expect(scene.ear.waitUntil(440, above: -20, window: 0.1, timeout: 3))
             #expect(scene.ear.waitUntil(1_000, above: -20, window: 0.1))
             try Self.reload("[adoption]\nstreams = all\n", scene)
@@ -165,7 +166,7 @@ import Testing
             #expect(try Self.state("First", scene) == ["interrupted"])
             #expect(try Self.state("Second", scene) == ["active"])
         }
-        // Left alone by name: as if there were none.
+        // A program in `never` does not interrupt others.
         try Self.reload("[adoption]\nstreams = all\nnever = Second\n", scene)
         #expect(scene.ear.waitUntil(440, above: -20, window: 0.1))
         #expect(try eventually { try scene.stage.listedSessions().count == 1 })

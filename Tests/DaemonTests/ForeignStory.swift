@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension ForeignCrashTests {
-    /// What happens to the music.
+    /// What the daemon does with the music.
     enum Deed: String, CaseIterable, CustomTestStringConvertible {
         case lowered
         case held
@@ -21,7 +21,8 @@ extension ForeignCrashTests {
         static let all = ServerKind.allCases.flatMap { kind in Deed.allCases.map { Scenery(kind: kind, deed: $0) } }
     }
 
-    /// One run of it, on a daemon that dies at some point and is started again.
+    /// One run: a client ducks or holds the music and stops doing so. The daemon crashes at some point and is started
+    /// again.
     final class Story {
         let house: House
         let stage: DaemonStage
@@ -36,13 +37,13 @@ extension ForeignCrashTests {
             self.deed = deed
             self.house = house
             stage = try DaemonStage(pulse: house.pulse, settings: Story.settings, crash: crash)
-            // One that is to die comes up like any other; nothing of the music is changed before somebody asks for it.
+            // Also with a crash point the daemon starts normally. It changes no stream before the client activates.
             let stage = stage
             guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
             other = try stage.foreigner()
         }
 
-        /// As long as the daemon lives, and lived; a dead one is followed by another.
+        /// Waits until the condition is true. Restarts the daemon if it was killed.
         func holds(_ condition: () throws -> Bool) throws -> Bool {
             try eventually(timeout: 20) {
                 try reviveIfDead()
@@ -53,7 +54,7 @@ extension ForeignCrashTests {
         private func reviveIfDead() throws {
             guard !stage.daemon.isRunning else { return }
             guard stage.daemon.wait() == .signal(SIGKILL) else {
-                throw SupportError("ended by itself: \(stage.daemon.errors)")
+                throw SupportError("the daemon ended by itself: \(stage.daemon.errors)")
             }
             deaths += 1
             try stage.restart()
@@ -73,7 +74,7 @@ extension ForeignCrashTests {
         func begin() throws { try begin(until: isDone) }
 
         func begin(until isBegun: () throws -> Bool) throws {
-            // The music counts as a session before anybody takes the sound from it.
+            // The music must be adopted before the client interrupts or ducks it.
             _ = try holds {
                 try stage.sessions().values.contains {
                     $0["Name"] == .string("Music") && $0["State"] == .string("active")
@@ -92,10 +93,10 @@ extension ForeignCrashTests {
             try expectUntouched()
         }
 
-        /// The one who lowers, or calls, has done.
+        /// The prompt or the call ends.
         func leave() throws { try ask("deactivate \(session)") }
 
-        /// The volumes that the journal of the streams holds; empty where it is gone.
+        /// The volumes in the stream journal; empty if there is no journal.
         func journal() throws -> Set<Int> {
             let file = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).first {
                 $0.hasPrefix("streams-")
@@ -106,7 +107,7 @@ extension ForeignCrashTests {
             return Set(record.entries.flatMap { $0.base.volume.map(Int.init) })
         }
 
-        /// Ends the daemon by SIGTERM; whatever becomes of it on its way out, the next one goes on.
+        /// Ends the daemon by SIGTERM. It may crash while it ends; the next daemon continues.
         func terminate() throws {
             stage.daemon.signal(SIGTERM)
             switch stage.daemon.wait() {
@@ -124,7 +125,7 @@ extension ForeignCrashTests {
             #expect(try holds(isDone), "\(house.description)")
         }
 
-        /// The client is killed, as a phone that crashes.
+        /// Kills the client, like a phone program that crashes.
         func die() throws {
             killClient()
             try expectUntouched()
@@ -141,7 +142,7 @@ extension ForeignCrashTests {
             #expect(try holds(isTidy))
         }
 
-        /// Nothing is left to be put back.
+        /// Whether no stream is left to restore: then there is no journal.
         func isTidy() throws -> Bool {
             try !FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).contains {
                 $0.hasPrefix("streams-")

@@ -3,8 +3,8 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// The hold sink of PulseAudio takes nothing, and tells nobody that it does not.
-@Suite(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: PipeWire has no module of that name"))
+/// PulseAudio's hold sink fetches no sound from its streams, and looks to programs like a sink that runs.
+@Suite(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: PipeWire has no module-pipe-sink"))
 struct HoldSinkTests {
     private func hold(_ body: (ForeignCrashTests.House, _ folder: String) throws -> Void) throws {
         let house = try ForeignCrashTests.House(.pulseAudio, modules: ["module-suspend-on-idle timeout=0"])
@@ -22,8 +22,8 @@ struct HoldSinkTests {
         }
     }
 
-    /// MPD gives up when it is about to write and finds its sink suspended.
-    @Test func heldProgram_isOnASinkThatRuns_andNoPipeIsLeft() throws {
+    /// MPD gives up if its sink is suspended when it wants to write.
+    @Test func heldProgram_isOnARunningSink_andNoPipeIsLeft() throws {
         try hold { house, folder in
             try #expect(state(of: house.pulse).hasSuffix("\tRUNNING"))
             try #expect(state(of: house.pulse).contains("\tmodule-pipe-sink.c\t"))
@@ -31,8 +31,8 @@ struct HoldSinkTests {
         }
     }
 
-    /// What is in the way of the pipe stays, and streams are held on a suspended sink.
-    @Test func whereThePipeCannotBeMade_theHoldSinkIsSuspended() throws {
+    /// A folder is in the place of the pipe. It stays, and streams are held on a suspended sink.
+    @Test func pipeCannotBeMade_holdSinkIsSuspended() throws {
         let house = try ForeignCrashTests.House(.pulseAudio)
         let folder = try PrivateFolder()
         let obstacle = try folder.folder("sessiond.hold")

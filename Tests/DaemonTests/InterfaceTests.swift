@@ -6,7 +6,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The XML in data/dbus, what the running daemon introspects, and what it serves: one and the same.
+/// The XML in data/dbus, the introspection of the running daemon, and the members that it serves are identical.
 @Suite struct InterfaceTests {
     private let folder = repository.appendingPathComponent("data/dbus")
 
@@ -24,25 +24,25 @@ import Testing
             Description(xml: try Data(contentsOf: folder.appendingPathComponent("\(full).xml")), interface: full))
         #expect(served == source)
 
-        // Every property answers with its type, and GetAll knows the same ones.
+        // Every property has its type, and GetAll returns exactly these properties.
         let all =
             try client.connection.callAndWait(
                 BusName.service, path, StandardName.properties, "GetAll", [.string(full)])[0].asProperties
             ?? [:]
         #expect(Set(all.keys) == Set(source.properties.keys))
         for (property, type) in source.properties { #expect(all[property]?.signature == type, "\(property)") }
-        // Every method is there, with that signature and no other.
+        // Every method exists, with that signature only.
         for (method, signature) in source.methods {
             let wrong: [Value] = signature == "yy" ? [] : [.byte(0), .byte(0)]
             do throws(Failure) {
                 _ = try client.connection.callAndWait(BusName.service, path, full, method, wrong)
-                Issue.record("\(method) took (yy)")
+                Issue.record("\(method) accepted (yy)")
             } catch {
                 #expect(error.name == Failure.Name.invalidArgs, "\(method)")
                 #expect(error.message.contains("(\(signature))"), "\(method): \(error.message)")
             }
         }
-        // Read-only ones say so.
+        // Every property is read-only.
         for property in source.properties.keys {
             do throws(Failure) {
                 _ = try client.connection.callAndWait(

@@ -4,7 +4,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// `org.mpris.MediaPlayer2.sessiond`: one name, behind it whoever is in front.
+/// `org.mpris.MediaPlayer2.sessiond`: one name that forwards to the player that media keys apply to.
 @Suite struct MediaKeysTests {
     private static let name = "org.mpris.MediaPlayer2.sessiond"
     private static let path = "/org/mpris/MediaPlayer2"
@@ -33,7 +33,7 @@ import Testing
         ).first?.unwrapped
     }
 
-    @Test func aPlayer_isReachedThroughTheNameAndNoPlayerHasNone() throws {
+    @Test func playerRuns_isReachedThroughTheName_whichExistsOnlyWithAPlayer() throws {
         #expect(!isOwned())
         do {
             let player = try ForeignPlayer("music", on: stage)
@@ -46,7 +46,7 @@ import Testing
             try playerctl("next")
             #expect(try playerctl("metadata", "xesam:title") == "music 2")
             #expect(player.calls == ["Pause", "PlayPause", "Next"])
-            // What is not told of is asked of the player itself.
+            // The daemon asks the player for properties that the player does not announce.
             #expect(try get("Position") == .int64(5_000_000))
             try playerctl("position", "3+")
             #expect(try get("Position") == .int64(8_000_000))
@@ -71,7 +71,7 @@ import Testing
         #expect(eventually { !isOwned() })
     }
 
-    @Test func theNowPlayingSession_isInFrontOfWhoeverPlays() throws {
+    @Test func nowPlayingSession_isPreferredToOtherPlayers() throws {
         let music = try ForeignPlayer("music", on: stage)
         let client = try stage.client()
         let session = try client.session("Music", more: [("pid", .uint32(music.processID))])
@@ -79,7 +79,7 @@ import Testing
         #expect(eventually { title() == "music 1" })
         let video = try ForeignPlayer("video", on: stage)
         music.person("Paused")
-        // The name's own answer comes after what it heard before.
+        // When this value has changed, the daemon has handled the player's signals.
         #expect(eventually { (try? get("PlaybackStatus")) == .string("Paused") })
         #expect(title() == "music 1")
         client.call(session, "Close")
@@ -87,7 +87,7 @@ import Testing
         withExtendedLifetime(video) {}
     }
 
-    @Test func whatChanges_isToldUnderTheNameAndNotTwice() throws {
+    @Test func changes_areAnnouncedOnceUnderTheName() throws {
         let one = try ForeignPlayer("one", on: stage)
         #expect(eventually { isOwned() })
         var told: [String] = []
@@ -107,21 +107,21 @@ import Testing
         try playerctl("position", "1+")
         one.person("Playing")
         #expect(stage.loop.iterate(timeout: 5) { told.count >= 3 })
-        // Another one in front: everything is told anew, once.
+        // Another player is in front now: all properties are announced once.
         let two = try ForeignPlayer("two", status: "Paused", on: stage)
         two.person("Playing")
         #expect(stage.loop.iterate(timeout: 5) { told.count >= 4 })
         two.person("Stopped")
         two.process.kill()
-        // And the one before; the stop of the other may have been told first.
+        // The first player is in front again. The stop of the second one may have been announced before.
         #expect(stage.loop.iterate(timeout: 5) { told.count >= 5 && told.last == "Playing" })
         #expect(Array(told.prefix(4)) == ["Paused", "Seeked 6000000", "Playing", "Playing"])
         #expect(told.dropFirst(4) == ["Playing"] || told.dropFirst(4) == ["Stopped", "Playing"])
         withExtendedLifetime((subscription, one)) {}
     }
 
-    @Test func ourOwnPlayersName_isNotTakenForTheNameOfWhoeverIsInFront() throws {
-        // playerctl takes instances of a name for the name.
+    @Test func nameOfSessiondPlayer_isNotTakenForTheMediaKeysName() throws {
+        // playerctl takes a name with `.instance` for the name before it.
         let player = try ForeignPlayer("sessiond_player.instance7", on: stage)
         #expect(eventually { isOwned() })
         let listed = try Child.run("playerctl", ["-l"], environment: stage.bus.environment).split(separator: "\n")
@@ -130,7 +130,7 @@ import Testing
         #expect(player.calls == ["Pause"])
     }
 
-    @Test func aStoppedPlayer_delaysNobody() throws {
+    @Test func stoppedPlayer_delaysNoOther() throws {
         let player = try ForeignPlayer("music", on: stage)
         #expect(eventually { isOwned() })
         player.process.suspend()
@@ -139,7 +139,7 @@ import Testing
         let path = try client.session("Other")
         #expect(client.activate(path) == nil)
         let other = try ForeignPlayer("other", on: stage)
-        // What it asked of the one that stands still, the one in front now has answered.
+        // The request waited for the stopped player. The player that is now in front has answered it.
         #expect(hanging.wait() == .code(0))
         #expect(other.calls == ["Pause"])
         player.process.resume()
@@ -147,7 +147,7 @@ import Testing
         #expect(player.calls.isEmpty)
     }
 
-    @Test func switchedOff_thereIsNoName() throws {
+    @Test func mediaKeysOff_thereIsNoName() throws {
         let quiet = try DaemonStage(settings: "[mpris]\nmedia-keys = off\n")
         let player = try ForeignPlayer("music", on: quiet)
         let client = try quiet.client()

@@ -4,7 +4,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Who else arbitrates on the machine: seen and shown.
+/// The daemon finds and shows neighbours: other software on the machine that mutes, ducks or pauses.
 @Suite struct NeighbourTests {
     private func names(_ stage: DaemonStage) -> [String] {
         let list = (try? stage.property("Neighbours"))?.arrayValue ?? []
@@ -28,16 +28,16 @@ import Testing
         #expect(try !stage.run(["status"]).text.contains("Neighbours"))
     }
 
-    @Test func wirePlumbersRolePolicy_isSeenByItsEndpoints() throws {
+    @Test func rolePolicyOfWirePlumber_isFoundByItsEndpoints() throws {
         // WirePlumber 0.4 makes such a sink for each role of the policy.
         let server = try PrivatePipeWire(sinks: ["speaker", "control.endpoint.multimedia"])
         let stage = try DaemonStage(pulse: server)
         #expect(eventually { names(stage) == ["wireplumber-roles"] })
-        // And are no outputs that anything could go through.
+        // These sinks are no outputs.
         #expect(try stage.property("AvailableOutputs").ports.map(\.uid) == ["speaker"])
     }
 
-    @Test func wirePlumberThatPausesPlayers_isSeenByItsVersion() throws {
+    @Test func wirePlumberThatPausesPlayers_isFoundByItsVersion() throws {
         let server = try PrivatePipeWire()
         func beside(_ version: String) throws -> [String] {
             let other = try PulseThread(

@@ -9,7 +9,7 @@ import Testing
     private static let path = "/org/mpris/MediaPlayer2"
     private static let trackList = "org.mpris.MediaPlayer2.TrackList"
 
-    @Test func playerctl_knowsItsWayAround() throws {
+    @Test func playerctl_controlsThePlayer() throws {
         let stage = try PlayerStage()
         let music = try stage.player(["--name", "music"])
         let uris = [try stage.sine(440, seconds: 60), try stage.sine(660, seconds: 60)]
@@ -54,7 +54,7 @@ import Testing
         #expect(try playerctl("status") == "Stopped")
     }
 
-    @Test func tagsAndCover_areInTheMetadata_theCoverAsAFile() throws {
+    @Test func tagsAndCover_areInTheMetadata_andTheCoverIsAFile() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let wave = String(try stage.sine(440, seconds: 3).dropFirst(7))
@@ -83,7 +83,7 @@ import Testing
         let cover = try #require(metadata["mpris:artUrl"]?.stringValue)
         let bytes = try Data(contentsOf: try #require(URL(string: cover)))
         #expect(bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]))
-        // Another item has none, and the list keeps the title that became known.
+        // The next item has no cover. The list keeps the title of the first item.
         let id = try #require(try music.get("CurrentItem").objectPathValue)
         #expect(music.call("Append", [.strings(["file://" + wave])]) == nil)
         #expect(music.call("Next") == nil)
@@ -92,7 +92,7 @@ import Testing
         #expect(told.first?["xesam:title"] == .string("A Title"))
     }
 
-    @Test func trackList_isReadEditedAndTold() throws {
+    @Test func trackList_isReadEditedAndAnnounced() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let (a, b) = (try stage.sine(440, seconds: 60), try stage.sine(660, seconds: 60))
@@ -120,19 +120,19 @@ import Testing
             told.filter { $0 != "TrackMetadataChanged" } == [
                 "TrackListReplaced", "TrackAdded", "TrackAdded", "TrackRemoved",
             ])
-        // That the list changed is told as often, its value is not.
+        // Each change is announced without the new value of the list.
         #expect(music.invalidated == ["Tracks", "Tracks", "Tracks", "Tracks"])
         #expect(music.changes(of: "Tracks") == [])
     }
 
-    @Test func seekingBeyondTheEnd_goesOnWithTheNextOne() throws {
+    @Test func seekBeyondTheEnd_continuesWithTheNextItem() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let uris = [try stage.sine(440, seconds: 30), try stage.sine(660, seconds: 30)]
         #expect(music.call("LoadList", [.strings(uris), .uint32(0)]) == nil)
         #expect(music.call("Play") == nil)
         #expect(stage.ear.waitUntil(440, above: -25))
-        // Too far, or another item's: neither is a place.
+        // A position of another item, or beyond the end, is ignored.
         #expect(music.call("SetPosition", [.objectPath("/nothing"), .int64(20_000_000)], mpris: true) == nil)
         let track = try music.get("CurrentItem")
         #expect(music.call("SetPosition", [track, .int64(31_000_000)], mpris: true) == nil)
@@ -144,7 +144,7 @@ import Testing
         #expect(try music.get("Uri") == .string(uris[1]))
         #expect(music.call("Seek", [.int64(-60_000_000)], mpris: true) == nil)
         #expect(try music.get("Uri") == .string(uris[1]))
-        // Behind the last one comes nothing: it is played to its end.
+        // There is no next item after the last one, so it ends.
         #expect(music.call("Seek", [.int64(60_000_000)], mpris: true) == nil)
         #expect(eventually { music.signals.contains("Finished true") })
     }

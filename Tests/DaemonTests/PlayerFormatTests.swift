@@ -6,8 +6,8 @@ import Testing
 
 private let loud = -25.0
 
-/// GStreamer's list of all plugins is written by the first one that needs it, so whether it is there tells whether it
-/// was needed.
+/// GStreamer writes its registry, a list of all plugins, when a program first needs it. So the registry's file shows
+/// whether the player needed it.
 @Suite(.serialized) struct PlayerFormatTests {
     private let stage: PlayerStage
     private let music: PluginProgram
@@ -21,7 +21,7 @@ private let loud = -25.0
 
     private var isListThere: Bool { FileManager.default.fileExists(atPath: list) }
 
-    /// The URI of a sine as one of ffmpeg's encoders makes it.
+    /// The URI of a sine that ffmpeg encoded with that encoder.
     private func encoded(_ hertz: Double, _ kind: String, _ encoder: String, seconds: Double = 30) throws -> String {
         let wave = String(try stage.sine(hertz, seconds: seconds).dropFirst(7))
         let path = "\(wave).\(kind)"
@@ -34,7 +34,7 @@ private let loud = -25.0
             && stage.ear.waitUntil(hertz, above: loud)
     }
 
-    @Test func knownFormats_areHeardWithoutTheListOfPlugins_andOthersBehindThem() throws {
+    @Test func knownFormats_playWithoutTheRegistry_andOthersPlayAfterThem() throws {
         let known = [
             ("aiff", "pcm_s16be"), ("flac", "flac"), ("ogg", "libvorbis"), ("opus", "libopus"), ("mp3", "libmp3lame"),
             ("m4a", "aac"),
@@ -49,7 +49,7 @@ private let loud = -25.0
         #expect(music.set("MeteringEnabled", .bool(true)) == nil)
         #expect(isHeard(1_300, try stage.sine(1_300, seconds: 30)))
         #expect(!isListThere)
-        // Its decoder is one of 651 in their plugin, all of which are made where the list does not know them.
+        // The decoder for ALAC is one of 651 in a plugin. Without the registry GStreamer would create all of them.
         #expect(isHeard(1_400, try encoded(1_400, "m4a", "alac")))
         #expect(isListThere)
         #expect(isHeard(1_600, try encoded(1_600, "mka", "libvorbis")))
@@ -57,13 +57,13 @@ private let loud = -25.0
         #expect(music.signals == [])
     }
 
-    @Test func unknownFormatBehindAKnownOne_isFetchedWhileThatPlaysOn() throws {
+    @Test func unknownFormatAfterAKnownOne_isPreparedWhileThatPlays() throws {
         let uris = [try stage.sine(440, seconds: 2), try encoded(880, "mka", "libvorbis", seconds: 1)]
         #expect(music.call("LoadList", [.strings(uris), .uint32(0)]) == nil)
         #expect(music.call("Play") == nil)
         #expect(stage.ear.waitUntil(880, above: loud))
         #expect(eventually { music.signals == ["Finished true"] }, "\(music.signals)")
-        // The list was read while it played, and not a window of it is silent.
+        // The first item played without a gap while the player read the registry.
         let sounds = stage.ear.trace(440, window: 0.01).map { $0.level > -30 }
         let first = try #require(sounds.firstIndex(of: true)), last = try #require(sounds.lastIndex(of: true))
         #expect(sounds[first...last].filter { !$0 }.count <= 1)

@@ -5,9 +5,10 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Players of programs that never heard of us: paused with an interruption, and resumed where that is right.
+/// Players of adopted programs. The daemon pauses them when they are interrupted, and resumes them unless the user
+/// changed something meanwhile.
 @Suite struct PlayerPauseTests {
-    /// A player that sounds, a call that can come, and the daemon between them.
+    /// A player that plays, a phone that can call, and the daemon.
     private final class Scene {
         let pulse: any PrivateServer
         let stage: DaemonStage
@@ -26,11 +27,11 @@ import Testing
             player = try ForeignPlayer(
                 "music", manner, status: status, on: stage, command: ["pacat", "--raw", "/dev/zero"],
                 environment: pulse.environment)
-            // Another process: what a session's process started would be that session's.
+            // The phone is another process. If the test had the session, the player's sound would belong to it too.
             phone = try stage.foreigner()
             call = phone.create("Phone", category: "play-and-record", class: "call")
             guard stage.waitForServer(), !isAdopted || eventually({ adopted == "active" }) else {
-                throw SupportError("the player's sound is no session: \((try? stage.sessions()) ?? [:])")
+                throw SupportError("the player's sound was not adopted: \((try? stage.sessions()) ?? [:])")
             }
         }
 
@@ -43,7 +44,8 @@ import Testing
         func ring() { #expect(phone.ask("activate \(call)") == "ok") }
         func hangUp() { #expect(phone.ask("deactivate \(call)") == "ok") }
 
-        /// Everything that was decided has reached the player, and what it answered the daemon.
+        /// Waits until all calls of the daemon have reached the player, and the player's replies have reached the
+        /// daemon.
         func settle() {
             for _ in 0..<3 {
                 _ = try? stage.manager("History", [.uint32(0)])
@@ -52,7 +54,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ServerKind.allCases) func aCall_pausesThePlayerAndItsEndResumesIt(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func call_pausesThePlayerAndItsEndResumesIt(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
@@ -61,7 +63,7 @@ import Testing
         #expect(eventually { scene.player.status == "Playing" })
         #expect(scene.player.calls == ["Pause", "Play"])
         #expect(eventually { scene.adopted == "active" })
-        // And once more.
+        // A second call does the same.
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
         scene.hangUp()
@@ -69,10 +71,9 @@ import Testing
         #expect(scene.player.calls == ["Pause", "Play", "Pause", "Play"])
     }
 
-    /// What an earlier daemon paused is resumed by the next one, and only that.
-    /// Who no longer wants players paused, or looked at, wants none left paused.
+    /// If a setting turns pausing or adoption off, the daemon resumes the players that it paused.
     @Test(arguments: ["[mpris]\npause = off\n", "[adoption]\nstreams = off\n"])
-    func switchedOffMeanwhile_resumesWhatWasPaused(settings: String) throws {
+    func pausingTurnedOffDuringACall_resumesThePlayer(settings: String) throws {
         let scene = try Scene(.standard, settings: "")
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
@@ -84,8 +85,9 @@ import Testing
         #expect(scene.player.calls == ["Pause", "Play"])
     }
 
+    /// The next daemon resumes the players that the killed one paused, and no others.
     @Test(arguments: ServerKind.allCases, ["nothing", "track 2", "Stopped", "hung up"])
-    func daemonKilledDuringACall_resumesWhatWasPaused(
+    func daemonIsKilledDuringACall_resumesThePlayerUnlessTheUserChangedIt(
         _ kind: ServerKind, _ meanwhile: String
     ) throws {
         let scene = try Scene(kind)
@@ -101,7 +103,7 @@ import Testing
         try scene.stage.restart()
         if meanwhile != "hung up" {
             scene.settle()
-            #expect(scene.player.calls == ["Pause"], "nothing starts by itself")
+            #expect(scene.player.calls == ["Pause"], "the player must not start by itself")
             scene.hangUp()
         }
         if ["nothing", "hung up"].contains(meanwhile) {
@@ -113,8 +115,8 @@ import Testing
         }
     }
 
-    /// Of a program that has a session and does not listen the daemon knows that, too, after a restart.
-    @Test(arguments: ServerKind.allCases) func daemonKilledWhileASessionIsIgnored_resumesWhatItPaused(
+    /// A program has a session but ignores its interruption. The daemon still knows this after a restart.
+    @Test(arguments: ServerKind.allCases) func daemonIsKilledWhileAnInterruptionIsIgnored_resumesThePlayer(
         _ kind: ServerKind
     ) throws {
         let scene = try Scene(
@@ -135,8 +137,9 @@ import Testing
         #expect(scene.player.calls == ["Pause", "Play"])
     }
 
-    /// Killed between noting that it pauses a player and telling it, or between seeing it paused and anything else.
-    @Test(arguments: ServerKind.allCases, [1, 2]) func daemonKilledAsItPauses_thePlayerIsPausedAndResumed(
+    /// The daemon is killed after it has written down the pause and before it sends it, or right after it saw the
+    /// player paused.
+    @Test(arguments: ServerKind.allCases, [1, 2]) func daemonIsKilledWhileItPauses_playerIsPausedAndResumed(
         _ kind: ServerKind, _ step: Int
     ) throws {
         let scene = try Scene(kind, crash: "pause-noted:\(step)")
@@ -151,9 +154,9 @@ import Testing
         #expect(scene.player.calls == ["Pause", "Play"])
     }
 
-    /// The pause was sent, and the daemon killed before the player did it.
+    /// The daemon is killed after it sent the pause and before the player paused.
     @Test(arguments: ServerKind.allCases, ["nothing", "track 2", "Stopped", "Playing", "not yet"])
-    func daemonKilledBeforeThePauseIsSeen_resumesWhatItPaused(_ kind: ServerKind, _ meanwhile: String) throws {
+    func daemonIsKilledBeforeThePlayerPauses_resumesThePlayer(_ kind: ServerKind, _ meanwhile: String) throws {
         let scene = try Scene(kind, .late)
         scene.ring()
         #expect(eventually { scene.player.calls == ["Pause"] })
@@ -161,7 +164,7 @@ import Testing
         if meanwhile != "not yet" { scene.player.person("catch up") }
         if !["nothing", "not yet"].contains(meanwhile) { scene.player.person(meanwhile) }
         try scene.stage.restart()
-        // What plays was not paused by us, or not yet.
+        // A player that still plays is paused again.
         let isToldAgain = ["Playing", "not yet"].contains(meanwhile)
         let pauses = isToldAgain ? ["Pause", "Pause"] : ["Pause"]
         #expect(eventually { scene.player.calls == pauses })
@@ -181,7 +184,8 @@ import Testing
         #expect(scene.player.calls.filter { $0 == "Play" }.count == (scene.player.status == "Playing" ? 1 : 0))
     }
 
-    @Test(arguments: ServerKind.allCases) func pausedByHandBefore_isNeitherPausedNorResumed(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func userPausedBefore_playerIsNeitherPausedNorResumed(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         scene.player.person("Paused")
         scene.ring()
@@ -191,11 +195,11 @@ import Testing
         #expect(scene.player.calls.isEmpty && scene.player.status == "Paused")
     }
 
-    @Test(arguments: ServerKind.allCases) func startedByHandDuringACall_playsOn(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func userStartsThePlayerDuringACall_itPlaysOn(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
-        // Sooner, it could be the echo of a player that toggles.
+        // In the first second the daemon would take this for a player that toggles.
         let paused = monotonicNow()
         #expect(eventually { monotonicNow() - paused > 1.05 })
         scene.player.person("Playing")
@@ -206,7 +210,7 @@ import Testing
         #expect(scene.player.calls == ["Pause"] && scene.player.status == "Paused")
     }
 
-    @Test(arguments: ServerKind.allCases, ["track 2", "Stopped"]) func touchedDuringACall_isNotResumed(
+    @Test(arguments: ServerKind.allCases, ["track 2", "Stopped"]) func userChangesThePlayerDuringACall_itIsNotResumed(
         _ kind: ServerKind, _ deed: String
     ) throws {
         let scene = try Scene(kind)
@@ -218,7 +222,8 @@ import Testing
         #expect(scene.player.calls == ["Pause"])
     }
 
-    @Test(arguments: ServerKind.allCases) func pausedAgainByTheMediaKeys_isNotResumed(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func mediaKeysPauseThePlayerDuringACall_itIsNotResumed(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
@@ -235,7 +240,7 @@ import Testing
             (.toggles, ["Pause", "Play"], "Playing"), (.quiet, ["Pause", "Play"], "Playing"),
             (.ignores, ["Pause"], "Playing"), (.refuses, ["Pause"], "Playing"), (.stops, ["Pause"], "Stopped"),
         ] as [(ForeignPlayer.Manner, [String], String)])
-    func oddPlayers_areNeverMadeToPlayByMistake(
+    func oddPlayers_areNeverResumedByMistake(
         _ kind: ServerKind, _ odd: (manner: ForeignPlayer.Manner, calls: [String], status: String)
     ) throws {
         let (manner, calls, status) = odd
@@ -249,7 +254,7 @@ import Testing
         #expect(scene.player.calls == calls && scene.player.status == status)
     }
 
-    @Test(arguments: ServerKind.allCases) func pausedTooLate_isResumedAllTheSame(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func playerPausesAfterTheCall_itIsResumed(_ kind: ServerKind) throws {
         let scene = try Scene(kind, .late)
         scene.ring()
         #expect(eventually { scene.player.calls == ["Pause"] })
@@ -262,7 +267,7 @@ import Testing
         #expect(scene.player.status == "Playing")
     }
 
-    @Test(arguments: ServerKind.allCases) func vanishedDuringACall_isForgotten(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func playerEndsDuringACall_itIsForgotten(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         scene.ring()
         #expect(eventually { scene.player.status == "Paused" })
@@ -272,7 +277,7 @@ import Testing
         #expect(scene.stage.daemon.isRunning)
     }
 
-    @Test(arguments: ServerKind.allCases) func switchedOff_noPlayerIsTold(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func pauseOff_noPlayerIsPaused(_ kind: ServerKind) throws {
         let scene = try Scene(kind, settings: "[mpris]\npause = off\n")
         scene.ring()
         #expect(eventually { scene.adopted == "interrupted" })

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct PlayerPropertyTests {
-    @Test func mpris_readsBackWhatPlays() throws {
+    @Test func mprisProperties_describeThePlayingItem() throws {
         let stage = try PlayerStage()
         let music = try stage.player(["--name", "music"])
         #expect(try music.get("CanPlay", mpris: true) == .bool(false))
@@ -84,7 +84,7 @@ import Testing
         #expect(music.changes(of: "Pan") == [.double(-1)])
     }
 
-    @Test(arguments: ServerKind.allCases) func playAt_startsThenAndNotBefore(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func playAt_startsNotBeforeThatTime(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])
@@ -96,8 +96,8 @@ import Testing
         #expect(try #require(first).time >= start)
     }
 
-    /// However long it was loaded, or silent, before.
-    @Test(arguments: ServerKind.allCases) func playedAfterAWait_isHeardAtOnce(_ kind: ServerKind) throws {
+    /// The delay does not depend on how long the item was loaded, or the player silent, before.
+    @Test(arguments: ServerKind.allCases) func playAfterAWait_isHeardAtOnce(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])
@@ -117,7 +117,8 @@ import Testing
         #expect(try heard(after: begin) < 0.7)
     }
 
-    @Test(arguments: ServerKind.allCases) func silentSwitchOnBeforeItCame_playerIsMuted(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func silentSwitchOnBeforeThePlayerStarts_playerIsMuted(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         try stage.daemon.manager("SetSilentMode", [.bool(true)])
         let music = try stage.player(["--category", "solo-ambient"])

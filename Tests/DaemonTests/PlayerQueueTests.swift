@@ -7,7 +7,7 @@ import Testing
 
 private let loud = -25.0
 
-/// Several items: the queue, lists, repeat and shuffle, as anybody on the bus uses them.
+/// Several items: the queue, lists, repeat and shuffle, used over D-Bus.
 @Suite(.serialized) struct PlayerQueueTests {
     private func items(_ player: PluginProgram) throws -> [[String: Value]] {
         (try player.answer("Items").first?.arrayValue ?? []).compactMap(\.asProperties)
@@ -22,7 +22,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func itemsFollowEachOther_eachIsTold_andOthersAreNotWokenBetween(_ kind: ServerKind) throws {
+    func itemsFollowEachOther_eachIsReported_andOthersResumeOnlyAfterTheLast(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let client = try stage.daemon.client()
         let other = try client.session("other")
@@ -37,7 +37,7 @@ private let loud = -25.0
         #expect(eventually { music.signals.contains("Finished true") })
         #expect(
             music.allSignals == ["QueueChanged "] + ids.map { "ItemFinished \($0)" } + ["Finished true"])
-        // At its beginning again, silent.
+        // The player is at the beginning of the list again, and stopped.
         #expect(music.state == "stopped")
         #expect(music.changes(of: "CurrentItem").compactMap(\.objectPathValue) == ids + [ids[0]])
         #expect(music.changes(of: "State").compactMap(\.stringValue) == ["playing", "stopped"])
@@ -48,9 +48,9 @@ private let loud = -25.0
                 return heard.contains("other ended resume")
             })
         #expect(heard.filter { $0.contains("ended") } == ["other ended resume"])
-        // PipeWire leaves out what comes late on a busy machine.
+        // On a busy machine PipeWire drops sound that comes late.
         guard kind == .pulseAudio else { return }
-        // 48 kHz and whole periods: not a window of silence between the first and the last.
+        // The files have 48 kHz and whole periods, so there is no silent window between the first and the last sound.
         let traces = [440.0, 660, 880].map { stage.ear.trace($0, window: 0.01) }
         let sounds = traces[0].indices.map { place in
             traces.contains { $0.indices.contains(place) && $0[place].level > -30 }
@@ -60,7 +60,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func nextPreviousAndGoTo_soundWhereItSounds_andAreSilentWhereItIsSilent(_ kind: ServerKind) throws {
+    func nextPreviousAndGoTo_playOnlyIfThePlayerPlays(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try stage.player()
         let uris = [
@@ -91,7 +91,7 @@ private let loud = -25.0
         #expect(eventually { music.position > 0.5 })
         #expect(music.call("SkipToBeginning") == nil)
         #expect(eventually { music.position < 0.4 })
-        // While another one sounds, the wish to play on goes along.
+        // During an interruption another item is selected. It plays when the interruption ends.
         let client = try stage.daemon.client()
         let call = try client.session("call", category: "play-and-record", class: "call")
         client.activate(call)
@@ -104,7 +104,7 @@ private let loud = -25.0
         #expect(music.signals.filter { $0.hasPrefix("Failed") || $0.hasPrefix("Finished") } == [])
     }
 
-    @Test func addedRemovedAndReplacedInPlace_whilePlaying() throws {
+    @Test func itemsAreAddedRemovedAndReplaced_whilePlaying() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let (a, b, c) = (
@@ -137,7 +137,7 @@ private let loud = -25.0
         #expect(load(music, [a], start: 1) == "org.sessiond1.Error.BadParameter")
     }
 
-    @Test func itemThatCannotBePlayed_isPassedOver_andOnlyTheLastOneFails() throws {
+    @Test func unplayableItem_isSkipped_andOnlyTheLastOneFails() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let uris = ["file:///nowhere.wav", try stage.sine(440, seconds: 0.3), "file:///nowhere/else.wav"]
@@ -151,7 +151,7 @@ private let loud = -25.0
         #expect(try stage.sessionState(of: music) == "inactive")
     }
 
-    @Test func firstCannotBePlayed_thatIsToldOnce_andItIsNotAtTheBeginningAgain() throws {
+    @Test func firstItemIsUnplayable_isReportedOnceAndSkippedLater() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         #expect(load(music, ["file:///nowhere.wav", try stage.sine(440, seconds: 0.3)]) == nil)
@@ -167,13 +167,13 @@ private let loud = -25.0
                 "QueueChanged ", "ItemFailed \(ids[0])", "ItemFinished \(ids[1])", "Finished true",
                 "ItemFinished \(ids[1])", "Finished true",
             ])
-        // Whoever goes there tries again.
+        // GoTo tries the failed item again.
         #expect(music.call("GoTo", [.objectPath(ids[0])]) == nil)
         #expect(eventually { music.allSignals.filter { $0.hasPrefix("ItemFailed") }.count == 2 })
     }
 
-    /// By which name and password a server lets the player in is nobody else's matter.
-    @Test func addressWithAPassword_isToldWithoutIt() throws {
+    /// The name and password in an address are secret.
+    @Test func addressWithAPassword_isPublishedWithoutIt() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let heard = try stage.daemon.client().connection
@@ -188,7 +188,7 @@ private let loud = -25.0
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func listIsLoaded_itsItemsTakeItsPlace_andAListOfItselfEnds() throws {
+    @Test func playlistIsLoaded_itsItemsReplaceIt_andARecursiveOneFails() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let (a, b) = (try stage.sine(440, seconds: 0.5), try stage.sine(660, seconds: 0.5))
@@ -213,7 +213,7 @@ private let loud = -25.0
         #expect(music.signals.last?.contains("too deep") == true)
     }
 
-    @Test func bytesAreLoaded_theyAreHeard() throws {
+    @Test func bytesAreLoaded_soundIsHeard() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         let path = String(try stage.sine(440, seconds: 2).dropFirst(7))
@@ -231,7 +231,7 @@ private let loud = -25.0
         let stage = try PlayerStage()
         let uri = try stage.sine(440, seconds: 5)
         let player = try stage.player(["--category", category.rawValue])
-        #expect(try player.answer("Prepare") == [.bool(false)], "nothing is loaded")
+        #expect(try player.answer("Prepare") == [.bool(false)], "no item is loaded")
         #expect((player.call("Load", [.string(uri)]) == nil) == category.playerMay.prepare)
         #expect(try player.answer("Prepare") == [.bool(category.playerMay.prepare)])
         #expect((player.call("Play") == nil) == category.playerMay.play)
@@ -246,7 +246,7 @@ private let loud = -25.0
         }
     }
 
-    @Test func positionIsToldAtItsInterval_whileItPlays() throws {
+    @Test func position_isReportedAtItsIntervalWhilePlaying() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])

@@ -5,7 +5,7 @@ import PluginAPI
 import SessionBus
 import TestSupport
 
-/// A sound server with an ear on its speaker, the real daemon, and real plugin programs.
+/// A sound server, a recording of its speaker's monitor, the real daemon, and real plugin programs.
 final class PlayerStage {
     let pulse: any PrivateServer
     let daemon: DaemonStage
@@ -22,9 +22,9 @@ final class PlayerStage {
         guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
     }
 
-    /// GStreamer looks at its plugins once for all tests.
+    /// A shared registry, so that GStreamer examines its plugins only once for all tests.
     static let registry: String = {
-        // The folder is kept for as long as the tests run.
+        // The folder must exist as long as the tests run.
         guard let folder = try? PrivateFolder() else { return "/nowhere" }
         return Unmanaged.passRetained(folder).takeUnretainedValue().path + "/registry.bin"
     }()
@@ -55,7 +55,7 @@ final class PlayerStage {
         try DaemonTests.sine(hertz, seconds: seconds, in: media)
     }
 
-    /// The path of that program's session; it has one.
+    /// The path of the program's session. Waits until there is one.
     func session(of program: PluginProgram) throws -> String {
         var path = ""
         _ = eventually {
@@ -80,7 +80,7 @@ func sine(_ hertz: Double, seconds: Double, in media: PrivateFolder) throws -> S
     return "file://" + (try WaveFile.write(WaveFile.sines([(hertz, seconds)]), to: path))
 }
 
-/// A plugin program as somebody sees it who knows only the bus.
+/// A plugin program that the tests use only over D-Bus.
 final class PluginProgram {
     let child: Child
     let busName: String
@@ -95,7 +95,7 @@ final class PluginProgram {
     private var changes: [String: [Value]] = [:]
     private var staleNames: [String] = []
 
-    /// Waits until it serves.
+    /// Waits until the plugin serves its interface.
     init(_ child: Child, _ busName: String, _ path: String, _ interface: String, _ stage: DaemonStage) throws {
         (self.child, self.busName, self.path, self.interface) = (child, busName, path, interface)
         self.stage = stage
@@ -126,7 +126,7 @@ final class PluginProgram {
         }
     }
 
-    /// Nil where it was done, the error's name where not.
+    /// Returns nil on success, otherwise the error's name.
     @discardableResult
     func call(_ member: String, _ arguments: [Value] = [], mpris: Bool = false) -> String? {
         do throws(Failure) {
@@ -139,12 +139,12 @@ final class PluginProgram {
         }
     }
 
-    /// What a method answers.
+    /// Calls a method and returns its results.
     func answer(_ member: String, _ arguments: [Value] = []) throws -> [Value] {
         try connection.callAndWait(busName, path, interface, member, arguments, timeout: 30)
     }
 
-    /// The same, of another of its objects.
+    /// Calls a method of another object of the plugin.
     func ask(_ path: String, _ interface: String, _ member: String, _ arguments: [Value]) throws -> [Value] {
         try connection.callAndWait(busName, path, interface, member, arguments, timeout: 10)
     }
@@ -155,7 +155,7 @@ final class PluginProgram {
             [.string(mpris ? "org.mpris.MediaPlayer2.Player" : interface), .string(name)], timeout: 10)[0].unwrapped
     }
 
-    /// Nil where it was done, the error's name where not.
+    /// Returns nil on success, otherwise the error's name.
     @discardableResult
     func set(_ name: String, _ value: Value, mpris: Bool = false) -> String? {
         do throws(Failure) {
@@ -174,7 +174,7 @@ final class PluginProgram {
 
     func comes(to state: String) -> Bool { eventually { self.state == state } }
 
-    /// Its own signals so far, such as "Finished true"; the queue's aside.
+    /// The signals so far, such as "Finished true", without those about the queue.
     var signals: [String] { allSignals.filter { !$0.hasPrefix("QueueChanged") && !$0.hasPrefix("ItemFinished") } }
 
     var allSignals: [String] {
@@ -182,25 +182,25 @@ final class PluginProgram {
         return told
     }
 
-    /// The members of the signals of its track list so far.
+    /// The names of the track list's signals so far.
     var trackListSignals: [String] {
         stage.loop.iterate(timeout: 0.05) { false }
         return listTellings
     }
 
-    /// The properties that were told to have changed, and not to what, in order.
+    /// The properties that were announced as changed without a value, in order.
     var invalidated: [String] {
         stage.loop.iterate(timeout: 0.05) { false }
         return staleNames
     }
 
-    /// The positions told so far.
+    /// The positions that were reported so far.
     var positions: [Double] {
         stage.loop.iterate(timeout: 0.05) { false }
         return tellings
     }
 
-    /// The values a property was told to have, in order.
+    /// The announced values of a property, in order.
     func changes(of name: String) -> [Value] {
         stage.loop.iterate(timeout: 0.05) { false }
         return changes[name] ?? []

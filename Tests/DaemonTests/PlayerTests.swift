@@ -54,7 +54,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func playerKilled_theOtherIsReleased(_ kind: ServerKind) throws {
+    func playerIsKilled_theOtherIsReleased(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let other = try playing(stage, hertz: 1_000)
@@ -64,7 +64,8 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(1_000, below: silence))
     }
 
-    @Test(arguments: ServerKind.allCases) func pausedByHandDuringInterruption_staysPaused(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func userPausesDuringAnInterruption_playerStaysPaused(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
@@ -80,7 +81,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func toldToPlayDuringACall_refusedAndPlaysAfterIt(_ kind: ServerKind) throws {
+    func playDuringACall_isRefusedAndHappensAfterIt(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage, arguments: ["--category", "solo-ambient"])
         let client = try stage.daemon.client()
@@ -97,7 +98,7 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(440, above: loud))
     }
 
-    @Test(arguments: ServerKind.allCases) func callIsOn_playIsRefusedAndNothingSounds(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func callIsActive_playIsRefusedAndNothingIsHeard(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let client = try stage.daemon.client()
         let call = try client.session("call", category: "play-and-record", class: "call")
@@ -112,7 +113,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func playedByHandDuringInterruption_takesTheSoundBack(_ kind: ServerKind) throws {
+    func userPlaysDuringAnInterruption_playerTakesTheSoundBack(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
@@ -127,13 +128,13 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func prompt_playerIsLoweredByARampAndComesBackExactly(_ kind: ServerKind) throws {
+    func promptPlays_playerIsDuckedWithARampAndRestoredExactly(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let client = try stage.daemon.client()
         let prompt = try client.session("prompt", options: ["duck-others"])
-        // The end of it heard from end to end: a window with silence in it measures too little. PipeWire makes one channel of
-        // a monitor's two by adding them at 0.7, which is 3 dB more.
+        // Wait until the tone fills the whole window, because silence in the window lowers the level. PipeWire mixes
+        // the two channels of the monitor to one with a factor of 0.7 each, which makes it 3 dB louder.
         #expect(stage.ear.waitUntil(440, above: -12.5, below: kind == .pipeWire ? -8.5 : -11.5, window: 0.3))
         let before = stage.ear.level(of: 440, last: 0.1)
         let start = monotonicNow()
@@ -141,18 +142,19 @@ private let loud = -25.0
         #expect(stage.ear.waitUntil(440, above: before - 12.5, below: before - 11.5, window: 0.1))
         client.deactivate(prompt)
         #expect(stage.ear.waitUntil(440, above: before - 0.2, below: before + 0.2, window: 0.1))
-        // PipeWire leaves out what comes late on a busy machine, which is a step, too; the ramp is the player's own.
+        // On a busy machine PipeWire drops sound that comes late, which looks like a step. The player makes the ramp
+        // itself, so PulseAudio is enough to test it.
         if kind == .pulseAudio {
             let levels = stage.ear.trace(440, window: 0.01, since: start).map(\.level)
             let steps = zip(levels, levels.dropFirst()).map { abs($0 - $1) }
-            #expect(steps.max() ?? 100 < 2.5, "no step")
+            #expect(steps.max() ?? 100 < 2.5, "a step in the ramp")
         }
         #expect(music.state == "playing")
         #expect(music.changes(of: "Volume") == [])
     }
 
     @Test(arguments: ServerKind.allCases)
-    func itemEnds_finishedIsToldOnceAndTheSoundGivenBack(_ kind: ServerKind) throws {
+    func itemEnds_finishedIsSentOnceAndTheSessionDeactivated(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 0.5))])
@@ -166,7 +168,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func nextItemLoadedAndPlayed_othersAreNotWokenBetween(_ kind: ServerKind) throws {
+    func nextItemIsLoadedAndPlayed_othersAreNotResumedBetween(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let client = try stage.daemon.client()
         let other = try client.session("other")
@@ -182,11 +184,11 @@ private let loud = -25.0
             eventually {
                 heard += (try? client.heard()) ?? []
                 return heard.contains("other ended resume")
-            }, "loaded and not played, it gives the sound back")
+            }, "a loaded item that does not play must not keep the sound")
         #expect(music.signals == [])
     }
 
-    @Test func nothingPlayable_loadAnswersAndFailedSaysWhy() throws {
+    @Test func unplayableFile_loadSucceedsAndFailedHasTheReason() throws {
         let stage = try PlayerStage()
         let music = try stage.player()
         #expect(music.call("Play") == "org.sessiond1.Error.CannotStartPlaying")
@@ -198,7 +200,7 @@ private let loud = -25.0
         #expect(try stage.sessionState(of: music) == "inactive")
     }
 
-    @Test func categoryThatDoesNotPlay_isNamed() throws {
+    @Test func categoryWithoutPlayback_isRefused() throws {
         let stage = try PlayerStage()
         let uri = try stage.sine(440, seconds: 1)
         let record = try stage.player(["--category", "record"])
@@ -209,7 +211,8 @@ private let loud = -25.0
         #expect(processing.call("Play") == "org.sessiond1.Error.CannotStartPlaying")
     }
 
-    @Test(arguments: ServerKind.allCases) func headphonesGo_playerPausesAndPlaysByHandOnly(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func headphonesAreUnplugged_playerPausesUntilTheUserPlays(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(
@@ -229,7 +232,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerGoes_playerPausesInPlaceAndPlaysOnWhenTold(_ kind: ServerKind) throws {
+    func soundServerIsKilled_playerPausesAndPlaysOnFromTheSamePlace(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)
         #expect(eventually { music.position > 0.5 })
@@ -251,11 +254,11 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func noSoundServerSinceBefore_playFailsAndWorksWhenOneComes(_ kind: ServerKind) throws {
+    func playerStartsWithoutASoundServer_playFailsUntilThereIsOne(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         stage.pulse.kill()
         #expect(eventually { (try? stage.daemon.property("ServerConnected"))?.boolValue == false })
-        // It has not heard that the server went.
+        // This player starts after the loss of the server, so it does not know about it.
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])
         #expect(eventually { music.call("Play") == "org.sessiond1.Error.MediaServicesFailed" })
@@ -267,7 +270,7 @@ private let loud = -25.0
         #expect(ear.waitUntil(440, above: loud))
     }
 
-    @Test func serverBackWithADaemonThatKnowsNothing_playWorksAgain() throws {
+    @Test func serverRestartsAndDaemonLosesItsState_playWorksAgain() throws {
         let stage = try PlayerStage()
         let music = try playing(stage)
         stage.pulse.kill()
@@ -283,7 +286,7 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
-    func daemonKilledAndRestarted_playsOnAndIsThereAgain(_ kind: ServerKind) throws {
+    func daemonIsKilledAndRestarted_playerPlaysOnAndRegistersAgain(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage, arguments: ["--id", "org.sessiond1.player"])
         stage.daemon.daemon.kill()
@@ -294,14 +297,15 @@ private let loud = -25.0
         #expect(eventually { registered(stage) == ["org.sessiond1.player running"] })
         #expect(music.state == "playing")
         #expect(stage.ear.waitUntil(440, above: loud))
-        // PipeWire leaves out what comes late on a busy machine.
+        // On a busy machine PipeWire drops sound that comes late.
         if kind == .pulseAudio {
             #expect(stage.ear.trace(440, window: 0.02, since: start).allSatisfy { $0.level > loud })
         }
         daemon.kill()
     }
 
-    @Test(arguments: ServerKind.allCases) func terminated_givesTheSoundBackAndEndsWell(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func terminatedPlayer_releasesTheOtherAndExitsWithZero(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)
         let other = try playing(stage, hertz: 1_000)
@@ -311,7 +315,7 @@ private let loud = -25.0
         #expect(music.comes(to: "playing"))
     }
 
-    @Test func commandLine_playsToTheEndOrSaysWhyNot() throws {
+    @Test func commandLine_playsToTheEndOrPrintsTheReason() throws {
         let stage = try PlayerStage()
         let uri = try stage.sine(440, seconds: 0.3)
         #expect(try stage.program("sessiond-player", [uri]).wait(timeout: 30) == .code(0))

@@ -8,7 +8,7 @@ final class PluginFolder {
     private let folder: PrivateFolder
     private let id: String
 
-    /// - Parameter script: what it is, for a shell.
+    /// - Parameter script: The plugin's program, a shell script.
     init(_ id: String, script: String) throws {
         self.id = id
         folder = try PrivateFolder()
@@ -17,14 +17,14 @@ final class PluginFolder {
         chmod(program, 0o755)
         try "[sessiond Plugin]\nId=\(id)\nName=\(id)\nKind=player\nVersion=1\nExec=\(program)\nSchemes=\(id);\n".write(
             toFile: plugins + "/x.plugin", atomically: true, encoding: .utf8)
-        // A daemon of another user reads them.
+        // The daemon may run as another user.
         for path in ["", "/sessiond", "/sessiond/plugins"] { chmod(folder.path + path, 0o755) }
         chmod(plugins + "/x.plugin", 0o644)
     }
 
     var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"] }
 
-    /// Asks for the plugin, and waits until its process is there.
+    /// Opens the plugin, and waits until its process runs.
     func start(on stage: DaemonStage) throws -> Int32 {
         let message = try Message.methodCall(
             destination: BusName.service, path: ObjectPath.root, interface: BusName.plugins, member: "Open")

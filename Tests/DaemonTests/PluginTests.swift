@@ -5,9 +5,9 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Plugins of strangers, installed as docs/plugins.md says.
+/// Plugins of other authors, installed as docs/plugins.md describes.
 @Suite(.serialized) struct PluginTests {
-    /// A home with plugins in it, and the daemon that finds them.
+    /// A home folder with plugins, and a daemon that finds them.
     private final class Home {
         let folder: PrivateFolder
         let pulse: (any PrivateServer)?
@@ -32,7 +32,7 @@ import Testing
             if pulse != nil, !daemon.waitForServer() { throw SupportError("no sound server") }
         }
 
-        /// Opens it on that connection; the error's message where it is refused.
+        /// Opens a plugin on that connection. Returns its bus name and object path.
         func open(_ kind: String, _ uri: String, on connection: Connection) throws -> (String, String) {
             let values = try connection.callAndWait(
                 BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind), .string(uri)], timeout: 20)
@@ -50,7 +50,7 @@ import Testing
             }
         }
 
-        /// What the daemon lists of a plugin.
+        /// A field that the daemon lists for a plugin.
         func field(_ name: String, of id: String) throws -> String {
             let plugins = try daemon.observer.callAndWait(
                 BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 5)
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func pythonPlayer_playsIsInterruptedAndIsStoppedWhenIdle() throws {
+    @Test func pythonPlayer_playsAndIsInterruptedAndIsEndedWhenIdle() throws {
         let pulse = try ServerKind.standard.server()
         let ear = try Ear(pulse, sink: "speaker")
         let home = try Home([PluginTests.example("tone/tone.plugin")], pulse: pulse)
@@ -109,7 +109,7 @@ import Testing
         try home.call(tone, "Load", [.string("tone:440")])
         try home.call(tone, "Play")
         #expect(ear.waitUntil(440, above: -20, timeout: 20))
-        // To the desktop it is a player like any other.
+        // The desktop can control it like any other player.
         func keys(_ words: String...) throws -> String {
             try Child.run("playerctl", ["-p", "tone"] + words, environment: home.daemon.bus.environment)
         }
@@ -130,7 +130,7 @@ import Testing
         #expect(ear.waitUntil(440, below: -70))
         user.deactivate(call)
         #expect(ear.waitUntil(440, above: -20, timeout: 20))
-        // It plays on without whoever opened it.
+        // It plays on after the client that opened it is gone.
         user.connection.close()
         let playing = ear.duration
         #expect(eventually { ear.duration > playing + 1.5 })
@@ -140,7 +140,7 @@ import Testing
         #expect(try home.field("bus-name", of: "org.example.tone") == "")
     }
 
-    @Test func openedWhileItIsBeingStopped_startsAgain() throws {
+    @Test func pluginIsOpenedWhileItIsEnded_startsAgain() throws {
         let home = try Home([PluginTests.example("tone/tone.plugin")])
         for _ in 0..<2 {
             let user = try home.daemon.client()
@@ -187,7 +187,7 @@ import Testing
         #expect(try home.field("state", of: "org.example.everything") == "stopped")
     }
 
-    @Test func crash_isToldNamedAndDoesNotLoop() throws {
+    @Test func crashedPlugin_isReportedAndNotStartedForever() throws {
         let manifest = """
             [sessiond Plugin]
             Id=org.example.broken
@@ -218,7 +218,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func killedWhileRunning_isCrashedAndTheNextCallStartsIt() throws {
+    @Test func pluginIsKilled_isListedAsCrashedAndTheNextOpenStartsIt() throws {
         let home = try Home([PluginTests.example("tone/tone.plugin")])
         let place = try home.open("player", "tone:440", on: home.daemon.observer)
         kill(try home.process(of: place.0), SIGKILL)
@@ -227,8 +227,8 @@ import Testing
         #expect(try home.open("player", "tone:440", on: home.daemon.observer) != place)
     }
 
-    /// A plugin of a kind that has no session: its manifest, and a program that says by order whether it is busy, and
-    /// that can leave the bus and live on.
+    /// The manifest of a plugin without a session. The test tells the plugin's program when to be busy, and when to
+    /// leave the bus and continue to run.
     private static func library(_ id: String, in folder: PrivateFolder) throws -> String {
         let program = try folder.file(
             "library",
@@ -275,7 +275,7 @@ import Testing
             """
     }
 
-    @Test func withoutASession_isOpenedAndListed_andStaysWhileItIsBusy() throws {
+    @Test func pluginWithoutASession_isOpenedAndListed_andStaysWhileItIsBusy() throws {
         let folder = try PrivateFolder()
         let home = try Home([PluginTests.library("busy", in: folder), PluginTests.library("idle", in: folder)])
         let user = try home.daemon.client()
@@ -289,7 +289,7 @@ import Testing
         }
         try setBusy(true)
         #expect(try home.isBusy("busy") == true)
-        // Whoever opened them is gone; the idle one, opened later, is ended all the same.
+        // The client that opened both is gone. The daemon ends the idle one, although it was opened later.
         _ = try home.open("library", "idle:x", on: user.connection)
         user.connection.close()
         #expect(try eventually { try home.field("state", of: "idle") == "stopped" })
@@ -299,7 +299,7 @@ import Testing
         #expect(try home.isBusy("busy") == false)
     }
 
-    @Test func leftTheBusAndLivesOn_isEndedBeforeItIsStartedAgain() throws {
+    @Test func pluginLeavesTheBusAndRunsOn_isEndedBeforeItIsStartedAgain() throws {
         let folder = try PrivateFolder()
         let home = try Home([PluginTests.library("stray", in: folder)])
         let place = try home.open("library", "stray:x", on: home.daemon.observer)
@@ -309,13 +309,13 @@ import Testing
         #expect(kill(first, 0) == 0)
         let second = try home.open("library", "stray:x", on: home.daemon.observer)
         #expect(second.0 != place.0)
-        // Neither alive nor a zombie.
+        // The first process has ended, and is no zombie.
         #expect(kill(first, 0) == -1)
         #expect(try home.process(of: second.0) != first)
         #expect(try home.field("state", of: "stray") == "running")
     }
 
-    @Test func otherInterfaceVersion_isRefusedClearly() throws {
+    @Test func otherInterfaceVersion_isRefusedWithTheReason() throws {
         let manifest = try PluginTests.example("tone/tone.plugin") + "Interface=2\n"
         let home = try Home([manifest])
         let refusal = home.refusal("player", "tone:440")
@@ -330,8 +330,8 @@ import Testing
         }
     }
 
-    /// A program that somebody started by hand, without a manifest.
-    @Test func aGuestThatRegisters_isFoundWhileItIsThere() throws {
+    /// A program without a manifest that the daemon did not start.
+    @Test func programThatRegisters_isFoundWhileItIsConnected() throws {
         let home = try Home([])
         let guest = try home.daemon.client()
         _ = try guest.connection.callAndWait(

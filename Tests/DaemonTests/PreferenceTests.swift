@@ -5,13 +5,14 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// `SetPreferences` on a real server: what is asked of the output that a session decides, and what that then does.
+/// `SetPreferences` on a real server: the preferences of the session that selects the route reach the output.
 @Suite struct PreferenceTests {
     private static func prefer(_ client: Client, _ session: String, _ name: String, _ value: Double) -> String? {
         client.call(session, "SetPreferences", [.properties([(name, .double(value))])])
     }
 
-    /// Our own stream as people see it in a mixer; nil: there is none.
+    /// Whether the daemon's own stream, which carries the preference to the server, is corked. Nil if there is no such
+    /// stream.
     private static func isCorked(_ pulse: any PrivateServer) throws -> Bool? {
         let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
         let inputs = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
@@ -20,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func preferredBuffer_isWhatTheOutputRunsWith_whileItsSessionDecides(_ kind: ServerKind) throws {
+    func preferredBuffer_isUsedByTheOutput_whileItsSessionIsActive(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -28,13 +29,13 @@ import Testing
             try eventually { abs((try stage.reads("IOBufferDuration", music).doubleValue ?? 0) - seconds) < 0.001 }
         }
         #expect(Self.prefer(client, music, "io-buffer-duration", 0.01) == nil)
-        #expect(try Self.isCorked(stage.pulse) == nil, "nobody is active")
+        #expect(try Self.isCorked(stage.pulse) == nil, "no session is active")
         #expect(client.activate(music) == nil)
         #expect(try isAsPreferred())
         #expect(Self.prefer(client, music, "io-buffer-duration", 0.03) == nil)
         #expect(try isAsPreferred(0.03))
         if kind == .pipeWire {
-            // Shorter than it has any: 256 samples, or 128 of PipeWire 1.
+            // The preference is below PipeWire's minimum, which is 256 samples, or 128 in PipeWire 1.
             #expect(Self.prefer(client, music, "io-buffer-duration", 0.001) == nil)
             let isShortest = try eventually {
                 let samples = 48_000 * (try stage.reads("IOBufferDuration", music).doubleValue ?? 0)
@@ -43,17 +44,17 @@ import Testing
             #expect(isShortest)
         }
         #expect(Self.prefer(client, music, "io-buffer-duration", 0.01) == nil)
-        // Wherever the sound goes.
+        // The preference also applies to another output.
         let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(stage.goes(to: "phones"))
         #expect(try isAsPreferred())
         try stage.pulse.unloadModule(module)
         #expect(stage.goes(to: "speaker"))
-        #expect(client.state(music) == "interrupted", "the stream that asks is nobody's sound")
+        #expect(client.state(music) == "interrupted", "the daemon's own stream must not count as sound of the session")
         #expect(try eventually { try Self.isCorked(stage.pulse) == nil })
         client.activate(music)
         #expect(try isAsPreferred())
-        // PipeWire does what a stream asks only while it plays, which ours does while another one does.
+        // PipeWire obeys a stream only while the stream plays. So the daemon's stream plays while another one plays.
         let tone = try Tone(stage.pulse, hertz: 440, latency: 0.5)
         #expect(try eventually { try Self.isCorked(stage.pulse) == (kind == .pulseAudio) })
         #expect(try isAsPreferred())
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func serverOrDaemonStartedAgain_thePreferenceIsAskedForAgain(_ kind: ServerKind) throws {
+    func serverOrDaemonRestarts_preferenceIsSentAgain(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -80,7 +81,7 @@ import Testing
         #expect(stage.daemon.waitForServer())
         #expect(try eventually { try Self.isCorked(stage.pulse) == true })
         stage.daemon.daemon.kill()
-        #expect(try eventually { try Self.isCorked(stage.pulse) == nil }, "nothing stays behind")
+        #expect(try eventually { try Self.isCorked(stage.pulse) == nil }, "the stream ends with the daemon")
         try stage.daemon.restart()
         #expect(stage.daemon.waitForServer())
         #expect(try eventually { try Self.isCorked(stage.pulse) == true })
@@ -88,15 +89,15 @@ import Testing
         #expect(try eventually { try Self.isCorked(stage.pulse) == nil })
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func preferredSampleRate_isTheIdleDevices() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"))
+    func preferredSampleRate_isUsedByAnIdleDevice() throws {
         let pulse = try PrivatePulse(sinks: [])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
         let stage = try RouteStage(pulse)
         let client = try stage.daemon.client()
         let music = try client.session("Music")
-        // What plays is not disturbed.
+        // The rate of a device does not change while it plays.
         let tone = try Tone(pulse, hertz: 440)
         #expect(Self.prefer(client, music, "sample-rate", 44_100) == nil)
         #expect(client.activate(music) == nil)

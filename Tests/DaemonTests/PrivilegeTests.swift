@@ -6,38 +6,40 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Who may take the classes call and alert; who asks is what the kernel says (contract §6, [privileges]).
+/// The programs that may use the classes call and alert. The kernel, not the client, says which program a client is
+/// (contract §6, [privileges]).
 @Suite struct PrivilegeTests {
     private static let missing = "org.sessiond1.Error.MissingEntitlement"
     private static let python = "/usr/bin/python3"
 
-    @Test(arguments: ["call", "alert"]) func anyone_meansEveryUnsandboxedProcess(sessionClass: String) throws {
+    @Test(arguments: ["call", "alert"])
+    func anyInTheList_allowsEveryProcessOutsideOfSandboxes(sessionClass: String) throws {
         let stage = try DaemonStage(settings: "[privileges]\n\(sessionClass) = any\n")
         let client = try stage.foreigner()
         #expect(client.create("A", class: sessionClass).hasPrefix("/org/"))
     }
 
-    @Test(arguments: ["call", "alert"]) func emptyList_meansNobody(sessionClass: String) throws {
+    @Test(arguments: ["call", "alert"]) func emptyList_allowsNoProcess(sessionClass: String) throws {
         let other = sessionClass == "call" ? "alert" : "call"
         let stage = try DaemonStage(settings: "[privileges]\n\(sessionClass) =\n")
         let client = try stage.foreigner()
         #expect(client.create("A", class: sessionClass) == Self.missing)
         #expect(client.create("A", class: other).hasPrefix("/org/"), "each class has its own list")
-        #expect(client.create("A").hasPrefix("/org/"), "an app needs nobody's leave")
+        #expect(client.create("A").hasPrefix("/org/"), "the class app needs no privilege")
     }
 
-    @Test func listedExecutable_isAllowedAndNoOtherIs() throws {
+    @Test func listedExecutable_isAllowedAndOthersAreRefused() throws {
         let stage = try DaemonStage(
             settings: "[privileges]\ncall = /usr/bin/phone;\(Self.python)\nalert = /usr/bin/phone\n")
         let client = try stage.foreigner()
-        // Debian's python3 is a link to the real program: the list may name either.
+        // Debian's python3 is a link to the real program. The list may name the link or the program.
         #expect(client.create("A", class: "call").hasPrefix("/org/"))
         #expect(client.create("A", class: "alert") == Self.missing)
         let ours = try stage.client()
         #expect(throws: Failure.self) { try ours.session("B", class: "call") }
     }
 
-    @Test func listChangedByReload_countsFromThenOn() throws {
+    @Test func listChangedByReload_appliesToNewSessions() throws {
         let stage = try DaemonStage(settings: "[privileges]\ncall =\n")
         let client = try stage.foreigner()
         #expect(client.create("A", class: "call") == Self.missing)
@@ -47,30 +49,30 @@ import Testing
         #expect(eventually { client.create("A", class: "call").hasPrefix("/org/") })
     }
 
-    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandboxedProcess_isItsApplicationWhateverItRuns() throws
-    {
+    @Test(.enabled(if: getuid() == 0, "only root can use chroot"))
+    func sandboxedProcess_isIdentifiedByItsApplication() throws {
         let root = try PrivateFolder()
         try root.file(".flatpak-info", "[Application]\nname=org.example.Phone\nruntime=runtime/x\n")
         let any = try DaemonStage(settings: "[privileges]\ncall = any\n")
         let first = try any.foreigner()
         #expect(first.ask("chroot \(root.path)") == "ok")
-        #expect(first.create("A", class: "call") == Self.missing, "any is for those outside of sandboxes")
+        #expect(first.create("A", class: "call") == Self.missing, "'any' means programs outside of sandboxes")
         #expect(first.create("A").hasPrefix("/org/"))
 
         let executable = try DaemonStage(settings: "[privileges]\ncall = \(Self.python)\n")
         let second = try executable.foreigner()
         #expect(second.ask("chroot \(root.path)") == "ok")
-        #expect(second.create("A", class: "call") == Self.missing, "its executable is the sandbox's own affair")
+        #expect(second.create("A", class: "call") == Self.missing, "paths in a sandbox do not count")
 
         let listed = try DaemonStage(settings: "[privileges]\ncall = org.example.Phone\n")
         let third = try listed.foreigner()
-        #expect(third.create("A", class: "call") == Self.missing, "not in that sandbox yet")
+        #expect(third.create("A", class: "call") == Self.missing, "the client is not in the sandbox yet")
         #expect(third.ask("chroot \(root.path)") == "ok")
         #expect(third.create("A", class: "call").hasPrefix("/org/"))
     }
 
-    @Test(.enabled(if: getuid() == 0, "several users are root's to be"))
-    func sandboxThatCannotBeSeen_isNotTakenForNone() throws {
+    @Test(.enabled(if: getuid() == 0, "only root can run programs as several users"))
+    func hiddenSandbox_isNotTakenForNoSandbox() throws {
         let root = try PrivateFolder()
         try root.file(".flatpak-info", "[Application]\nname=org.example.Game\n")
         #expect(chmod(root.path, 0o755) == 0)
@@ -79,16 +81,16 @@ import Testing
         #expect(visible.create("A", class: "call").hasPrefix("/org/"))
         let hidden = try nobody.client(as: "nobody")
         #expect(hidden.ask("hide") == "ok")
-        #expect(hidden.create("A", class: "call") == Self.missing, "nobody may look who it is")
+        #expect(hidden.create("A", class: "call") == Self.missing, "the daemon cannot see which program it is")
         #expect(hidden.create("A").hasPrefix("/org/"))
     }
 }
 
 /// The daemon on a system bus with the policy that is installed with it.
-@Suite(.enabled(if: getuid() == 0, "several users are root's to be")) struct PrivilegeSystemBusTests {
+@Suite(.enabled(if: getuid() == 0, "only root can run programs as several users")) struct PrivilegeSystemBusTests {
     private static let denied = "org.freedesktop.DBus.Error.AccessDenied"
 
-    @Test func name_isOwnedByRootAndNobodyElse() throws {
+    @Test func busName_isOwnedByRootOnly() throws {
         let stage = try SystemStage()
         #expect(try stage.client(as: "nobody").ask("own") == Self.denied)
         let other = try Child(
@@ -112,11 +114,11 @@ import Testing
             #expect(root.ask(call) == "ok", "\(call)")
             #expect(audio.ask(call) == "ok", "\(call)")
         }
-        #expect(nobody.ask("list") == "ok 1", "everybody may read")
-        #expect(nobody.ask("open player file:///x") == Self.denied, "a plugin would run as the daemon")
+        #expect(nobody.ask("list") == "ok 1", "any user may read")
+        #expect(nobody.ask("open player file:///x") == Self.denied, "a plugin would run as the daemon's user")
     }
 
-    @Test func session_isItsOwnersAloneEvenForRoot() throws {
+    @Test func session_isChangedByItsOwnerOnly() throws {
         let stage = try SystemStage()
         let nobody = try stage.client(as: "nobody")
         let session = nobody.create("A")
@@ -129,7 +131,7 @@ import Testing
         #expect(nobody.ask("activate \(session)") == "ok")
     }
 
-    @Test func processOfAnotherUser_isNotActedFor() throws {
+    @Test func sessionForAProcessOfAnotherUser_isRefused() throws {
         let stage = try SystemStage()
         let (nobody, root) = (try stage.client(as: "nobody"), try stage.client(as: "root"))
         let (theirs, ours) = (nobody.process.processID, root.process.processID)
@@ -140,7 +142,7 @@ import Testing
         #expect(nobody.ask("create A playback - app \(second.process.processID)").hasPrefix("ok /org/"))
     }
 
-    @Test func clientOfAnotherUserKilled_theOthersAreReleased() throws {
+    @Test func clientOfAnotherUserIsKilled_othersAreReleased() throws {
         let stage = try SystemStage()
         let (nobody, root) = (try stage.client(as: "nobody"), try stage.client(as: "root"))
         let (music, other) = (nobody.create("Music"), root.create("Other"))

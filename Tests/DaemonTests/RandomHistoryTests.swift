@@ -8,7 +8,8 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Long random histories over the bus against the second model: errors, events in order, states, who waits for whom.
+/// Long random histories over D-Bus, compared with the second model: errors, the order of events, states, and which
+/// session waits for which.
 @Suite struct RandomHistoryTests {
     @Test(arguments: [11, 12, 13] as [UInt64]) func daemonAgreesWithTheModel(seed: UInt64) throws {
         var run = try BusRun(seed: seed)
@@ -23,7 +24,7 @@ import Testing
     }
 }
 
-/// One random history: every step goes to the daemon and to the model.
+/// One random history. Every step goes to the daemon and to the model.
 private struct BusRun {
     private let stage: DaemonStage
     private let observer: Observer
@@ -32,7 +33,7 @@ private struct BusRun {
     private var nextNumber: UInt64 = 0
     private var model: ReferenceModel
     private var random: SplitMix64
-    /// The client of each session that is there.
+    /// The client that owns each session.
     private var owners: [SessionID: Int] = [:]
     private(set) var trail: [String] = []
 
@@ -66,7 +67,7 @@ private struct BusRun {
         return ClientID(nextNumber)
     }
 
-    /// What was wrong with the next step; empty: nothing.
+    /// Carries out the next step. Returns the differences between daemon and model.
     mutating func step() throws -> [String] {
         if model.people.count < 6 { return try create() }
         guard let person = model.people.randomElement(using: &random), let owner = owners[person.id] else { return [] }
@@ -101,7 +102,7 @@ private struct BusRun {
             try stage.manager("SetScreenLocked", [.bool(locked)])
             return try compare(.setScreenLocked(locked), nil)
         default:
-            // Somebody else's session: nothing happens.
+            // A client activates a session of another client. It is refused.
             trail.append("a stranger activates \(person.id)")
             let error = clients[(owner + 1) % clients.count].activate(path)
             return error == "org.sessiond1.Error.NotOwner" ? try state() : ["stranger: \(error ?? "accepted")"]
@@ -121,7 +122,7 @@ private struct BusRun {
             configuration: try Configuration(category: category, mode: mode, options: options),
             notifiesOnExit: notifies)
         let faults = try compare(.create(new), nil)
-        guard let id = ObjectPath.sessionID(path), model.person(id) != nil else { return ["\(path) is another number"] }
+        guard let id = ObjectPath.sessionID(path), model.person(id) != nil else { return ["\(path) is a wrong number"] }
         owners[id] = owner
         return faults
     }
@@ -141,14 +142,14 @@ private struct BusRun {
         for id in own { owners[id] = nil }
         clients[owner] = try stage.client()
         numbers[owner] = number()
-        return try compare(.clientVanished(gone), nil) + (left ? [] : ["the sessions of a client that went are there"])
+        return try compare(.clientVanished(gone), nil) + (left ? [] : ["sessions of a disconnected client remain"])
     }
 
     private mutating func pick<T>(_ choices: [T]) -> T {
         choices[Int.random(in: 0..<choices.count, using: &random)]
     }
 
-    /// The same event to the model, and every difference.
+    /// Gives the same event to the model, and returns every difference.
     private mutating func compare(_ event: Event, _ error: String?) throws -> [String] {
         let outcome = model.handle(event, at: Instant(microseconds: MonotonicClock.now()))
         trail.append("\(event) → \(error ?? "done")")
@@ -158,10 +159,10 @@ private struct BusRun {
         let heard = try observer.heard()
         let told = heard.filter { $0.contains(" began ") || $0.contains(" ended ") }
         let expected = outcome.interruptions.map(describe)
-        if told != expected { faults.append("told \(told), model \(expected)") }
+        if told != expected { faults.append("signals \(told), model \(expected)") }
         let others = Set(heard).subtracting(told)
         let expectedOthers = Set(outcome.others.compactMap(describeOther))
-        if others != expectedOthers { faults.append("told also \(others), model \(expectedOthers)") }
+        if others != expectedOthers { faults.append("other signals \(others), model \(expectedOthers)") }
         return faults + (try state())
     }
 
@@ -215,7 +216,7 @@ private struct BusRun {
     }
 }
 
-/// Hears what every session is told, in the daemon's order.
+/// Receives the signals of all sessions, in the daemon's order.
 private final class Observer {
     private let stage: DaemonStage
     private var events: [String] = []
@@ -229,7 +230,7 @@ private final class Observer {
         }
     }
 
-    /// What came since the last time; the daemon has sent all of it.
+    /// The signals since the last call, complete up to now.
     func heard() throws -> [String] {
         try stage.manager("History", [.uint32(0)])
         stage.handleWhatWasRead(by: stage.observer)

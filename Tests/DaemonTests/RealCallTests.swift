@@ -5,10 +5,10 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Calls as people have them: real programs, none of which says that it is in a call, over music in an unmodified mpv, by
-/// ear of the monitor.
+/// Real calls: unmodified programs that do not declare their calls, while an unmodified mpv plays music. The tests
+/// record the sink's monitor.
 @Suite(.serialized) struct RealCallTests {
-    /// A server with a microphone, which hears nothing: what is heard of a call would hide the music.
+    /// A server with a silent microphone. The sound of a call would hide the music in the recording.
     final class Scene {
         let server: any PrivateServer
         let stage: DaemonStage
@@ -30,7 +30,7 @@ import Testing
             try stage.listedSessions().first { $0["Name"]?.stringValue == name && $0["Class"] == .string("app") }
         }
 
-        /// The call that is on, by its evidence.
+        /// The session of the active call.
         func call() throws -> [String: Value]? {
             try stage.listedSessions().first { $0["Class"] == .string("call") && $0["State"] == .string("active") }
         }
@@ -52,7 +52,7 @@ import Testing
 
         var testDescription: String { rawValue }
 
-        /// Shows that page as a user would whose browser asks for nothing.
+        /// Shows a page in a browser that asks for no permissions.
         func show(_ page: String, on scene: Scene) throws -> Child {
             let profile = try scene.server.folder.folder(rawValue)
             let environment = scene.server.environment.merging(scene.stage.bus.environment) { $1 }
@@ -79,9 +79,9 @@ import Testing
         }
     }
 
-    /// What the page of a browser does, in a line of JavaScript each.
+    /// The scripts of the pages, in JavaScript.
     enum Page {
-        /// A call of the page with itself, muted in between, as Jitsi mutes.
+        /// The page calls itself. In between it mutes the microphone as Jitsi does.
         static let call = """
             const stream = await navigator.mediaDevices.getUserMedia({audio: true});
             const near = new RTCPeerConnection(), far = new RTCPeerConnection();
@@ -101,13 +101,13 @@ import Testing
             stream.getTracks().forEach(track => track.stop());
             near.close(); far.close(); sound.srcObject = null;
             """
-        /// A webinar: it plays, and has no microphone.
+        /// A webinar: it plays and does not use the microphone.
         static let listening = """
             const context = new AudioContext(), tone = context.createOscillator();
             tone.frequency.value = 1000; tone.connect(context.destination); tone.start();
             await wait(30);
             """
-        /// A voice memo: it records, and plays nothing.
+        /// A voice memo: it records and does not play.
         static let memo = """
             const stream = await navigator.mediaDevices.getUserMedia({audio: true});
             new MediaRecorder(stream).start();
@@ -115,7 +115,7 @@ import Testing
             """
     }
 
-    /// A web server with one page that does that.
+    /// A web server with one page that runs the script.
     static func serve(_ script: String, on scene: Scene) throws -> (server: Child, page: String) {
         let folder = try scene.server.folder.folder("web")
         try scene.server.folder.file(
@@ -137,8 +137,9 @@ import Testing
         return (server, "http://127.0.0.1:\(port)/")
     }
 
-    /// What a call must do to the music, whoever makes it. `end`: what ends it after some seconds; nil: it does so itself.
-    /// `endsWithATone`: near the music's pitch, so what is heard from then on says nothing.
+    /// Checks that a call holds the music and that the music plays on afterwards. `end` ends the call after some
+    /// seconds; nil if the call ends by itself. `endsWithATone` says that the program plays a tone near the music's
+    /// frequency when the call ends, so the recording is not checked after that.
     private func expectMusicToYield(
         _ scene: Scene, _ who: String, toCall begin: () throws -> Void, end: (() -> Void)? = nil,
         measuresLoss: Bool = true, endsWithATone: Bool = false
@@ -153,7 +154,7 @@ import Testing
         #expect(try scene.session("mpv")?["State"] == .string("interrupted"))
         let evidence = try scene.call()?["Evidence"]?.stringValue ?? ""
         #expect(evidence.hasPrefix("records from 'Mic") && evidence.hasSuffix("and plays"), "\(evidence)")
-        // Through mute and unmute: nothing of the music until the call is over.
+        // The music stays silent until the call ends, also while the microphone is muted.
         var heardInCall: [String] = []
         var end = end
         while try scene.call() != nil, monotonicNow() - began < 60 {
@@ -171,7 +172,7 @@ import Testing
         #expect(scene.ear.waitUntil(hertz, above: before - 0.5, window: 0.1, timeout: 20))
         let back = scene.ear.duration
         #expect(eventually(timeout: 30) { scene.ear.duration > back + 0.7 })
-        // A telephone line is never quite silent: then what was lost cannot be read off the music.
+        // A telephone line is never quite silent, so the lost part of the music cannot be measured over it.
         guard measuresLoss else { return }
         let heard = try #require(scene.ear.music(from: began - 1, to: monotonicNow() - 0.6))
         print(
@@ -181,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases, Browser.allCases)
-    func callInABrowser_holdsTheMusicAndGivesItBack(_ kind: ServerKind, _ browser: Browser) throws {
+    func callInABrowser_holdsTheMusicAndReleasesIt(_ kind: ServerKind, _ browser: Browser) throws {
         let scene = try Scene(kind)
         let web = try Self.serve(Page.call, on: scene)
         var child: Child?
@@ -194,14 +195,14 @@ import Testing
     @Test(
         arguments: ServerKind.allCases,
         [(Browser.chromium, Page.listening), (.firefox, Page.listening), (.chromium, Page.memo)])
-    func pageThatIsInNoCall_leavesTheMusicAlone(_ kind: ServerKind, _ given: (browser: Browser, script: String)) throws
+    func pageWithoutACall_doesNotAffectTheMusic(_ kind: ServerKind, _ given: (browser: Browser, script: String)) throws
     {
         let scene = try Scene(kind)
         let music = try scene.music()
         let web = try Self.serve(given.script, on: scene)
         let child = try given.browser.show(web.page, on: scene)
         let isRecording = given.script == Page.memo
-        // It does what it does, for longer than a call needs to be known.
+        // The page plays or records for longer than the daemon needs to guess a call.
         #expect(
             try eventually(timeout: 60) {
                 let list = try scene.server.pactl(["list", isRecording ? "source-outputs" : "sink-inputs"]).lowercased()
@@ -215,7 +216,7 @@ import Testing
         withExtendedLifetime((music, web, child)) {}
     }
 
-    /// `sound`: whether it uses the sound server, and not files.
+    /// Starts baresip. With `sound` it uses the sound server, otherwise files.
     private func baresip(
         _ scene: Scene, _ name: String, _ port: Int, answers: Bool, sound: Bool
     ) throws -> Child {
@@ -229,7 +230,7 @@ import Testing
                 "audio_source \(sound ? "alsa,pulse" : "aufile,\(folder)/silence.wav")", "audio_alert alsa,null",
                 "rtp_ports \(port + 100)-\(port + 140)",
             ] + modules.map { "module \($0).so" }
-        // A minute of a telephone line on which nobody speaks.
+        // A minute of silence for the other end of the line.
         let silence = [Int16](repeating: 0, count: 8_000 * 60)
         try WaveFile.write(silence, rate: 8_000, to: folder + "/silence.wav")
         try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: folder + "/config"))
@@ -240,8 +241,8 @@ import Testing
         return try Child("baresip", ["-f", folder], environment: scene.server.environment)
     }
 
-    /// Two of them on one machine, one calls the other, which answers by itself.
-    @Test(arguments: ServerKind.allCases) func callByBaresip_holdsTheMusicAndGivesItBack(_ kind: ServerKind) throws {
+    /// One baresip calls another one on the same machine, which answers automatically.
+    @Test(arguments: ServerKind.allCases) func callByBaresip_holdsTheMusicAndReleasesIt(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         let other = try baresip(scene, "other", 15_070, answers: true, sound: false)
         let own = try baresip(scene, "own", 15_060, answers: false, sound: true)
@@ -254,11 +255,12 @@ import Testing
         withExtendedLifetime((own, other)) {}
     }
 
-    /// It calls a baresip that answers by itself. It does not start, and opens no port, where it cannot keep its lists.
+    /// Linphone calls a baresip that answers automatically. Without the folder for its databases Linphone opens no
+    /// port.
     @Test(
         .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: Debian 13 is tested without Linphone"),
         arguments: ServerKind.allCases)
-    func callByLinphone_holdsTheMusicAndGivesItBack(_ kind: ServerKind) throws {
+    func callByLinphone_holdsTheMusicAndReleasesIt(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         let home = try scene.server.folder.folder("linphone")
         _ = try scene.server.folder.folder("linphone/.local/share/linphone")
@@ -287,11 +289,12 @@ import Testing
         withExtendedLifetime((own, other)) {}
     }
 
-    /// A program in a sandbox as Flatpak makes it, with process numbers of its own: all of them are number 1 in there.
+    /// Starts a program in a sandbox like Flatpak's, with its own process ids. In its sandbox each program has the
+    /// process id 1.
     private func confined(_ id: String, _ command: [String], on scene: Scene) throws -> Child {
         let root = try scene.server.folder.folder("root-" + id)
         try scene.server.folder.file("root-\(id)/.flatpak-info", "[Application]\nname=\(id)\n")
-        // Gone with the process: nobody else sees these mounts.
+        // Only this process sees the mounts, and they end with it.
         let script = """
             root=$1; shift
             for folder in bin dev etc lib lib64 sbin sys tmp usr; do
@@ -305,9 +308,10 @@ import Testing
             environment: scene.server.environment)
     }
 
-    /// PulseAudio has the process numbers that the programs say; both say the same one, which is another process here.
-    @Test(.enabled(if: getuid() == 0, "mounts are root's"), arguments: ServerKind.allCases)
-    func callInASandbox_holdsThePlayerInAnother(_ kind: ServerKind) throws {
+    /// PulseAudio uses the process ids that programs state. Both programs state the same id, which belongs to another
+    /// process outside.
+    @Test(.enabled(if: getuid() == 0, "only root can mount"), arguments: ServerKind.allCases)
+    func callInASandbox_holdsThePlayerInAnotherSandbox(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
         let wave = try Tone.file(scene.server, hertz: 440)
         let music = try confined(
@@ -320,7 +324,7 @@ import Testing
         #expect(scene.ear.waitUntil(440, above: -20, timeout: 20), "\(music.errors)")
         #expect(try eventually { try scene.session("Music")?["State"] == .string("active") })
         #expect(try scene.session("Music")?["DesktopEntry"] == .string("org.example.Music"))
-        // It may not declare a call; it is in one all the same.
+        // A sandboxed program may not declare a call, but the daemon can guess it.
         let phone = try confined(
             "net.example.Phone",
             [

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct RecorderTests {
-    /// A null sink's monitor, told to be a microphone, that hears 440 Hz.
+    /// A microphone that records a tone of 440 Hz: the monitor of a null sink.
     private final class Studio {
         let stage: PlayerStage
         let tone: Tone
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func interruptedByACall_theTakePlaysAndGoesOnAfterIt(_ kind: ServerKind) throws {
+    func callInterruptsARecording_fileIsPlayable_andContinuesAfterwards(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
@@ -37,7 +37,7 @@ import Testing
         #expect(recorder.call("Record") == "org.sessiond1.Error.InsufficientPriority")
         let length = recorder.position
         #expect(length > 0.5)
-        #expect(eventually { abs(((try? seconds(studio.file)) ?? 0) - length) < 0.05 }, "what is there plays")
+        #expect(eventually { abs(((try? seconds(studio.file)) ?? 0) - length) < 0.05 }, "the file must be playable")
         #expect(recorder.position == length)
         client.deactivate(call)
         #expect(recorder.comes(to: "recording"))
@@ -50,7 +50,8 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: studio.file))
     }
 
-    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotNameAFileToRecordTo() throws {
+    @Test(.enabled(if: getuid() == 0, "only root can use chroot"))
+    func sandboxedProgram_mayNotNameAFileToRecordTo() throws {
         let studio = try Studio()
         let recorder = try studio.stage.recorder()
         let name = "org.sessiond1.Recorder.instance\(recorder.child.processID)"
@@ -63,7 +64,8 @@ import Testing
         #expect(try studio.stage.daemon.foreigner().ask("prepare \(name) \(studio.file)") == "ok")
     }
 
-    @Test(arguments: ServerKind.allCases) func recordForWithAnInterruption_isAsLongAsAsked(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func recordForWithAnInterruption_hasTheRequestedLength(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         let settings: [(String, Value)] = [("sample-rate", .double(48_000)), ("channels", .uint32(1))]
@@ -79,7 +81,8 @@ import Testing
         #expect(abs(try seconds(studio.file, rate: 48_000, frame: 2) - 1) < 1e-4)
     }
 
-    @Test(arguments: ServerKind.allCases) func pausedByHandDuringInterruption_staysPaused(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func userPausesDuringAnInterruption_recorderStaysPaused(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try recording(studio)
         let client = try studio.stage.daemon.client()
@@ -93,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func microphoneGoes_recorderPausesAndTheFilePlays(_ kind: ServerKind) throws {
+    func microphoneIsRemoved_recorderPausesAndTheFileIsPlayable(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let module = try studio.stage.pulse.loadModule(
             "module-remap-source source_name=second master=room.monitor")
@@ -113,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func soundServerGoes_takeFailsAndTheFilePlays(_ kind: ServerKind) throws {
+    func soundServerIsKilled_recordingFailsAndTheFileIsPlayable(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try recording(studio)
         studio.stage.pulse.kill()
@@ -124,7 +127,7 @@ import Testing
         #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
     }
 
-    @Test(arguments: ServerKind.allCases) func terminatedWhileRecording_theFileIsWhole(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func recorderIsTerminated_fileIsComplete(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try recording(studio)
         recorder.child.signal(SIGTERM)
@@ -132,8 +135,8 @@ import Testing
         #expect(try seconds(studio.file) > 0.2)
     }
 
-    /// Records until the file has so many bytes, and has told that there is no more room. The limit of a file's size stands
-    /// for the disk's: what the program sees differs in the error's number alone.
+    /// Records until the file has reached the limit and the recorder has sent its signal. A limit on the file's size
+    /// takes the place of a full disk: for the recorder only the error number differs.
     private func recorderThatFills(_ file: String, at limit: Int, _ studio: Studio) throws -> PluginProgram {
         let recorder = try studio.stage.recorder()
         try Child.run("prlimit", ["--fsize=\(limit)", "--pid=\(recorder.child.processID)"])
@@ -143,7 +146,7 @@ import Testing
         return recorder
     }
 
-    @Test(arguments: ["wav", "flac", "ogg", "mp3", "m4a"]) func diskIsFull_isToldAndWhatIsThereIsKept(
+    @Test(arguments: ["wav", "flac", "ogg", "mp3", "m4a"]) func diskIsFull_isReportedAndTheRecordingIsKept(
         ending: String
     ) throws {
         let studio = try Studio()
@@ -157,24 +160,24 @@ import Testing
             "ffprobe",
             ["-v", "quiet", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of", "csv=p=0", file])
         #expect((Int(decoded.split(separator: "\n").first ?? "") ?? 0) > 5, "\(ending): \(decoded)")
-        // What it says is what plays, to a frame of the decoder's.
+        // The reported length is the length that plays, up to one frame of the decoder.
         let samples = try Child.run(
             "sh", ["-c", "ffmpeg -v quiet -i '\(file)' -f s16le -ac 1 -ar 44100 - | wc -c"])
         let length = (Double(samples.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0) / 88_200
-        #expect(abs(length - recorder.position) < 0.06, "\(ending): \(length) s, said to be \(recorder.position) s")
+        #expect(abs(length - recorder.position) < 0.06, "\(ending): \(length) s, reported \(recorder.position) s")
         if ending == "m4a" {
-            // Of its parts none is cut: FFmpeg would refuse the file for some.
+            // No box of the file is truncated. FFmpeg refuses files with some truncated boxes.
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
             var place = 0
             while place + 8 <= bytes.count { place += bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
             #expect(place == bytes.count)
         }
-        // It serves on.
+        // The recorder continues to serve.
         #expect(recorder.call("Delete") == nil || FileManager.default.fileExists(atPath: file))
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
     }
 
-    @Test(arguments: ["wav", "flac", "opus", "mp3", "m4a"]) func nothingFitsOnTheDisk_noEmptyFileStays(
+    @Test(arguments: ["wav", "flac", "opus", "mp3", "m4a"]) func diskHasNoSpace_noEmptyFileStays(
         ending: String
     ) throws {
         let studio = try Studio()
@@ -185,7 +188,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
-    @Test func unwritablePlace_isRefusedByName() throws {
+    @Test func unwritableFolder_isRefusedWithItsError() throws {
         let studio = try Studio()
         let recorder = try studio.stage.recorder()
         for place in ["/proc/take.wav", "/sys/take.wav", studio.stage.media.path + "/no/take.wav"] {
@@ -195,7 +198,7 @@ import Testing
         #expect(recorder.state == "idle")
     }
 
-    @Test(arguments: ServerKind.allCases) func recordAt_beginsThen(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func recordAt_beginsAtThatTime(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
         let recorder = try studio.stage.recorder()
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
@@ -209,7 +212,7 @@ import Testing
         #expect(eventually { recorder.position > 0.2 })
         #expect(recorder.call("Stop") == nil)
         #expect(eventually { recorder.signals == ["Finished true"] })
-        // Stopped before its time, it never begins.
+        // A recording that is stopped before its start time never begins.
         #expect(recorder.call("Prepare", [.string(studio.file), .properties([])]) == nil)
         #expect(recorder.call("RecordAt", [.double(monotonicNow() + 0.3)]) == nil)
         #expect(recorder.call("Stop") == nil)
@@ -234,8 +237,8 @@ import Testing
         let values = stride(from: 0, to: samples.count - 3, by: 4).map {
             Int16(truncatingIfNeeded: Int(samples[$0]) | Int(samples[$0 + 1]) << 8)
         }
-        // From one rising zero crossing to the tenth after it: ten thousandths of a second, not of 440. The usual one
-        // counts: a starved server breaks the tone here and there.
+        // Ten periods, from one rising zero crossing to the tenth after it, are 441 samples at 1,000 Hz. Use the
+        // median, because a busy server interrupts the tone now and then.
         let crossings = values.indices.dropFirst().filter { values[$0 - 1] < 0 && values[$0] >= 0 }
         let tens = zip(crossings, crossings.dropFirst(10)).map { $1 - $0 }.sorted()
         let usual = try #require(tens.dropFirst(tens.count / 2).first)
@@ -245,7 +248,7 @@ import Testing
         _ = other
     }
 
-    @Test func whatCannotBeRecorded_isRefusedByName() throws {
+    @Test func impossibleRecording_isRefusedWithItsError() throws {
         let studio = try Studio()
         let deaf = try studio.stage.recorder(["--category", "playback"])
         #expect(
@@ -275,7 +278,7 @@ import Testing
         return recorder
     }
 
-    /// A 16-bit WAV's length by its own header.
+    /// The length of a 16-bit WAV according to its header; -1 if the file is shorter than that.
     private func seconds(_ path: String, rate: Double = 44_100, frame: Double = 4) throws -> Double {
         let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         guard let place = file.indices.first(where: { file[$0...].starts(with: "data".utf8) }), place + 8 <= file.count

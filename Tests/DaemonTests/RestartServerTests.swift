@@ -4,11 +4,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What befell the sound server while no daemon was there (behaviour §8).
+/// The sound server changes while no daemon runs (behaviour §8).
 @Suite struct RestartServerTests {
-    /// What changed while no daemon was there to see it is seen by the next one.
+    /// The next daemon notices what changed in between.
     @Test(arguments: ServerKind.allCases)
-    func microphoneUnmutedMeanwhile_itsInterruptionEnds(_ kind: ServerKind) throws {
+    func microphoneIsUnmutedWithoutADaemon_itsInterruptionEnds(_ kind: ServerKind) throws {
         let pulse = try kind.server(modules: [
             "module-null-sink sink_name=room",
             "module-remap-source source_name=microphone master=room.monitor "
@@ -31,14 +31,15 @@ import Testing
         #expect(try client.heard() == ["Memo ended resume"])
     }
 
-    /// What was heard by an earlier daemon is not believed once it is known that nobody can be asked.
+    /// Without a sound server, the next daemon does not keep the earlier daemon's knowledge of who plays.
     @Test(arguments: ServerKind.allCases)
-    func soundServerGoneMeanwhile_whoSoundedIsForgotten(_ kind: ServerKind) throws {
+    func soundServerEndsWithoutADaemon_playingProgramsAreForgotten(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse, settings: "[adoption]\nstreams = off\n")
         #expect(stage.waitForServer())
         let client = try stage.client()
-        // Of another process, or the sound were its own: we have started it.
+        // With another process id. With the test's own, the sound would belong to this session, since the test started
+        // it.
         let path = try client.session(
             "A", category: "ambient", more: [("pid", .uint32(UInt32(stage.bus.processID)))])
         client.activate(path)
@@ -47,7 +48,7 @@ import Testing
         stage.daemon.kill()
         pulse.kill()
         try stage.restart()
-        // By their states, alone: nobody else is active.
+        // Now only the states of sessions count, and no other session is active.
         #expect(try eventually { try stage.property("OtherAudioPlaying", of: path) == .bool(false) })
         try pulse.restart()
         let again = try Tone.program(pulse, hertz: 440)
@@ -55,7 +56,8 @@ import Testing
         withExtendedLifetime((tone, again)) {}
     }
 
-    @Test(arguments: ServerKind.allCases) func soundServerBackMeanwhile_itsReturnIsTold(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func soundServerReturnsWithoutADaemon_resetIsSentOnce(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
@@ -67,7 +69,7 @@ import Testing
         try stage.restart()
         #expect(
             stage.loop.iterate(timeout: 10) { told.events == ["ServicesLost", "ServicesReset"] }, "\(told.events)")
-        // Once: not by the next ones, which find everything as it was.
+        // The next daemons do not send it again, because nothing changes.
         for _ in 0..<2 {
             stage.daemon.kill()
             try stage.restart()
@@ -78,7 +80,7 @@ import Testing
         #expect(told.events.count == 2, "\(told.events)")
     }
 
-    @Test(arguments: ServerKind.allCases) func soundServerGoneMeanwhile_itsLossIsTold(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func soundServerEndsWithoutADaemon_lossIsSent(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())

@@ -8,15 +8,16 @@ import State
 import TestSupport
 import Testing
 
-/// The daemon killed at any moment and started again (behaviour §8).
+/// The daemon is killed at any moment and started again (behaviour §8).
 @Suite struct RestartTests {
-    /// Three clients and what they do, one step after the other; a step that a dying daemon did not answer is done again.
+    /// Three clients that carry out steps one after the other. If the daemon is killed before it answers a step, the
+    /// step is repeated.
     private struct History {
         let stage: DaemonStage
         let clients: [Client]
         var paths: [String]
         private(set) var told: [[String]] = [[], [], []]
-        /// How often the daemon died.
+        /// How often the daemon was killed.
         private(set) var deaths = 0
 
         init(_ stage: DaemonStage) throws {
@@ -54,7 +55,7 @@ import Testing
 
         private mutating func revive() throws {
             guard stage.daemon.wait(timeout: 5) == .signal(SIGKILL) else {
-                throw SupportError("refused, or dead by itself: \(stage.daemon.errors)")
+                throw SupportError("the daemon refused, or ended by itself: \(stage.daemon.errors)")
             }
             deaths += 1
             try stage.restart()
@@ -85,7 +86,7 @@ import Testing
             [1, 2, 3, 4, 5, 7, 9, 12].map { (name, $0) }
         }
 
-    @Test func killedAtEveryStep_goesOnAsIfNothingHappened() throws {
+    @Test func daemonIsKilledAtEveryStep_clientsNoticeNothing() throws {
         var calm = try History(try DaemonStage())
         try calm.create()
         try calm.run(RestartTests.steps)
@@ -101,7 +102,7 @@ import Testing
             try history.create()
             try history.run(RestartTests.steps)
             let sessions = try stage.sessions()
-            // A session whose creation was written down and not answered stays, inactive, with its owner.
+            // A session that was created but not answered remains inactive, with its owner.
             let others = sessions.filter { !history.paths.contains($0.key) }
             #expect(
                 others.count <= history.deaths && others.allSatisfy { $0.value["State"] == .string("inactive") },
@@ -116,7 +117,8 @@ import Testing
                 }
                 #expect(waiting(seen, history.paths) == waiting(wanted, calm.paths), "\(label)")
                 let (told, calmly) = (history.told[index], calm.told[index])
-                // Between noting and sending one message may be lost; none is ever told twice.
+                // If the daemon is killed between noting and sending a signal, that signal is lost. No signal is sent
+                // twice.
                 if history.deaths > 0, ["state-written", "told-noted"].contains(point.name) {
                     #expect(isSubsequence(told, of: calmly) && told.count >= calmly.count - 1, "\(label): \(told)")
                 } else {
@@ -126,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func ownersThatWentMeanwhile_haveVanished() throws {
+    @Test func clientDisconnectsWithoutADaemon_isNoticedAfterTheRestart() throws {
         let stage = try DaemonStage()
         let music = try stage.client()
         let path = try music.session("Music")
@@ -146,16 +148,16 @@ import Testing
         phone?.connection.close()
         phone = nil
         try stage.restart()
-        // A call that vanished has ended, which recommends to resume (R5, R11).
+        // A call whose client disconnected has ended, with the should-resume hint (R5, R11).
         #expect(try music.heard() == ["Music ended resume"])
         #expect(listed == ["InterfacesRemoved \(call)"])
         #expect(music.state(call) == "gone")
         #expect(music.call(call, "Close") == "org.sessiond1.Error.ExpiredSession")
         let next = try music.session("Next")
-        #expect(next != path && next != call, "numbers are not used again")
+        #expect(next != path && next != call, "a number is never used again")
     }
 
-    @Test func everythingElse_isAsItWas() throws {
+    @Test func allOtherState_isTheSameAfterARestart() throws {
         let stage = try DaemonStage(settings: "[interruption]\ngrace = 60\n")
         let (a, b, c) = (try stage.client(), try stage.client(), try stage.client())
         let first = try a.session("A", category: "solo-ambient")
@@ -188,7 +190,7 @@ import Testing
     @Test(arguments: [
         "empty", "short", "garbage", "version", "huge", "link", "two names", "a FIFO", "a folder", "no folder",
     ])
-    func spoiltState_costsOneWarning(kind: String) throws {
+    func damagedStateFile_isReportedByOneWarning(kind: String) throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let path = try client.session("A")
@@ -227,14 +229,15 @@ import Testing
         try stage.restart()
         let warnings = { stage.daemon.isRunning ? stage.daemon.errors.filter { $0.contains("state-") } : [] }
         #expect(eventually { !warnings().isEmpty } && warnings().count == 1)
-        // It serves, and a state that ends early counts up to there.
+        // The daemon serves. A truncated state file is used up to its last complete record.
         if kind != "short" { #expect(client.state(path) == "gone") }
         let next = try client.session("B")
         #expect(client.activate(next) == nil)
     }
 
-    /// The same name on the bus, and the same number of a process, but not that process: nothing of it is believed.
-    @Test func stateOfAnotherProcess_isNotBelieved() throws {
+    /// A client has the bus name and process id of the state file, but is another process. The daemon discards that
+    /// state.
+    @Test func stateOfAnotherProcess_isDiscarded() throws {
         let stage = try DaemonStage()
         let (music, other) = (try stage.client(), try stage.client())
         let (path, phone) = (
@@ -261,8 +264,8 @@ import Testing
         #expect(music.activate(path) == nil)
     }
 
-    /// Every kind of cause there is, each with its rule, its time and its words.
-    @Test(arguments: [60, 0.05]) func explanations_areTheSameToTheByte(grace: Double) throws {
+    /// Every kind of cause has the same rule, time and text after a restart.
+    @Test(arguments: [60, 0.05]) func explanations_areIdenticalAfterARestart(grace: Double) throws {
         let stage = try DaemonStage(settings: "[interruption]\ngrace = \(grace)\n")
         let clients = try (0..<8).map { _ in try stage.client() }
         let (podcast, music, phone) = (
@@ -285,7 +288,7 @@ import Testing
             try stage.restart()
             let after = explain()
             for (one, other) in zip(before, after) where one != other {
-                Issue.record("\(when): said \(one.map(\.asProperties)), says \(other.map(\.asProperties))")
+                Issue.record("\(when): before \(one.map(\.asProperties)), after \(other.map(\.asProperties))")
             }
             seen.formUnion(before.joined().compactMap { $0.asProperties?["cause"]?.stringValue })
         }
@@ -299,7 +302,7 @@ import Testing
         clients[4].activate(game)
         clients[5].activate(ducker)
         try stage.manager("SetSilentMode", [.bool(true)])
-        try expectTheSame("lowered, muted, taken back, given up")
+        try expectTheSame("ducked, muted, taken back, given up")
         clients[2].activate(phone)
         #expect(clients[3].activate(memo) == "org.sessiond1.Error.InsufficientPriority")
         #expect(clients[2].call(phone, "OverrideOutput", [.string("speaker")]) != nil)
@@ -316,7 +319,7 @@ import Testing
                         == .string("inactive")
                 })
         }
-        try expectTheSame("a claim, or one that ran out")
+        try expectTheSame("a claim, or an expired claim")
         #expect(clients[3].activate(memo) == nil)
         try expectTheSame("no longer refused")
         let kinds = [

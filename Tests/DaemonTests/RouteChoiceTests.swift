@@ -3,13 +3,13 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// What is told of ports that are chosen, of those that go, and of those that come back (behaviour §7).
+/// The signals when a port is chosen, goes away, or comes back (behaviour §7).
 @Suite struct RouteChoiceTests {
     private static func microphone(_ name: String) -> String {
         "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone master=speaker.monitor"
     }
 
-    @Test func preferredInput_isOneReasonForAll() throws {
+    @Test func preferredInput_givesAllSessionsTheSameReason() throws {
         let pulse = try ServerKind.standard.server(modules: ["desk", "lapel"].map(RouteChoiceTests.microphone))
         try pulse.pactl(["set-default-source", "lapel"])
         let stage = try RouteStage(pulse)
@@ -26,7 +26,8 @@ import Testing
         #expect(stage.reasons == [.override])
     }
 
-    @Test(arguments: ServerKind.allCases) func replugged_amongDevicesOfOneName_mayResume(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func replugAmongDevicesOfTheSameName_endsTheInterruption(_ kind: ServerKind) throws {
         let pulse = try kind.server(sinks: [])
         let properties = ["device.form_factor": "headphone", "device.description": "Headphones"]
         try pulse.addSink("desk", properties: properties)
@@ -47,12 +48,12 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func serverFallsBackElsewhere_whereNobodyIsPaused_isToldAsOneChange(_ kind: ServerKind) throws {
+    func serverSelectsAnotherOutputThanTheDaemon_oneRouteChangeIsSent(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         let client = try stage.daemon.client()
         let music = try client.session("Music", options: ["mix-with-others"])
         #expect(client.activate(music) == nil)
-        // To the server the older of the two is the better one.
+        // The server prefers the older one of the two.
         try stage.pulse.addSink("car", properties: ["device.form_factor": "car"])
         #expect(stage.goes(to: "car"))
         try stage.pulse.addSink("screen", properties: ["device.form_factor": "tv"])

@@ -5,14 +5,14 @@ import PluginAPI
 import SessionBus
 import TestSupport
 
-/// A daemon on a sound server whose devices come and go, and everything it told everybody of the route.
+/// A daemon on a sound server whose devices come and go, with all its announcements about the route.
 final class RouteStage {
     let daemon: DaemonStage
     let pulse: any PrivateServer
     private(set) var told: [(reason: RouteChangeReason?, previous: Route, current: Route)] = []
     private var subscription: Subscription?
 
-    /// `running` is one that is there already.
+    /// `running` is a daemon that runs already.
     init(_ pulse: any PrivateServer, _ running: DaemonStage? = nil) throws {
         self.pulse = pulse
         daemon = try running ?? DaemonStage(pulse: pulse)
@@ -27,7 +27,7 @@ final class RouteStage {
         }
     }
 
-    /// The same with a headset on that radio, through which music goes.
+    /// The same with a Bluetooth headset, connected in its music profile.
     convenience init(_ radio: FakeBluetooth, modules: [String] = []) throws {
         let pulse = try PrivatePulse(modules: modules, environment: radio.environment)
         try radio.attach(to: pulse)
@@ -44,7 +44,7 @@ final class RouteStage {
         return told.map(\.reason)
     }
 
-    /// All that was told, for whoever wonders.
+    /// All announcements as text, for messages of failed tests.
     var story: String {
         func ports(_ route: Route) -> String { (route.inputs + route.outputs).map(\.uid).joined(separator: " + ") }
         return told.map {
@@ -59,16 +59,16 @@ final class RouteStage {
         told = []
     }
 
-    /// Where sound goes, by the daemon; "" for nowhere.
+    /// The output according to the daemon; "" if there is none.
     var output: String { route?.outputs.first?.uid ?? "" }
     var input: String { route?.inputs.first?.uid ?? "" }
     private var route: Route? { (try? daemon.property("CurrentRoute"))?.route }
 
-    /// Waits until the route goes there, by the daemon and by the server.
+    /// Waits until that port is the output of the daemon's route.
     func goes(to uid: String) -> Bool { eventually { self.output == uid } }
     func records(from uid: String) -> Bool { eventually { self.input == uid } }
 
-    /// The server's own word: the default's name.
+    /// The default sink according to the server.
     var defaultSink: String { (try? pulse.pactl(["get-default-sink"])) ?? "" }
 
     func activeProfile(of card: String) throws -> String {
@@ -78,7 +78,7 @@ final class RouteStage {
         return line.split(separator: " ").last.map(String.init) ?? ""
     }
 
-    /// The names of the sources that are recorded from, in the order of the recordings.
+    /// The source of each recording, in the order of the recordings.
     func recordedSources() throws -> [String] {
         func table(_ what: String) throws -> [[String]] {
             try pulse.pactl(["list", "short", what]).split(separator: "\n").map {
@@ -86,13 +86,13 @@ final class RouteStage {
             }
         }
         let sources = try table("sources")
-        // A microphone of ours is itself a recording of a monitor.
+        // The microphones of these tests record a monitor themselves.
         return try table("source-outputs").compactMap { row in
             sources.first { $0[0] == row[1] }?[1]
         }
         .filter { !$0.hasSuffix(".monitor") }
     }
 
-    /// What a session's properties read.
+    /// The value of a session's property.
     func reads(_ name: String, _ session: String) throws -> Value { try daemon.property(name, of: session) }
 }

@@ -6,7 +6,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Behaviour §7 on a real server: who decides the route, and that the sound goes there.
+/// Behaviour §7 on a real server: which route is selected, and that the sound follows it.
 @Suite struct RouteTests {
     private static func microphone(_ name: String, _ sink: String) -> String {
         "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone "
@@ -15,24 +15,25 @@ import Testing
 
     // MARK: Last in wins
 
-    @Test(arguments: ServerKind.allCases) func newestDeviceWins_andTheOneBeforeWhenItGoes(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func newestDeviceIsSelected_andTheOneBeforeWhenItIsRemoved(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         let phones = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(stage.goes(to: "phones"))
         #expect(stage.defaultSink == "phones")
         let speakers = try stage.pulse.addSink("usb", properties: ["device.bus": "usb"])
         #expect(stage.goes(to: "usb"))
-        #expect(stage.reasons == [.newDeviceAvailable, .newDeviceAvailable], "once each")
+        #expect(stage.reasons == [.newDeviceAvailable, .newDeviceAvailable], "one change for each device")
         stage.forget()
         try stage.pulse.unloadModule(speakers)
         #expect(stage.goes(to: "phones"))
         try stage.pulse.unloadModule(phones)
         #expect(stage.goes(to: "speaker"))
-        #expect(stage.reasons == [.oldDeviceUnavailable, .oldDeviceUnavailable], "once each")
+        #expect(stage.reasons == [.oldDeviceUnavailable, .oldDeviceUnavailable], "one change for each device")
     }
 
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"))
-    func serverThatSwitchesItself_isAgreedWith() throws {
+    func serverSwitchesByItself_daemonAgrees() throws {
         let stage = try RouteStage(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
         let phones = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(stage.goes(to: "phones"))
@@ -57,11 +58,11 @@ import Testing
         let module = try stage.pulse.addSink("fourth")
         #expect(stage.goes(to: "fourth"))
         try stage.pulse.unloadModule(module)
-        #expect(stage.goes(to: "first"), "what a person chose counts as newer than what was there")
+        #expect(stage.goes(to: "first"), "the user's choice counts as newer than older devices")
     }
 
     /// faults.md, D3.
-    @Test(arguments: ServerKind.allCases) func devicesStormInAndOut_lastStateIsRightAndNoReasonLies(
+    @Test(arguments: ServerKind.allCases) func devicesComeAndGoFast_lastStateAndAllReasonsAreRight(
         _ kind: ServerKind
     ) throws {
         let stage = try RouteStage(kind.server())
@@ -91,7 +92,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ServerKind.allCases) func filterOverADevice_doesNotWin(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func filterOverADevice_isNotSelected(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         try stage.pulse.loadModule("module-remap-sink sink_name=mono master=speaker")
         #expect(
@@ -103,8 +104,8 @@ import Testing
 
     // MARK: Categories
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func talking_goesToTheReceiver_jacksWin_afterwardsTheSpeaker() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"))
+    func call_usesTheReceiverUnlessAJackIsPlugged_thenTheSpeaker() throws {
         let pulse = try PrivatePulse(sinks: [])
         let card = try FakeCard(pulse)
         let stage = try RouteStage(pulse)
@@ -117,7 +118,7 @@ import Testing
         try card.plug(.headphones)
         #expect(stage.goes(to: card.headphones))
         try card.unplug(.headphones)
-        #expect(stage.goes(to: card.speaker), "nobody talks: unplugging has paused it")
+        #expect(stage.goes(to: card.speaker), "the unplug interrupted the call")
         #expect(client.state(call) == "interrupted")
         #expect(client.activate(call) == nil)
         #expect(
@@ -132,8 +133,8 @@ import Testing
         #expect(stage.goes(to: card.speaker))
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func jackPulled_serverDoesNotChangePortsByItself_reasonTwoIsToldOnce() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"))
+    func jackIsPulled_serverDoesNotChangePorts_oneRouteChangeIsSent() throws {
         let pulse = try PrivatePulse(sinks: [])
         let card = try FakeCard(pulse)
         let stage = try RouteStage(pulse)
@@ -142,12 +143,12 @@ import Testing
         stage.forget()
         try card.unplug(.headphones)
         #expect(stage.goes(to: card.speaker))
-        // Between the two the server goes by itself to another device.
+        // In between the server selects another device by itself. No change is announced for it.
         #expect(stage.reasons == [.oldDeviceUnavailable])
         #expect(stage.told.first?.previous.outputs.map(\.uid) == [card.headphones])
     }
 
-    @Test(arguments: ServerKind.allCases) func nothingToRecordFrom_isToldWithReasonSeven(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func noInput_isReportedWithReasonSeven(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         let client = try stage.daemon.client()
         let memo = try client.session("Memo", category: "record")
@@ -163,7 +164,7 @@ import Testing
         #expect(heard.filter { $0.hasPrefix("Memo route") } == ["Memo route 2", "Memo route 7"])
     }
 
-    // MARK: A session's own wishes
+    // MARK: Requests of a session
 
     @Test(arguments: ServerKind.allCases) func override_movesTheSound_untilTheRouteChanges(_ kind: ServerKind) throws {
         let pulse = try kind.server(sinks: [])
@@ -181,7 +182,7 @@ import Testing
         #expect(loud.waitUntil(440, above: -30) && phones.waitUntil(440, below: -60))
         #expect(stage.goes(to: "loud"))
         #expect(
-            client.heard(2, of: "Call route") == ["Call route 7", "Call route 4"], "there is nothing to record from")
+            client.heard(2, of: "Call route") == ["Call route 7", "Call route 4"], "there is no input")
         #expect(client.call(call, "OverrideOutput", [.string("none")]) == nil)
         #expect(phones.waitUntil(440, above: -30) && loud.waitUntil(440, below: -60))
         #expect(client.call(call, "OverrideOutput", [.string("speaker")]) == nil)
@@ -190,12 +191,12 @@ import Testing
         #expect(stage.goes(to: "usb"))
         #expect(loud.waitUntil(440, below: -60))
         try pulse.unloadModule(module)
-        #expect(stage.goes(to: "phones"), "the override is over")
+        #expect(stage.goes(to: "phones"), "the override has ended")
         withExtendedLifetime(tone) {}
     }
 
     @Test(arguments: ServerKind.allCases)
-    func preferredInput_movesTheSessionsRecordings_readsEmptyWhenItGoes(_ kind: ServerKind) throws {
+    func preferredInput_movesTheSessionsRecordings_andIsEmptyWhenRemoved(_ kind: ServerKind) throws {
         let pulse = try kind.server(modules: [RouteTests.microphone("desk", "speaker")])
         let module = try pulse.loadModule(RouteTests.microphone("lapel", "speaker"))
         try pulse.pactl(["set-default-source", "desk"])
@@ -221,11 +222,11 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func volumeAndLatency_areReadBack_andToldToWhoIsActive(_ kind: ServerKind) throws {
+    func volumeAndLatency_areReadFromTheServer_andAnnouncedToActiveSessions(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server())
         // A virtual sink of PipeWire 1.4 takes no volume before it has run.
         _ = try Ear(stage.pulse, sink: "speaker")
-        // PipeWire's server knows no latency of devices, only that of streams (ADR 13).
+        // PipeWire's PulseAudio server knows the latency of streams, but not of devices (ADR 13).
         let hasLatency = kind == .pulseAudio
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -243,14 +244,14 @@ import Testing
         let tone = try Tone(stage.pulse, hertz: 440, latency: 0.04)
         #expect(try eventually { try (stage.reads("IOBufferDuration", music).doubleValue ?? 0 > 0) == hasLatency })
         #expect(try stage.reads("SampleRate", music).doubleValue == 48_000)
-        // A sink's monitor is no input, and what only plays has none.
+        // A monitor does not count as an input, and a session that only plays has no input.
         #expect(try (stage.reads("OutputLatency", music).doubleValue ?? 0 > 0) == hasLatency)
         #expect(try stage.reads("InputLatency", music).doubleValue == 0)
         #expect(
             client.call(
                 music, "SetPreferences",
                 [.properties([("sample-rate", .double(96_000)), ("io-buffer-duration", .double(2))])]) == nil)
-        #expect(try stage.reads("SampleRate", music).doubleValue == 48_000, "what really is")
+        #expect(try stage.reads("SampleRate", music).doubleValue == 48_000, "the real rate, not the preferred one")
         if hasLatency { #expect(try stage.reads("IOBufferDuration", music).doubleValue ?? 9 < 2) }
         stage.pulse.kill()
         #expect(try eventually { try stage.daemon.property("ServerConnected").boolValue == false })
@@ -261,8 +262,8 @@ import Testing
 
     // MARK: Bluetooth
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
-    func talkingThroughAHeadset_changesItsProfile_andBack() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func callThroughAHeadset_changesItsProfileAndBack() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
@@ -278,7 +279,7 @@ import Testing
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
         #expect(eventually { stage.output.hasSuffix("/hfp") && stage.input.hasSuffix("/hfp-input") })
         #expect(Set(stage.reasons).isSubset(of: [.categoryChange]), "\(stage.story)")
-        #expect(client.state(chat) == "active", "nothing was unplugged")
+        #expect(client.state(chat) == "active", "a change of the profile is no unplug")
         client.deactivate(chat)
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
         #expect(eventually { stage.output.hasSuffix("/a2dp") })
@@ -288,9 +289,10 @@ import Testing
         #expect(stage.goes(to: "speaker"))
     }
 
-    /// Its music profile is in the list until it has the other one, and is gone by the time the server comes to it.
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
-    func headsetTakesOverFromTheSpeaker_withoutARefusal() throws {
+    /// The server lists the music profile until the headset has changed to the other one. A request for it would fail
+    /// then.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func headsetIsSelectedAgain_withoutAWarning() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
@@ -309,8 +311,8 @@ import Testing
         #expect(stage.daemon.daemon.errors.filter { $0.contains("warning") }.isEmpty)
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
-    func daemonDiesWhileTalking_theHeadsetIsGivenBackAllTheSame() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func daemonIsKilledDuringACall_headsetIsStillRestored() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(radio)
         let client = try stage.daemon.client()
@@ -326,12 +328,13 @@ import Testing
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
-    func serverThatSwitchesProfilesItself_isNotFought() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func serverSwitchesProfilesByItself_daemonDoesNotInterfere() throws {
         let radio = try FakeBluetooth()
         let stage = try RouteStage(
             radio, modules: [RouteTests.microphone("desk", "speaker"), "module-bluetooth-policy auto_switch=1"])
-        // A telephone that never heard of us: the server makes the headset hands-free for as long as it records.
+        // A phone program that does not use sessiond. The server keeps the headset in its call profile while the
+        // program records.
         let phone = try Child(
             "parec", ["--property=media.role=phone", "/dev/null"], environment: stage.pulse.environment)
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
@@ -340,7 +343,7 @@ import Testing
         let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
         client.activate(chat)
         client.deactivate(chat)
-        #expect(try stage.activeProfile(of: radio.card) == "handsfree_head_unit", "it was not ours to change")
+        #expect(try stage.activeProfile(of: radio.card) == "handsfree_head_unit", "the server chose it, not the daemon")
         phone.kill()
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
         #expect(eventually { stage.output.hasSuffix("/a2dp") })
@@ -348,7 +351,7 @@ import Testing
 
     // MARK: Sleep
 
-    @Test func machineWakes_isToldToWhoIsActive() throws {
+    @Test func machineWakes_activeSessionsAreNotified() throws {
         let stage = try RouteStage(ServerKind.standard.server())
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -367,21 +370,21 @@ import Testing
         }
         #expect(eventually { sleep(true) }, "\(logind.errors)")
         #expect(try client.heard().isEmpty)
-        // The daemon learns of the new name on the bus at about the same time.
+        // The daemon may notice the new name on the bus a moment later, so try again.
         #expect(try eventually { try sleep(false) && client.heard().contains("Music route 6") })
         #expect(stage.reasons.contains(.wakeFromSleep))
     }
 
     // MARK: The command line
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func unplugging_isSaidAtAGlance() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"))
+    func unplug_isPrintedByMonitorAndStatus() throws {
         let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
         let stage = try SessionctlStage(pulse: pulse)
         #expect(stage.daemon.waitForServer())
         let monitor = try stage.start(["monitor"])
-        // There is no telling from outside when it listens: said again until it is heard.
+        // Nothing shows when the monitor has subscribed, so repeat the change until it is printed.
         #expect(
             try eventually {
                 try stage.daemon.manager("SetSilentMode", [.bool(true)])

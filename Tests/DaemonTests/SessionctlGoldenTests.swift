@@ -2,18 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What every reading command prints, character by character, in `Tests/Golden/sessionctl.txt`.
-///
-/// With SESSIOND_GOLDEN=write the file is written, to be read and committed. Times, processes and folders are replaced,
-/// and columns are told apart by two spaces: how wide a column is depends on them.
+/// Compares the complete output of every reading command with `Tests/Golden/sessionctl.txt`, on terminals of every kind and
+/// with a pipe.
 @Suite(.serialized) struct SessionctlGoldenTests {
-    private static let file = repository.appendingPathComponent("Tests/Golden/sessionctl.txt")
-
     private let stage: SessionctlStage
     private let environment: [String: String]
     private let client: Client
 
-    /// Music is interrupted by a call, and a timer has been refused.
+    /// A call has interrupted music, and the daemon has refused a timer.
     init() throws {
         stage = try SessionctlStage()
         let data = try stage.daemon.bus.folder.folder("data")
@@ -29,27 +25,21 @@ import Testing
         client.activate(timer)
     }
 
+    private static let scenario = repository.appendingPathComponent(
+        "Examples/Scenarios/navigation-over-podcast.scenario"
+    )
+    .path
+
     private static let reading = [
         ["status"], ["list"], ["show", "Phone"], ["explain", "Gr"], ["history"], ["history", "--before", "3"],
-        ["route"], ["plugins"], ["doctor"],
+        ["route"], ["plugins"], ["doctor"], ["simulate", scenario],
+    ]
+    /// Commands without ages and processes before the last column: their text is the same in each run, at any width.
+    private static let steady = [
+        ["show", "Phone"], ["explain", "Gr"], ["route"], ["plugins"], ["simulate", scenario],
     ]
 
-    private func masked(_ text: String) -> String {
-        var text = text
-        for (pattern, replacement) in [
-            (NSRegularExpression.escapedPattern(for: stage.daemon.bus.folder.path), "FOLDER"),
-            ("\\b\(stage.daemon.daemon.processID)\\b", "DAEMON"), ("\\b\(getpid())\\b", "PID"),
-            ("(\"(?:time-usec|since-usec|until-usec|StateSince)\":)[0-9]+", "$1TIME"),
-            ("\"Owner\":\":[0-9.]+\"", "\"Owner\":\"OWNER\""), (":1\\.[0-9]+", "OWNER"),
-            ("\\b[0-9]+(\\.[0-9])? (s|min)( ago)?\\b", "AGE$3"), (" {2,}", "  "), (" +(\r?\n)", "$1"),
-            // Which of them is installed, and whether systemd runs, is the machine's.
-            ("(pipewire-pulse &|pulseaudio --start|systemctl --user start [a-z-]+|apt install [a-z-]+)", "START"),
-            ("since [0-9]{2}:[0-9]{2}:[0-9]{2}", "since CLOCK"),
-        ] {
-            text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
-        }
-        return text
-    }
+    private func masked(_ text: String) -> String { GoldenFile.masked(text, of: stage.daemon) }
 
     private func piped(_ arguments: [String], _ more: [String: String] = [:]) throws -> String {
         let child = try Child(
@@ -66,28 +56,31 @@ import Testing
         return terminal.text.replacingOccurrences(of: "\r\n", with: "\n")
     }
 
-    @Test func everyReadingCommand_printsWhatIsWrittenDown() throws {
+    @Test func everyReadingCommand_printsTheExpectedText() throws {
         var sections: [String] = []
         for command in Self.reading {
-            let words = command.joined(separator: " ")
+            let words = masked(command.joined(separator: " "))
             sections.append("$ sessionctl \(words)\n" + masked(try piped(command)))
             sections.append("$ sessionctl \(words) --json\n" + masked(try piped(command + ["--json"])))
         }
-        let printed = sections.joined(separator: "\n\n") + "\n"
-        guard ProcessInfo.processInfo.environment["SESSIOND_GOLDEN"] != "write" else {
-            return try printed.write(to: Self.file, atomically: true, encoding: .utf8)
-        }
-        let golden = try String(contentsOf: Self.file, encoding: .utf8)
-        let (old, new) = (golden.components(separatedBy: "\n"), printed.components(separatedBy: "\n"))
-        for (line, (expected, actual)) in zip(old, new).enumerated() where expected != actual {
-            Issue.record("Tests/Golden/sessionctl.txt:\(line + 1)\n- \(expected)\n+ \(actual)")
-            return
-        }
-        #expect(old.count == new.count)
+        try GoldenFile(name: "sessionctl.txt").expect(sections)
     }
 
-    /// The text of the widest one, however it is broken; no line is wider than the terminal.
-    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_isNeverWrappedByItself(
+    /// Tests where columns are cut and lines are wrapped.
+    @Test func steadyOutput_matchesTheGoldenFile_onNarrowAndWideTerminals() throws {
+        var sections: [String] = []
+        for columns: UInt16 in [40, 80, 200] {
+            for command in Self.steady {
+                let words = masked(command.joined(separator: " "))
+                let text = try shown(command, columns: columns, ["NO_COLOR": "1"]).dropLast()
+                sections.append("\(columns) columns $ sessionctl \(words)\n" + masked(String(text)))
+            }
+        }
+        try GoldenFile(name: "widths.txt").expect(sections)
+    }
+
+    /// No line is wider than the terminal.
+    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16]) func terminalOfAnyWidth_hasNoLineWiderThanItself(
         columns: UInt16
     ) throws {
         for command in Self.reading {
@@ -99,15 +92,15 @@ import Testing
         }
     }
 
-    /// The names above have wide characters; nothing else here takes more or less than one column.
+    /// The width of a line. Only the wide characters of the names above take two columns.
     private static func columns(of line: String) -> Int {
         line.reduce(0) { $0 + ("音楽".contains($1) ? 2 : 1) }
     }
 
-    @Test func coloursAreForTerminalsThatWantThem() throws {
-        // All but a line without an emphasis.
+    @Test func colours_areUsedOnlyOnTerminalsThatWantThem() throws {
+        // `route` prints nothing in colour.
         for command in Self.reading where command != ["route"] {
-            // So wide that no name is cut, wherever the ages end.
+            // Wide enough that no name is cut, with any width of the ages.
             let coloured = try shown(command, columns: 200)
             #expect(coloured.contains("\u{1B}["), "\(command)")
             let plain = try shown(command, columns: 200, ["NO_COLOR": "1"])
@@ -115,21 +108,21 @@ import Testing
             let bare = coloured.replacingOccurrences(
                 of: "\u{1B}\\[[0-9]*m", with: "", options: .regularExpression)
             func words(_ text: String) -> [Substring] { masked(text).split { $0 == " " || $0 == "\n" } }
-            #expect(words(bare) == words(plain), "\(command): colours change nothing but the colours")
+            #expect(words(bare) == words(plain), "\(command): the text must be the same without colours")
             #expect(!(try shown(command, columns: 100, ["TERM": "dumb"])).contains("\u{1B}"), "\(command)")
             #expect(!(try piped(command)).contains("\u{1B}"), "\(command)")
             #expect(try piped(command, ["CLICOLOR_FORCE": "1"]).contains("\u{1B}["), "\(command)")
         }
     }
 
-    @Test func terminalWithoutUTF8_getsASCIIInAsManyColumns() throws {
+    @Test func terminalWithoutUTF8_getsASCIIOfTheSameWidth() throws {
         for command in Self.reading {
             let usual = try shown(command, columns: 100, ["NO_COLOR": "1"])
             let plain = try shown(command, columns: 100, ["NO_COLOR": "1", "LC_ALL": "C"])
             #expect(plain.utf8.allSatisfy { $0 < 0x80 }, "\(command): \(plain)")
             let widths = [usual, plain].map { masked($0).components(separatedBy: "\n").map(Self.columns) }
             #expect(widths[0] == widths[1], "\(command)")
-            // A program reads it as JSON all the same.
+            // The JSON stays valid.
             let json = try shown(command + ["--json"], columns: 100, ["LC_ALL": "C"])
             #expect(json.utf8.allSatisfy { $0 < 0x80 })
             let piped = try piped(command + ["--json"])

@@ -5,7 +5,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// `sessionctl play` and `record`, with the real programs on a real sound server.
+/// `sessionctl play`, `record` and `effect`, with the real programs on a real sound server.
 @Suite(.serialized) struct SessionctlMediaTests {
     let pulse: any PrivateServer
     let stage: SessionctlStage
@@ -23,7 +23,7 @@ import Testing
         try WaveFile.write(WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: file(name))
     }
 
-    @Test func filesArePlayed_eachIsNamedAndAllEnd() throws {
+    @Test func files_areNamedAndPlayedToTheirEnds() throws {
         let outcome = try stage.run(
             ["play", tone("one.wav", seconds: 0.3), tone("two.wav", seconds: 0.2)], timeout: 60)
         #expect(outcome.code == 0)
@@ -32,7 +32,7 @@ import Testing
         #expect(!outcome.text.contains("\u{1B}"))
     }
 
-    /// Nobody has to guess what became of a session whose program ended as it should.
+    /// A program that ends normally closes its session, so that the history shows no lost client.
     @Test func playerAndRecorderEnd_theirSessionsAreClosed() throws {
         for (count, arguments) in [
             ["play", try tone("one.wav", seconds: 0.2)], ["record", "--duration", "0.3", file("take.wav")],
@@ -45,21 +45,21 @@ import Testing
         }
     }
 
-    @Test func oneIsNoSound_theOthersArePlayedAndTheCodeTells() throws {
+    @Test func oneFileIsMissing_othersArePlayedAndTheExitCodeIsOne() throws {
         let outcome = try stage.run(["play", file("absent.wav"), tone("one.wav", seconds: 0.2)], timeout: 60)
         #expect(outcome.code == 1)
         #expect(outcome.errors.count == 1 && outcome.complaint.contains("absent.wav"), "\(outcome.errors)")
         #expect(outcome.output.contains { $0.contains("one") })
     }
 
-    @Test func ownServerIsAnother_playSaysWhatToDo() throws {
+    @Test func soundServerDiffersFromTheDaemons_playTellsWhatToDo() throws {
         let outcome = try stage.run(
             ["play", tone("one.wav", seconds: 0.2)], more: ["PULSE_SERVER": "unix:/nowhere"], timeout: 60)
         #expect(outcome.code == 1 && outcome.text.isEmpty)
         #expect(outcome.complaint.contains("unix:/nowhere") && outcome.complaint.contains("unset"), "\(outcome)")
     }
 
-    @Test func daemonHasNoServer_ownOneIsPlayedOn() throws {
+    @Test func daemonHasNoSoundServer_playUsesItsOwn() throws {
         let deaf = try SessionctlStage()
         let more = ["PULSE_SERVER": pulse.serverString]
         let outcome = try deaf.run(
@@ -69,7 +69,7 @@ import Testing
         #expect(outcome.errors.count == 1 && outcome.complaint.contains("absent.wav"), "\(outcome)")
     }
 
-    @Test func callComes_playSaysWhoInterrupts() throws {
+    @Test func callBegins_playPrintsWhoInterrupts() throws {
         let child = try stage.start(["play", "--name", "Tune", tone("long.wav", seconds: 30)])
         #expect(child.line { $0.hasPrefix("playing ") } != nil)
         let client = try stage.daemon.client()
@@ -83,7 +83,7 @@ import Testing
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
-    @Test func effects_areHeardToTheirEnd_andTheCodeTells() throws {
+    @Test func effects_arePlayedToTheirEnds_andTheExitCodeReportsErrors() throws {
         let ear = try Ear(pulse, sink: "speaker")
         let outcome = try stage.run(
             ["effect", tone("one.wav", seconds: 0.5), tone("two.wav", seconds: 0.3)], timeout: 60)
@@ -97,7 +97,7 @@ import Testing
         #expect(try stage.run(["effect"], timeout: 60).code == 64)
     }
 
-    @Test func takeHasALength_fileIsThereAndSaid() throws {
+    @Test func recordingWithADuration_writesAndNamesItsFile() throws {
         let outcome = try stage.run(["record", "--duration", "0.5", file("take.wav")], timeout: 60)
         #expect(outcome.code == 0)
         #expect(outcome.output.last?.contains("take.wav  0.5 s") == true)
@@ -105,7 +105,7 @@ import Testing
         #expect(size ?? 0 > 20_000)
     }
 
-    @Test func recordingIsInterrupted_fileIsMadeWhole() throws {
+    @Test func recordingIsEndedWithControlC_fileIsComplete() throws {
         let child = try stage.start(["record", file("take.flac")])
         #expect(child.line { $0.hasPrefix("recording ") } != nil)
         child.signal(SIGINT)
@@ -113,7 +113,7 @@ import Testing
         #expect(child.text.contains("take.flac  "))
     }
 
-    @Test func microphoneGoes_pipedRecordingEndsWithItsFile() throws {
+    @Test func microphoneIsRemoved_recordingToAPipeEndsWithItsFile() throws {
         let source = try Tone(pulse, hertz: 440, sink: "speaker")
         let module = try pulse.loadModule("module-remap-source source_name=microphone master=speaker.monitor")
         #expect(eventually { (try? stage.daemon.property("CurrentRoute"))?.route?.inputs.isEmpty == false })
@@ -128,7 +128,7 @@ import Testing
         try source.cork()
     }
 
-    @Test(arguments: ["play", "record", "effect"]) func modeIsOfAnotherCategory_isSaidOnce(command: String) throws {
+    @Test(arguments: ["play", "record", "effect"]) func modeOfAnotherCategory_isReportedOnce(command: String) throws {
         let outcome = try stage.run(
             [command, tone("one.wav", seconds: 0.2), "--category", "ambient", "--mode", "voice-chat"], timeout: 60)
         #expect(outcome.code == 1)
@@ -141,12 +141,12 @@ import Testing
         #expect(outcome.complaint.contains("nowhere' does not exist; create it first"))
     }
 
-    /// The two settings of the articles: Apple Lossless, 44.1 kHz, mono; and the telephone's, 8 kHz, mono, 8 bit.
+    /// Two common settings of iOS apps: Apple Lossless, 44.1 kHz, mono; and telephone quality, 8 kHz, mono, 8 bit.
     @Test(arguments: [
         ("take.m4a", ["--format", "alac", "--rate", "44100", "--channels", "1"], "alac,44100,1"),
         ("take.wav", ["--rate", "8000", "--channels", "1", "--bit-depth", "8"], "pcm_u8,8000,1"),
     ])
-    func recordedFirst_thenPlayedBack(name: String, settings: [String], kind: String) throws {
+    func recordedFile_isPlayedBack(name: String, settings: [String], kind: String) throws {
         let ear = try Ear(pulse, sink: "speaker")
         let source = try Tone(pulse, hertz: 440, sink: "speaker")
         #expect(try stage.run(["record", "--duration", "1.5"] + settings + [file(name)], timeout: 60).code == 0)
@@ -163,7 +163,7 @@ import Testing
         #expect(trace.filter { $0.level > -18 }.count > 50)
     }
 
-    @Test func noSoundServer_playingEndsAndSaysSo() throws {
+    @Test func noSoundServer_playEndsWithTheReason() throws {
         let path = try tone("one.wav", seconds: 0.3)
         pulse.kill()
         #expect(eventually { (try? stage.daemon.property("ServerConnected")) == .bool(false) })

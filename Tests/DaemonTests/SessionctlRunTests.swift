@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct SessionctlRunTests {
-    @Test func commandEnds_itsCodeIsPassedOn() throws {
+    @Test func commandEnds_itsExitCodeIsReturned() throws {
         let stage = try SessionctlStage()
         #expect(try stage.run(["run", "--", "sh", "-c", "echo heard; exit 7"]).output == ["heard"])
         #expect(try stage.run(["run", "--", "sh", "-c", "exit 7"]).code == 7)
@@ -13,7 +13,7 @@ import Testing
         #expect(try stage.run(["run", "--", "/etc/passwd"]).code == 126)
     }
 
-    @Test func commandRuns_itIsASessionOfItsProcessWhileItDoes() throws {
+    @Test func commandRuns_itsProcessHasASession() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded(
             "Notes", ["--category", "ambient", "--option", "duck-others"], ["sleep", "60"])
@@ -26,8 +26,9 @@ import Testing
         #expect(try eventually { try stage.session("Notes") == nil })
     }
 
-    /// However the command ends, its session is closed before its connection is: nobody has to guess what became of it.
-    @Test func commandEnds_itsSessionIsGivenBackAndClosed() throws {
+    /// Whenever the command ends, sessionctl closes its session before it disconnects, so that the history shows no
+    /// lost client.
+    @Test func commandEnds_itsSessionIsDeactivatedAndClosed() throws {
         let stage = try SessionctlStage()
         func past() throws -> [String] {
             let decisions = try stage.daemon.manager("History", [.uint32(100)]).first?.arrayValue ?? []
@@ -64,7 +65,7 @@ import Testing
         #expect(try stage.run(["run", "--mode", "voice-chat", "--", "echo", "BAD"]).complaint.contains("BadParameter"))
     }
 
-    @Test func callComesAndGoes_commandStopsAndGoesOn() throws {
+    @Test func callBeginsAndEnds_commandStopsAndContinues() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
         let client = try stage.daemon.client()
@@ -92,11 +93,11 @@ import Testing
         kill(process, SIGCONT)
         #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
         #expect(eventually { !SessionctlStage.isStopped(process) })
-        // It is killed when nobody holds it.
+        // The deinitializer of `child` kills it.
         withExtendedLifetime(child) {}
     }
 
-    @Test func userContinuesDuringACall_staysStopped() throws {
+    @Test func userContinuesDuringACall_commandStaysStopped() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Take", ["--category", "record"], ["sleep", "60"])
         let client = try stage.daemon.client()
@@ -106,12 +107,12 @@ import Testing
         kill(process, SIGCONT)
         #expect(child.line { $0.contains("stays stopped: InsufficientPriority") } != nil)
         #expect(eventually { SessionctlStage.isStopped(process) })
-        // Ended while stopped: it is woken to hear of it.
+        // sessionctl continues a stopped command so that it can end.
         child.signal(SIGTERM)
         #expect(child.wait() == .code(143))
     }
 
-    @Test func commandIsPausedByHand_itsSoundIsGivenBack() throws {
+    @Test func userStopsTheCommand_itsSessionIsDeactivated() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         let before = try client.session("Before")
@@ -123,11 +124,11 @@ import Testing
         kill(process, SIGCONT)
         #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
         #expect(eventually { !SessionctlStage.isStopped(process) })
-        // It is killed when nobody holds it.
+        // The deinitializer of `child` kills it.
         withExtendedLifetime(child) {}
     }
 
-    @Test func daemonIsStartedAnew_sessionIsThereAgain() throws {
+    @Test func daemonRestarts_sessionIsCreatedAgain() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
         stage.daemon.daemon.kill()

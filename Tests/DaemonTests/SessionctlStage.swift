@@ -3,12 +3,12 @@ import Foundation
 import SessionBus
 import TestSupport
 
-/// `sessionctl` beside a daemon of its own, as somebody types it.
+/// Runs `sessionctl` with a daemon of its own, as a user does.
 final class SessionctlStage {
     let daemon: DaemonStage
     let environment: [String: String]
 
-    /// What a command wrote, and what it exited with.
+    /// The output and exit code of a command.
     struct Outcome {
         let code: Int32
         let output: [String]
@@ -18,8 +18,8 @@ final class SessionctlStage {
         var complaint: String { errors.joined(separator: "\n") }
     }
 
-    init(pulse: (any PrivateServer)? = nil) throws {
-        daemon = try DaemonStage(pulse: pulse)
+    init(pulse: (any PrivateServer)? = nil, settings: String? = nil) throws {
+        daemon = try DaemonStage(pulse: pulse, settings: settings)
         environment = try SessionctlStage.environment(on: daemon.bus, pulse)
     }
 
@@ -33,7 +33,7 @@ final class SessionctlStage {
         .merging(pulse?.environment ?? [:]) { $1 }.merging(bus.environment) { $1 }
     }
 
-    /// For a shell that finds our programs in its PATH.
+    /// An environment with the programs of this package in its PATH.
     func programs() throws -> [String: String] {
         let folder = URL(fileURLWithPath: try builtProduct(named: "sessionctl")).deletingLastPathComponent().path
         return environment.merging(["PATH": folder + ":" + (environment["PATH"] ?? "")]) { $1 }
@@ -58,7 +58,7 @@ final class SessionctlStage {
         return Outcome(code: code, output: child.output, errors: child.errors)
     }
 
-    /// The one line of JSON a command wrote.
+    /// Runs a command with `--json` and returns its only line.
     func json(_ arguments: [String]) throws -> [String: Any] {
         let outcome = try run(arguments + ["--json"])
         guard outcome.code == 0, outcome.output.count == 1 else {
@@ -74,13 +74,13 @@ final class SessionctlStage {
         return object
     }
 
-    /// The listed session of that name, by its properties on the bus.
+    /// The properties of the session with that name.
     func session(_ name: String) throws -> [String: Value]? {
         try daemon.manager("ListSessions").first?.arrayValue?.compactMap(\.asProperties)
             .first { $0["Name"]?.stringValue == name }
     }
 
-    /// Starts `sessionctl run` and waits until its session is active; with the command's process.
+    /// Starts `sessionctl run`, waits until its session is active, and returns it with the command's process id.
     func guarded(_ name: String, _ options: [String] = [], _ command: [String]) throws -> (Child, Int32) {
         let child = try start(["run", "--name", name] + options + ["--"] + command)
         guard try eventually({ try session(name)?["State"]?.stringValue == "active" }),

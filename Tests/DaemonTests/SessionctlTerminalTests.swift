@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `sessionctl play` and `record` on a terminal, with keys, and with the terminal given back.
+/// `sessionctl play` and `record` on a terminal: their keys, and the terminal's mode afterwards.
 @Suite(.serialized) struct SessionctlTerminalTests {
     let pulse: any PrivateServer
     let stage: SessionctlStage
@@ -14,21 +14,24 @@ import Testing
         guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
     }
 
-    private func terminal(_ arguments: [String], columns: UInt16 = 100) throws -> PseudoTerminal {
+    private func terminal(
+        _ arguments: [String], columns: UInt16 = 100, _ more: [String: String] = [:]
+    ) throws -> PseudoTerminal {
         try PseudoTerminal(
-            try builtProduct(named: "sessionctl"), arguments, environment: stage.environment, columns: columns)
+            try builtProduct(named: "sessionctl"), arguments, environment: stage.environment.merging(more) { $1 },
+            columns: columns)
     }
 
-    /// It plays, and its line is drawn.
-    private func player(columns: UInt16 = 100) throws -> PseudoTerminal {
+    /// Starts a player, and waits until its status line says that it plays.
+    private func player(columns: UInt16 = 100, _ more: [String: String] = [:]) throws -> PseudoTerminal {
         let path = try sine(440, seconds: 60, in: stage.daemon.bus.folder).dropFirst("file://".count)
-        let terminal = try terminal(["play", "--name", "Tune", String(path)], columns: columns)
+        let terminal = try terminal(["play", "--name", "Tune", String(path)], columns: columns, more)
         try #require(terminal.shows("playing"), "\(terminal.text)")
         #expect(terminal.isRaw)
         return terminal
     }
 
-    @Test func keys_pauseSeekTurnAndQuit() throws {
+    @Test func keys_pauseSeekChangeTheVolumeAndQuit() throws {
         let terminal = try player()
         #expect(terminal.text.contains("space pause"))
         #expect(terminal.shows { $0.contains("▮") && $0.contains("/ 1:00") && $0.contains("━") }, "\(terminal.line)")
@@ -47,32 +50,33 @@ import Testing
         #expect(terminal.shows("volume 100 %"))
         terminal.type("r")
         #expect(terminal.shows("repeat all"))
-        // What means nothing does nothing.
+        // Other keys do nothing.
         terminal.type("x\u{1B}[5~é\u{7F}\t")
         terminal.type("q")
         #expect(terminal.wait() == .code(0))
         #expect(!terminal.isRaw)
-        // The line is wiped before the prompt comes back.
+        // The status line is erased before the shell prints its prompt.
         #expect(terminal.text.hasSuffix("\r\u{1B}[K"))
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
-    @Test func narrowTerminal_isNeverWrapped() throws {
-        let terminal = try player(columns: 40)
-        #expect(terminal.shows { $0.contains("0:02") })
+    @Test(arguments: [40, 60, 80, 120, 200] as [UInt16], [false, true])
+    func line_isShorterThanTheTerminal_andUsesOnlyItsCharacters(columns: UInt16, isPlain: Bool) throws {
+        let terminal = try player(columns: columns, isPlain ? ["NO_COLOR": "1", "LC_ALL": "C"] : [:])
+        #expect(terminal.shows { $0.contains("0:01") })
         terminal.type("q")
         #expect(terminal.wait() == .code(0))
-        // Without what colours and wipes, a line drawn over has fewer columns than there are.
+        // Without its control sequences, each status line is narrower than the terminal.
         let drawn = terminal.text.components(separatedBy: "\r\n").last?.split(separator: "\r") ?? []
-        let columns = drawn.map { line in
-            line.replacing(/\u{1B}\[[0-9;]*[A-Za-z]/, with: "").count
-        }
-        #expect(columns.count > 5 && columns.allSatisfy { $0 < 40 }, "\(columns)")
+        let widths = drawn.map { $0.replacing(/\u{1B}\[[0-9;]*[A-Za-z]/, with: "").count }
+        #expect(widths.count > 5 && widths.allSatisfy { $0 < Int(columns) }, "\(widths)")
+        #expect(terminal.text.contains("\u{1B}[32m") != isPlain)
+        if isPlain { #expect(terminal.text.utf8.allSatisfy { $0 < 0x80 }, "\(terminal.line)") }
     }
 
-    /// Ctrl-C by its key; SIGSEGV stands for a crash.
+    /// 0 is the key Ctrl-C. SIGSEGV and SIGTRAP are crashes.
     @Test(arguments: [(0, 130), (SIGTERM, 143), (SIGHUP, 129), (SIGSEGV, nil), (SIGTRAP, nil)] as [(Int32, Int32?)])
-    func endsAnotherWay_terminalIsGivenBack(signal: Int32, code: Int32?) throws {
+    func playerEndsBySignal_terminalIsRestored(signal: Int32, code: Int32?) throws {
         let terminal = try player()
         if signal == 0 { terminal.type("\u{3}") } else { terminal.signal(signal) }
         let exit = try #require(terminal.wait())
@@ -81,7 +85,7 @@ import Testing
         #expect(try eventually { try stage.session("Tune") == nil })
     }
 
-    @Test func suspended_isSilentWithTheTerminalAsItWas_andGoesOnAfterwards() throws {
+    @Test func suspendedPlayer_isSilentAndRestoresTheTerminal_andContinuesAfterwards() throws {
         let terminal = try player()
         terminal.type("\u{1A}")
         #expect(eventually { !terminal.isRaw })

@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized) struct SessionctlTests {
     // MARK: Reading
 
-    @Test func musicIsInterruptedByACall_statusSaysWhoWaitsForWhom() throws {
+    @Test func callInterruptsMusic_statusShowsWhichSessionWaitsForWhich() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -17,7 +17,7 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("active") && $0.contains("Phone") && $0.contains("call") })
         #expect(lines.contains { $0.hasPrefix("interrupted") && $0.contains("interrupted by Phone, waits for it") })
         #expect(lines.contains { $0.contains("no sound server") })
-        // Aligned: the names start where the heading says.
+        // The names are aligned with the heading.
         let heading = try #require(lines.first { $0.hasPrefix("STATE") })
         let column = try #require(heading.range(of: "SESSION")).lowerBound.utf16Offset(in: heading)
         for name in ["Phone", "Music"] {
@@ -50,8 +50,8 @@ import Testing
         #expect(past.last?["event"] as? String == "activate")
     }
 
-    /// Active or not: who asks why nothing is recorded is told.
-    @Test(arguments: ServerKind.allCases) func microphoneThatWent_isSaidInStatus(_ kind: ServerKind) throws {
+    /// Status reports the missing input of active and inactive sessions.
+    @Test(arguments: ServerKind.allCases) func removedMicrophone_isReportedByStatus(_ kind: ServerKind) throws {
         let pulse = try kind.server()
         let stage = try SessionctlStage(pulse: pulse)
         #expect(stage.daemon.waitForServer())
@@ -71,7 +71,7 @@ import Testing
         #expect(try line()?.hasSuffix("no usable input") == true)
     }
 
-    @Test func daemonIsKilled_statusSaysSinceWhenAllTheSame() throws {
+    @Test func daemonIsKilled_statusStillShowsSinceWhen() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("Music"))
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [("explain M", "Music"), ("record --option allow-blue", "allow-bluetooth-a2dp")])
-    func shellCompletes_whatThereIs(words: String, expected: String) throws {
+    func shellCompletion_offersSessionsAndOptions(words: String, expected: String) throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("Music"))
@@ -99,7 +99,7 @@ import Testing
         #expect(offered.split(separator: "\n").map(String.init).contains(expected), "\(offered)")
     }
 
-    @Test func nothingIsAskedFor_isSaidSo() throws {
+    @Test func emptyRequests_haveClearAnswers() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         _ = try client.session("Music")
@@ -111,7 +111,20 @@ import Testing
         #expect(full.errors.joined().contains("No space left"), "\(full.errors)")
     }
 
-    @Test func daemonIsStartedByBeingAsked_statusKnowsTheSoundServer() throws {
+    @Test func fileMayNotGrow_isAnErrorAndNotASignal() throws {
+        let stage = try SessionctlStage()
+        let file = stage.daemon.bus.folder.path + "/status"
+        let limited = try Child(
+            "sh", ["-c", "exec prlimit --fsize=16 sessionctl status >'\(file)'"], environment: stage.programs())
+        #expect(limited.wait(timeout: 20) == .code(1))
+        #expect(limited.errors.joined().contains("File too large"), "\(limited.errors)")
+        // A command that is run gets the signals as they are at its start, SIGPIPE (13) and SIGXFSZ (25) too.
+        let ignored = try stage.run(["run", "--", "sed", "-n", "s/^SigIgn:\\s*//p", "/proc/self/status"])
+        let signals = try #require(UInt64(ignored.text, radix: 16))
+        #expect(signals & (1 << 12 | 1 << 24) == 0, "\(ignored.text)")
+    }
+
+    @Test func daemonIsStartedByStatus_statusKnowsTheSoundServer() throws {
         let pulse = try ServerKind.standard.server()
         let services = try PrivateFolder()
         let program = try builtProduct(named: "sessiond")
@@ -123,7 +136,7 @@ import Testing
         #expect(status.lowercased().contains("pulseaudio"), "\(status)")
     }
 
-    @Test func navigationLowersMusic_statusSaysByHowMuchAndByWhom() throws {
+    @Test func promptDucksMusic_statusShowsTheGainAndThePrompt() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -135,7 +148,7 @@ import Testing
         #expect(text.contains("Now playing    Music"))
     }
 
-    @Test func namesThatWouldActOnTheTerminal_areWrittenOut() throws {
+    @Test func controlCharactersInNames_areEscaped() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         _ = try client.session("Evil\u{1B}[31m\u{202E}\n")
@@ -151,13 +164,13 @@ import Testing
         #expect(listed[0]["Name"] as? String == "Evil\u{1B}[31m\u{202E}\n")
     }
 
-    @Test func coloursAreForced_unlessNobodyWantsColours() throws {
+    @Test func coloursAreForced_exceptWithNoColor() throws {
         let stage = try SessionctlStage()
         #expect(try stage.run(["status"], more: ["CLICOLOR_FORCE": "1"]).text.contains("\u{1B}["))
         #expect(!(try stage.run(["status"], more: ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"]).text.contains("\u{1B}")))
     }
 
-    @Test func nameMayBeSeveral_candidatesAreListed() throws {
+    @Test func ambiguousName_listsTheCandidates() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         _ = try client.session("Radio one")
@@ -169,11 +182,11 @@ import Testing
         #expect(try stage.run(["show", "nobody"]).code == 1)
     }
 
-    @Test func eventsHappen_monitorWritesThemAsTheyDo() throws {
+    @Test func eventsHappen_monitorPrintsThem() throws {
         let stage = try SessionctlStage()
         let human = try stage.start(["monitor"])
         let machine = try stage.start(["monitor", "--json"])
-        // There is no telling from outside when it listens: said again until it is heard.
+        // Nothing shows when the monitors have subscribed, so repeat the change until both print it.
         #expect(
             try eventually {
                 try stage.daemon.manager("SetSilentMode", [.bool(true)])
@@ -210,7 +223,7 @@ import Testing
 
     // MARK: Setting
 
-    @Test func silentSwitch_isTurned() throws {
+    @Test func silentSwitch_isChanged() throws {
         let stage = try SessionctlStage()
         #expect(try stage.run(["silent", "on"]).code == 0)
         #expect(try stage.daemon.property("SilentMode").boolValue == true)
@@ -235,7 +248,7 @@ import Testing
         #expect(try stage.run(["status"]).output.contains { $0.hasPrefix("Output") && !$0.contains("none") })
     }
 
-    @Test func routeOfSomebodyElse_isRefusedByName() throws {
+    @Test func routeOfAnotherClientsSession_isRefusedWithItsError() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         _ = try client.session("Call", category: "play-and-record")
@@ -249,7 +262,7 @@ import Testing
         }
     }
 
-    @Test func routeBeforeTheServerCameBack_isNoneOfTheStatus() throws {
+    @Test func serverRestarts_statusForgetsThePreviousRoute() throws {
         let pulse = try ServerKind.standard.server()
         let stage = try SessionctlStage(pulse: pulse)
         #expect(stage.daemon.waitForServer())
@@ -260,7 +273,7 @@ import Testing
         #expect(try eventually { try output().hasPrefix("Output") && !output().contains("phones") })
     }
 
-    @Test func plugins_areListedOrSaidToBeMissing() throws {
+    @Test func plugins_areListedOrReportedAsUnsupported() throws {
         let stage = try SessionctlStage()
         let outcome = try stage.run(["plugins"])
         #expect(outcome.code == 0 ? !outcome.text.isEmpty : outcome.complaint.contains("does not support plugins"))
@@ -290,7 +303,7 @@ import Testing
         #expect(child.wait() == .code(69))
     }
 
-    @Test func daemonIsStopped_nothingWaitsForEver() throws {
+    @Test func daemonIsStopped_commandsDoNotHang() throws {
         let stage = try SessionctlStage()
         stage.daemon.daemon.suspend()
         defer { stage.daemon.daemon.resume() }
@@ -312,7 +325,7 @@ import Testing
         }
     }
 
-    @Test func readerGoesAway_endsQuietly() throws {
+    @Test func readerOfAPipeEnds_monitorEndsWithoutAnError() throws {
         let stage = try SessionctlStage()
         let program = try builtProduct(named: "sessionctl")
         let shell = try Child(

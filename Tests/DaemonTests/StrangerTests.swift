@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Foundation
+import Fuzzing
 import PluginAPI
 import SessionBus
 import SessionManager
@@ -8,23 +9,26 @@ import State
 import TestSupport
 import Testing
 
-/// Strangers on a session's own bus (faults.md, F).
+/// Hostile clients on the session bus (faults.md, F).
 @Suite(.serialized) struct StrangerTests {
     private static let missing = "org.sessiond1.Error.MissingEntitlement"
 
-    @Test func callsWithDescriptors_endNobody() throws {
+    @Test func callsWithDescriptors_areRefusedAndDoNotEndTheDaemon() throws {
         let stage = try DaemonStage()
         try stage.surviving {
-            // What it has at most at once is then far less than what is sent.
+            // The daemon may now have far fewer descriptors open than the client sends.
             _ = try Child.run("prlimit", ["--pid=\(stage.daemon.processID)", "--nofile=128:128"])
             let stranger = try stage.foreigner()
-            #expect(stranger.ask("descriptors 2000") == "ok")
+            // More than libdbus takes in one message by itself.
+            for each in ["2000 16", "200 60"] { #expect(stranger.ask("descriptors \(each)") == "ok") }
+            #expect(stranger.ask("create-with-descriptor") == "org.freedesktop.DBus.Error.InvalidArgs")
+            #expect(stranger.ask("list") == "ok 0", "such a call is not carried out")
             #expect(stranger.create("A").hasPrefix("/org/"))
             stranger.process.kill()
         }
     }
 
-    @Test func filesThatMayBeOpen_areAllForTheDaemonAndAsBeforeForItsPlugins() throws {
+    @Test func limitOfOpenFiles_isRaisedForTheDaemonButNotForPlugins() throws {
         let folder = try PluginFolder("sleep", script: "exec sleep 60")
         let stage = try DaemonStage(environment: folder.environment)
         func limits(_ process: Int32) throws -> [Substring] {
@@ -39,18 +43,18 @@ import Testing
         #expect(try limits(plugin) == ["\(own.rlim_cur)", "\(own.rlim_max)"])
     }
 
-    @Test func pluginThatIsStarting_isNobodyElse() throws {
+    @Test func pluginIsStarting_anotherClientCannotTakeItsPlace() throws {
         let folder = try PluginFolder("sleep", script: "exec sleep 60")
         let stage = try DaemonStage(environment: folder.environment)
         let plugin = try folder.start(on: stage)
         let stranger = try stage.foreigner()
         #expect(stranger.ask("register sleep") == Self.missing)
-        #expect(stranger.ask("register sleep 7") == Self.missing, "what it speaks is nobody's to say for it")
+        #expect(stranger.ask("register sleep 7") == Self.missing, "the version is the plugin's to state")
         #expect(kill(plugin, 0) == 0)
         #expect(try stage.pluginStates()["sleep"] == "starting")
     }
 
-    @Test func oneClient_isNotEveryPlugin() throws {
+    @Test func oneClient_mayRegisterOnlySomePlugins() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         var answers: [String: Int] = [:]
@@ -62,7 +66,8 @@ import Testing
         #expect(try stage.client().register("long", object: long) == "org.sessiond1.Error.BadParameter")
     }
 
-    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotSwitchActForOthersOrBeAPlugin() throws {
+    @Test(.enabled(if: getuid() == 0, "only root can use chroot"))
+    func sandboxedProgram_mayNotChangeSwitchesActForOthersOrBeAPlugin() throws {
         let root = try PrivateFolder()
         try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n")
         let stage = try DaemonStage(environment: ["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": "/nowhere"])
@@ -75,24 +80,24 @@ import Testing
         #expect(game.ask("bare SetSilentMode b true") == denied)
         #expect(game.ask("create A playback - app \(other.process.processID)") == Self.missing)
         #expect(game.ask("register guest") == Self.missing)
-        #expect(game.ask("open player file:///etc/hostname") == denied, "it would read there for the game")
+        #expect(game.ask("open player file:///etc/hostname") == denied, "the plugin would read the file for the game")
         #expect(game.create("A").hasPrefix("/org/"))
         #expect(other.ask("silent on") == "ok")
-        #expect(other.ask("open player file:///x") == "org.sessiond1.Error.ResourceNotAvailable", "there is no plugin")
+        #expect(other.ask("open player file:///x") == "org.sessiond1.Error.ResourceNotAvailable", "it has no plugin")
     }
 
-    @Test func systemBusThatNeverAnswers_keepsNobodyWaiting() throws {
+    @Test func systemBusNeverAnswers_clientsAreNotDelayed() throws {
         let folder = try PrivateFolder()
         let deaf = try DeafBus.start(in: folder)
         #expect(deaf.line { $0 == "ready" } != nil)
         let stage = try DaemonStage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder.path)/bus"])
-        #expect(deaf.line { $0 == "00415554" } != nil, "it was asked")
+        #expect(deaf.line { $0 == "00415554" } != nil, "the daemon must have connected")
         let client = try stage.client()
         #expect(client.activate(try client.session("Music")) == nil)
         deaf.kill()
     }
 
-    @Test func folderOfSomebodyElse_isNotWrittenTo() throws {
+    @Test func folderWritableByOthers_isNotUsed() throws {
         let runtime = try PrivateFolder()
         let folder = try runtime.folder("sessiond")
         chmod(folder, 0o777)
@@ -103,7 +108,64 @@ import Testing
         #expect(stage.daemon.line { $0.contains("cannot be written") } != nil)
     }
 
-    @Test func processThatActs_isHeldUntilItEnds_andNoLaterOneIsTakenForIt() throws {
+    @Test func stateFileMayNotGrow_isReportedByOneWarning() throws {
+        let stage = try DaemonStage()
+        try Child.run("prlimit", ["--fsize=4096", "--pid=\(stage.daemon.processID)"])
+        let client = try stage.client()
+        let paths = try (0..<32).map { index in
+            try client.session("\(index) " + String(repeating: "x", count: 200), hears: false)
+        }
+        #expect(stage.daemon.line { $0.contains("cannot be written (File too large)") } != nil)
+        for path in paths.suffix(2) { #expect(client.activate(path) == nil) }
+        #expect(stage.daemon.isRunning)
+        #expect(stage.daemon.errors.filter { $0.contains("cannot be written") }.count <= 1)
+        // What fitted is not the state of later: the next daemon believes none of it.
+        stage.daemon.kill()
+        try stage.restart()
+        #expect(try stage.listedSessions().isEmpty)
+    }
+
+    /// libdbus stops reading while it keeps so large a message, so the daemon must not keep it until the bus has answered.
+    @Test func hugeCallAnsweredLater_doesNotDelayOthers() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let other = try stage.client()
+        let path = try other.session("Music")
+        let huge = String(repeating: "x", count: 10 << 20)
+        #expect(client.register("huge", object: "/" + huge) == "org.sessiond1.Error.BadParameter")
+        #expect(throws: Failure.self) { try client.session(huge, more: [("pid", .uint32(1))], hears: false) }
+        #expect(other.activate(path) == nil)
+    }
+
+    @Test func playerThatNeverAnswers_isNotAskedAgainForEachSignal() throws {
+        let stage = try DaemonStage()
+        let player = try RawPeer(stage.bus.address)
+        let name = try Message.methodCall(
+            destination: StandardName.bus, path: StandardName.busPath, interface: StandardName.bus,
+            member: "RequestName")
+        name.append([.string("org.mpris.MediaPlayer2.noisy"), .uint32(4)])
+        player.send(name)
+        while let message = player.receive(timeout: 10), message.member != "GetAll" {}
+        for _ in 0..<500 {
+            let signal = try Message.signal(
+                path: "/org/mpris/MediaPlayer2", interface: StandardName.properties, member: "PropertiesChanged")
+            signal.append([
+                .string("org.mpris.MediaPlayer2.Player"), .properties([("PlaybackStatus", .string("Playing"))]),
+                .strings([]),
+            ])
+            player.send(signal)
+        }
+        let call = try Message.methodCall(
+            destination: BusName.service, path: ObjectPath.root, interface: BusName.manager, member: "ListSessions")
+        let serial = player.send(call)
+        var asked = 0
+        while let message = player.receive(timeout: 10), message.replySerial != serial {
+            if message.member == "GetAll" { asked += 1 }
+        }
+        #expect(asked <= 1)
+    }
+
+    @Test func processOfASession_isForgottenWhenItEnds_andNotConfusedWithALaterOne() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let acting = try Child("/bin/sleep", ["60"])
@@ -111,7 +173,7 @@ import Testing
         #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
         try stage.rewriteState { _ in }
         #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
-        // As if another process had its number.
+        // Now the process id seems to belong to another process.
         try stage.rewriteState { entries in for index in entries.indices { entries[index].processStart += 1 } }
         #expect(try stage.property("ProcessId", of: path).uint32Value == 0)
         let other = try client.session("Other", more: [("pid", .uint32(UInt32(acting.processID)))])
@@ -144,7 +206,7 @@ import Testing
         #expect(pages == all)
     }
 
-    @Test func sessionInTheStateThatCannotBe_costsItselfAlone() throws {
+    @Test func invalidSessionInTheStateFile_isDiscardedAlone() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
@@ -166,7 +228,7 @@ import Testing
         #expect(client.activate(music) == nil)
     }
 
-    @Test func instantsBeyondTime_areAsIfOfNow() throws {
+    @Test func timesInTheFuture_countAsNow() throws {
         let stage = try DaemonStage()
         let client = try stage.client()
         let (music, call) = (try client.session("Music"), try client.session("Call", class: "call"))
@@ -190,7 +252,7 @@ import Testing
 }
 
 extension DaemonStage {
-    /// Ends the daemon, changes what it has written down, and starts the next one.
+    /// Ends the daemon, changes its state file, and starts it again.
     fileprivate func rewriteState(
         paused: [StateRecord.PausedPlayer] = [], _ change: (inout [StateRecord.Entry]) -> Void
     ) throws {
@@ -220,7 +282,7 @@ extension DaemonStage {
 }
 
 extension Client {
-    /// Nil where it was done, the error's name where not.
+    /// Returns nil on success, otherwise the error's name.
     fileprivate func register(_ id: String, object: String) -> String? {
         do throws(Failure) {
             _ = try connection.callAndWait(

@@ -5,13 +5,14 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Players on the bus of the whole machine, where nobody is logged in.
-@Suite(.serialized, .enabled(if: getuid() == 0, "several users are root's to be")) struct SystemBusMediaTests {
+/// Players and recorders on the system bus, on a machine where no user is logged in.
+@Suite(.serialized, .enabled(if: getuid() == 0, "only root can run programs as several users"))
+struct SystemBusMediaTests {
     private static let denied = "org.freedesktop.DBus.Error.AccessDenied"
     private static let prefix = "org.mpris.MediaPlayer2.sessiond_player"
     private static let mpris = "/org/mpris/MediaPlayer2 org.mpris.MediaPlayer2.Player"
 
-    /// A file that everybody may read.
+    /// A music file that every user may read.
     private static func music(_ stage: SystemStage) throws -> String {
         let path = try CountedMusic.file(in: stage.folder, seconds: 60)
         chmod(path, 0o644)
@@ -31,7 +32,7 @@ import Testing
         return try #require(name)
     }
 
-    @Test func player_isHeardAndObeysItsUserAndRootAlone() throws {
+    @Test func player_isHeardAndObeysOnlyItsUserAndRoot() throws {
         let pulse = try ServerKind.standard.server()
         let stage = try SystemStage(pulse: pulse)
         let music = try Self.music(stage)
@@ -53,8 +54,9 @@ import Testing
         #expect(ear.hears(true))
     }
 
-    /// The kernel shows the recorder nothing of root's processes; root is no sandbox for that.
-    @Test func recorder_obeysItsUserAndRootAlone() throws {
+    /// The kernel does not let the recorder examine root's processes. The recorder must not take root for a sandboxed
+    /// program.
+    @Test func recorder_obeysOnlyItsUserAndRoot() throws {
         let pulse = try ServerKind.standard.server()
         let stage = try SystemStage(pulse: pulse)
         let recorder = try Child(
@@ -92,7 +94,7 @@ import Testing
 }
 
 extension Ear {
-    /// Whether the music comes to be heard, or comes to be no more.
+    /// Waits until the music is heard, or until it is silent.
     fileprivate func hears(_ music: Bool) -> Bool {
         waitUntil(CountedMusic.hertz, above: music ? -30 : nil, below: music ? nil : -60, window: 0.05)
     }

@@ -2,34 +2,36 @@ import DBus
 import Foundation
 import TestSupport
 
-/// The real daemon with `--system` on a private bus of that kind. Other users are real ones: this needs root.
+/// The real daemon with `--system` on a private system bus. The clients run as real users, so this needs root.
 final class SystemStage {
     let folder: PrivateFolder
     let environment: [String: String]
     let daemon: Child
     private let bus: Child
 
-    /// Which program the bus is.
+    /// The program of the bus: dbus-daemon or dbus-broker.
     enum Kind: CaseIterable {
         case daemon, broker
 
         static let installed: [Kind] = isBrokerInstalled ? [.daemon, .broker] : [.daemon]
-        // The one starts the other from there.
+        // dbus-broker-launch starts dbus-broker from this path.
         static let isBrokerInstalled = ["dbus-broker", "dbus-broker-launch"].allSatisfy { name in
             access("/usr/bin/\(name)", X_OK) == 0
         }
     }
 
     /// - Parameters:
-    ///   - user: whom the daemon runs as. Another than root may own the name as if it were in the policy.
-    ///   - capability: the one that the daemon has, and would hand on (capabilities(7), as setpriv has it).
-    ///   - isOpen: whether the bus's policy lets everything by that is said to the daemon.
-    ///   - more: what everybody's environment has beside the usual.
+    ///   - user: The user of the daemon. If it is not root, the bus policy lets this user own the name.
+    ///   - capability: A capability that the daemon gets and can pass on to children (capabilities(7), named as in setpriv).
+    ///   - incomingBytes: How much the bus keeps of what one connection has sent; nil: its default.
+    ///   - isOpen: Whether the bus policy lets every message to the daemon pass.
+    ///   - more: Additional environment variables of the daemon and the clients.
     init(
         settings: String? = nil, as user: String = "root", capability: String? = nil, pulse: (any PrivateServer)? = nil,
-        on kind: Kind = .daemon, isOpen: Bool = false, environment more: [String: String] = [:]
+        on kind: Kind = .daemon, incomingBytes: Int? = nil, isOpen: Bool = false,
+        environment more: [String: String] = [:]
     ) throws {
-        guard getuid() == 0 else { throw SupportError("clients of several users can be started by root alone") }
+        guard getuid() == 0 else { throw SupportError("only root can start clients of several users") }
         folder = try PrivateFolder()
         chmod(folder.path, 0o755)
         let policy = repository.appendingPathComponent("data/dbus-1/system.d/org.sessiond1.conf").path
@@ -37,6 +39,7 @@ final class SystemStage {
         let own = user == "root" ? "" : "<policy user=\"\(user)\"><allow own=\"org.sessiond1\"/></policy>"
         let open =
             isOpen ? "<policy context=\"default\"><allow send_destination=\"org.sessiond1\"/></policy>" : ""
+        let limit = incomingBytes.map { "<limit name=\"max_incoming_bytes\">\($0)</limit>" } ?? ""
         let listen = kind == .daemon ? "<listen>\(address)</listen>" : ""
         // The defaults of Debian's system.conf.
         let configuration = try folder.file(
@@ -52,7 +55,7 @@ final class SystemStage {
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Introspectable"/>
             <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Properties"/>
-            </policy><include>\(policy)</include>\(own)\(open)</busconfig>
+            </policy><include>\(policy)</include>\(own)\(open)\(limit)</busconfig>
             """)
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
         switch kind {
@@ -72,11 +75,11 @@ final class SystemStage {
         chmod(home, 0o777)
         let common = [
             "PATH": path, "HOME": home, "XDG_RUNTIME_DIR": home, "DBUS_SYSTEM_BUS_ADDRESS": address,
-            // The clients' word for the bus that is meant.
+            // The clients of the tests use this variable.
             "DBUS_SESSION_BUS_ADDRESS": address, "PULSE_SERVER": pulse?.serverString ?? "unix:\(folder.path)/absent",
         ]
         environment = common.merging(more) { $1 }
-        // Its socket lies in folders that the server keeps to itself.
+        // The socket of the sound server is in folders that only its own user may enter.
         for folder in ["", "/run", "/run/pulse"] { if let pulse { chmod(pulse.folder.path + folder, 0o755) } }
         var words = ["setpriv", "--reuid=\(user)", "--clear-groups"]
         if let capability { words += ["--inh-caps=+\(capability)", "--ambient-caps=+\(capability)"] }
@@ -86,11 +89,11 @@ final class SystemStage {
             chmod(file, 0o644)
             words += ["--config", file]
         }
-        // It has no session bus, and neither have the plugins that it starts.
+        // The daemon and the plugins that it starts have no session bus.
         let daemonEnvironment = environment.merging(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"]) { $1 }
         daemon = try Child(words[0], Array(words.dropFirst()), environment: daemonEnvironment)
         guard daemon.line(where: { $0.contains("serves org.sessiond1") }) != nil else {
-            throw SupportError("sessiond --system did not come up: \(daemon.errors) \(bus.errors)")
+            throw SupportError("sessiond --system did not start: \(daemon.errors) \(bus.errors)")
         }
     }
 
@@ -99,10 +102,10 @@ final class SystemStage {
         return try Foreigner(environment, ["setpriv", "--reuid=\(user)", groups])
     }
 
-    /// What systemd does for dbus-broker: a listening socket, an identity of the machine and a journal.
+    /// Does for dbus-broker what systemd does: provides a listening socket, a machine id and a journal.
     private static let broker = """
         import os, pathlib, socket, subprocess, sys
-        # In a chroot there is nothing to be made private, where it is so already.
+        # This fails in a chroot. It is not needed if the mounts are private already.
         if subprocess.run(['mount', '--make-rprivate', '/'], stderr=subprocess.DEVNULL).returncode:
             if 'shared:' in pathlib.Path('/proc/self/mountinfo').read_text(): sys.exit('mounts would be seen outside')
         subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', '/run'], check=True)

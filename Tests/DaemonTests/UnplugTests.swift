@@ -5,9 +5,9 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The output is taken away while somebody plays: it is kept from being heard elsewhere (behaviour §7).
+/// The output is unplugged while a program plays. The sound must not come out of another output (behaviour §7).
 @Suite struct UnplugTests {
-    /// Headphones in front of a speaker, with an ear on the speaker.
+    /// Headphones and a speaker. The test records the speaker's monitor.
     private final class Stage {
         let pulse: any PrivateServer
         let daemon: DaemonStage
@@ -41,7 +41,7 @@ import Testing
             get throws { try pulse.pactl(["get-default-sink"]) }
         }
 
-        /// A plugin program on this server.
+        /// Starts `sessiond-player` on this server.
         func player(_ media: PrivateFolder) throws -> PluginProgram {
             let environment = pulse.environment.merging(daemon.bus.environment) { $1 }
                 .merging(["GST_REGISTRY": PlayerStage.registry]) { $1 }
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func unplugged_ourPlayer_isPausedAndNotHeardElsewhere_andComesBackWithThem(_ kind: ServerKind) throws {
+    func headphonesUnplugged_sessiondPlayerIsPausedUntilReplug_speakerIsSilent(_ kind: ServerKind) throws {
         let stage = try Stage(kind)
         let media = try PrivateFolder()
         let player = try stage.player(media)
@@ -67,7 +67,7 @@ import Testing
         #expect(player.comes(to: "paused"))
         #expect(try eventually { try stage.output == "speaker" })
         #expect(try eventually { try !stage.isGuarded })
-        // What was paused would be heard now, were it let go too early.
+        // If the guard ended too early, the speaker would play the sound now.
         #expect(stage.speaker.waitUntil(440, below: -60, window: 0.1))
         let leak = stage.speaker.trace(440, since: begun).filter { $0.level > -60 }
         #expect(leak.isEmpty, "\(leak.count * 5) ms were heard from the speaker")
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases)
-    func unplugged_anMPRISPlayer_isPausedAndPlaysWhenTheUserStartsIt(_ kind: ServerKind) throws {
+    func headphonesUnplugged_mprisPlayerIsPausedUntilTheUserPlays(_ kind: ServerKind) throws {
         let stage = try Stage(kind)
         let media = try PrivateFolder()
         let sound = try #require(URL(string: sine(440, seconds: 60, in: media))).path
@@ -93,14 +93,15 @@ import Testing
         #expect(try eventually { try !stage.isGuarded })
         #expect(stage.speaker.waitUntil(440, below: -60, window: 0.1))
         let leak = stage.speaker.trace(440, since: begun).filter { $0.level > -60 }
-        print("\(kind): a foreign player leaked for \(leak.count * 5) ms")
-        // A person wants it from the speaker; sooner, it could be the echo of a player that toggles.
+        print("\(kind): the speaker played an MPRIS player for \(leak.count * 5) ms")
+        // The user plays it on the speaker. In the first second the daemon would take this for a player that toggles.
         #expect(eventually { monotonicNow() - begun > 2 })
         player.person("Playing")
         #expect(stage.speaker.waitUntil(440, above: -20))
     }
 
-    @Test(arguments: ServerKind.allCases) func unplugged_aProgramThatCannotBePaused_playsOn(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func headphonesUnplugged_programThatCannotBePausedPlaysOn(_ kind: ServerKind) throws {
         let stage = try Stage(kind)
         let tone = try Tone(stage.pulse, hertz: 440)
         let phones = try Ear(stage.pulse, sink: "phones")
@@ -110,11 +111,11 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
-    /// Where every program has a session in full, one that cannot be told is held: until the headphones are back, or
-    /// its person starts it again.
-    /// On PipeWire the latter is not seen: what is held there is paused for the server, whatever its program does.
+    /// With `streams = all`, a program that cannot be paused is held until the headphones are plugged in again or the
+    /// user starts it again. On PipeWire the daemon cannot see that the user starts it, because a held stream looks
+    /// paused there.
     @Test(arguments: [(ServerKind.pulseAudio, false), (.pulseAudio, true), (.pipeWire, false)].filter(\.0.isHere))
-    func unplugged_adoptedSessionThatCannotBePaused_isHeldUntilReplugOrByTheUser(_ kind: ServerKind, byHand: Bool)
+    func headphonesUnplugged_adoptedProgramIsHeldUntilReplugOrTheUserPlays(_ kind: ServerKind, byHand: Bool)
         throws
     {
         let stage = try Stage(kind, settings: "[adoption]\nstreams = all\n")
@@ -127,10 +128,10 @@ import Testing
         #expect(eventually { tone.sink == "sessiond.hold" })
         #expect(try eventually { try stage.output == "speaker" && !stage.isGuarded })
         if byHand {
-            // Sooner it could be the server's doing.
+            // In the first second the daemon would take this for a change by the server.
             #expect(eventually { monotonicNow() - begun > 2 })
             try tone.cork()
-            // The user does not press twice at the same moment: the daemon would see neither.
+            // Wait between the two, because the daemon would not notice a short pause.
             let paused = monotonicNow()
             #expect(eventually { monotonicNow() - paused > 0.5 })
             try tone.uncork()
@@ -145,9 +146,9 @@ import Testing
         }
     }
 
-    /// On a server that goes to another port by itself, and on one that does not.
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"), arguments: [true, false])
-    func jackPulled_ourPlayer_fallsSilentAtOnce(_ switches: Bool) throws {
+    /// On a server that switches to another port by itself, and on one that does not.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"), arguments: [true, false])
+    func jackIsPulled_clientIsSilentAtOnce(_ switches: Bool) throws {
         let pulse = try PrivatePulse(sinks: [], modules: switches ? ["module-switch-on-port-available"] : [])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
@@ -156,7 +157,7 @@ import Testing
         try card.plug(.headphones)
         #expect(
             try eventually { try daemon.property("CurrentRoute").route?.outputs.first?.uid == card.headphones })
-        // Who plays and never listens: the deadline is long over when this test is.
+        // A program that plays on and ignores its interruption.
         let tone = try Tone(pulse, hertz: 440)
         let client = try daemon.client()
         let music = try client.session("Music")
@@ -168,15 +169,15 @@ import Testing
         try card.unplug(.headphones)
         #expect(eventually { client.state(music) == "interrupted" })
         let heard = ear.trace(440, since: begun).filter { $0.level > -60 }
-        print("jack pulled: the sound went on for \(heard.count * 5) ms, with the time pactl takes")
+        print("jack pulled: the sound continued for \(heard.count * 5) ms, with the time pactl takes")
         #expect(try client.heard().contains { $0.hasPrefix("Music began route-disconnected") })
-        // The card goes on; what is silenced meanwhile is held elsewhere.
+        // The card is the default again. The silenced stream is held.
         #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
         #expect(ear.waitUntil(440, below: -60, window: 0.1))
         withExtendedLifetime(tone) {}
     }
 
-    @Test func jackPulledOnPipeWire_ourPlayerIsPausedAndComesBackWithIt() throws {
+    @Test func jackIsPulledOnPipeWire_clientIsInterruptedUntilReplug() throws {
         let pulse = try PrivatePipeWire()
         let card = try FakePipeWireCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
@@ -204,8 +205,8 @@ import Testing
         #expect(try eventually { try output() == card.headphones })
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
-    func daemonKilledWhileTheJacksSoundIsHeld_theNextOneLetsItGo() throws {
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"))
+    func daemonIsKilledDuringAnUnplug_nextDaemonRemovesTheGuard() throws {
         let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
         try pulse.pactl(["set-default-sink", card.sink])
@@ -218,7 +219,7 @@ import Testing
         #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
         daemon.daemon.kill()
         try card.unplug(.headphones)
-        // As far as it would have come.
+        // The last step that the killed daemon would have made.
         try pulse.pactl(["set-default-sink", "sessiond.nowhere"])
         try daemon.restart()
         #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
@@ -226,7 +227,7 @@ import Testing
         #expect(try eventually { try !pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
     }
 
-    @Test(arguments: ServerKind.allCases) func daemonEnds_orIsKilled_nothingStaysBehind(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func daemonEndsOrIsKilled_noGuardIsLeftBehind(_ kind: ServerKind) throws {
         let stage = try Stage(kind)
         let client = try stage.daemon.client()
         let music = try client.session("Music")
@@ -236,7 +237,7 @@ import Testing
         #expect(try stage.isGuarded)
         try stage.daemon.restart()
         #expect(stage.daemon.waitForServer())
-        #expect(try stage.isGuarded, "the session is active still")
+        #expect(try stage.isGuarded, "the session is still active")
         #expect(client.deactivate(music) == nil)
         #expect(try eventually { try !stage.isGuarded })
         client.activate(music)
@@ -247,7 +248,7 @@ import Testing
         #expect(try stage.output == "phones")
     }
 
-    @Test(arguments: ServerKind.allCases) func switchedOff_playsOnFromTheSpeaker(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func unplugOff_musicPlaysOnFromTheSpeaker(_ kind: ServerKind) throws {
         let stage = try Stage(kind, settings: "[routes]\nunplug = off\n")
         let client = try stage.daemon.client()
         let music = try client.session("Music")

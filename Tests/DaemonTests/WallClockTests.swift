@@ -5,8 +5,8 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The wall clock jumps ten years (faults.md, D5): for the daemon alone, whose every look at it goes through a library
-/// that adds them while a file is there, and that ends it where it asks the kernel for a timer of that clock.
+/// The wall clock jumps by ten years, for the daemon only (faults.md, D5). A preloaded library adds ten years to the
+/// wall clock while a file exists. It aborts the daemon if the daemon asks the kernel for a timer of that clock.
 @Suite struct WallClockTests {
     private static let shim = #"""
         #define _GNU_SOURCE
@@ -74,14 +74,14 @@ import Testing
     private func jumpAhead() throws { try Data().write(to: URL(fileURLWithPath: jump)) }
     private func jumpBack() throws { try FileManager.default.removeItem(atPath: jump) }
 
-    /// The year as a program sees it that the library is loaded into.
+    /// The year that a program with the library sees.
     private func year() throws -> Int {
         let date = try Child("date", ["+%Y"], environment: environment)
         _ = date.wait(timeout: 10)
         return Int(date.output.first ?? "") ?? 0
     }
 
-    /// Music with a claim: a call interrupted it and has ended.
+    /// Makes a session with a claim: a call interrupted it and has ended.
     private func claim(_ stage: DaemonStage) throws -> (client: Client, path: String) {
         let (music, phone) = (try stage.client(), try stage.client())
         let path = try music.session("Music")
@@ -103,14 +103,14 @@ import Testing
         let (music, path) = try claim(stage)
         try jumpAhead()
         #expect(try year() >= before + 9)
-        // It wakes up and looks at the time, more than once.
+        // These calls wake the daemon, and it reads the time more than once.
         let other = try stage.client()
         for index in 0..<20 { _ = try other.session("Other \(index)") }
         #expect(try cause(stage, path) == .string("claim"))
         #expect(try music.heard() == [])
         stage.daemon.kill()
         try stage.restart()
-        #expect(try cause(stage, path) == .string("claim"), "nor for the next daemon")
+        #expect(try cause(stage, path) == .string("claim"), "the next daemon")
         try jumpBack()
         #expect(try cause(stage, path) == .string("claim"))
         #expect(music.activate(path) == nil)

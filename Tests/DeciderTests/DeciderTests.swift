@@ -1,4 +1,5 @@
 import Enforcement
+import MediaControl
 import PluginAPI
 import Routing
 import SessionManager
@@ -7,7 +8,7 @@ import Testing
 @testable import Decider
 @testable import Scenario
 
-/// What no scenario shows: the order of actions, and what is kept of them.
+/// Tests what scenarios cannot show: the order of actions, and what the history keeps of them.
 @Suite struct DeciderTests {
     private static func configuration(_ category: PluginAPI.Category) throws -> Configuration {
         try Configuration(category: category)
@@ -34,7 +35,7 @@ import Testing
         return actions
     }
 
-    @Test func requestFollowsAnUnfinishedChangeOfTheRoute_theChangeIsDecidedFirst() throws {
+    @Test func requestDuringAnUnfinishedRouteChange_theChangeIsDecidedFirst() throws {
         var decider = Decider(Settings())
         var view = Routing.View()
         view.isConnected = true
@@ -47,7 +48,8 @@ import Testing
         let lost = Self.actions(
             &decider,
             .server(.routeChanged(.oldDeviceUnavailable, previous: Route(inputs: [], outputs: [phones]))), view)
-        // The server went to the speaker by itself, and is asked for the newer device: not final yet.
+        // The server selected the speaker by itself, and the decider asks for the newer device. The change is not final
+        // yet.
         #expect(lost.contains { if case .ask(.output("usb"), _) = $0 { true } else { false } })
         #expect(!lost.contains { if case .decided = $0 { true } else { false } })
         let events = Self.actions(&decider, .request(try Self.session("app")), view).compactMap { action -> String? in
@@ -56,7 +58,7 @@ import Testing
         #expect(events == ["route-changed", "create"])
     }
 
-    @Test func factsAreHandledInTheOrderInWhichTheyCame() throws {
+    @Test func facts_areHandledInTheirOrder() throws {
         var decider = Decider(Settings())
         decider.submit(.event(try Self.session("one")))
         decider.submit(.event(.setSilentMode(true)))
@@ -68,7 +70,7 @@ import Testing
         #expect(events == ["create", "set-silent-mode", "activate"])
     }
 
-    @Test func whatIsAskedOfTheServer_isInTheHistoryWithTheDecisionBefore_andExplained() throws {
+    @Test func requestToTheServer_isInTheHistoryWithItsDecision_andExplained() throws {
         var run = Run(
             try Scenario(
                 """
@@ -91,7 +93,7 @@ import Testing
         #expect(causes.contains("stream-silenced") && causes.contains("adopted"))
     }
 
-    @Test func refusedActivationOfAProgram_isTriedOnce() throws {
+    @Test func refusedActivationOfAnAdoptedProgram_isTriedOnce() throws {
         var decider = Decider(Settings())
         _ = Self.actions(&decider, .event(try Self.session("alarm", .alert)))
         _ = Self.actions(&decider, .event(.activate(SessionID(1))))
@@ -118,7 +120,7 @@ import Testing
         #expect(decider.members.isEmpty)
     }
 
-    @Test func deadlinesOfAllParts_areOne() throws {
+    @Test func nextDeadline_isTheEarliestOfAllParts() throws {
         var decider = Decider(Settings())
         #expect(decider.nextDeadline == nil)
         for name in ["music", "speech"] { _ = Self.actions(&decider, .event(try Self.session(name))) }
@@ -133,5 +135,71 @@ import Testing
         }
         #expect(names == ["claim-expired"])
         #expect(decider.nextDeadline == nil)
+    }
+
+    @Test func playerIsPaused_theNextDaemonKnowsBeforeTheRequestIsSent_andItIsRecordedAndExplained() throws {
+        var decider = Decider(Settings())
+        let owner = Member(process: 7, user: nil, desktopEntry: "")
+        _ = Self.actions(&decider, .event(try Self.session("player")))
+        decider.join(SessionID(1), owner)
+        _ = Self.actions(&decider, .event(try Self.session("phone", .call)))
+        _ = Self.actions(&decider, .event(.activate(SessionID(1))))
+        let origin = PlayerOrigin(name: "vlc", process: 7, ancestry: [7, 1])
+        _ = Self.actions(&decider, .player(":1.7", .appeared(origin)))
+        let front = Self.actions(&decider, .player(":1.7", .told(PlayerFacts(.playing), order: 1)))
+        #expect(front.contains { if case .showPlayer(":1.7") = $0 { true } else { false } })
+        // A client is paused by the daemon only if it plays on although it was interrupted.
+        let interrupted = Self.actions(&decider, .event(.activate(SessionID(2))))
+        #expect(interrupted.filter { if case .checkPlayers = $0 { true } else { false } }.count == 1)
+        let before = Self.actions(&decider, .players)
+        #expect(before.isEmpty)
+        _ = Self.actions(&decider, .event(.interruptionIgnored(SessionID(1))))
+        let asked = Self.actions(&decider, .players)
+        #expect(asked.contains { if case .player(":1.7", .ask) = $0 { true } else { false } })
+        let paused = Self.actions(&decider, .player(":1.7", .answered(PlayerFacts(.playing))))
+        let steps = paused.map { action in
+            switch action {
+            case .keepPauses(let pauses): "kept \(pauses.map(\.player).joined())"
+            case .player(let id, let request): "\(request) \(id)"
+            default: "other"
+            }
+        }
+        #expect(steps == ["kept :1.7", "pause :1.7"])
+        _ = Self.actions(&decider, .player(":1.7", .told(PlayerFacts(.paused), order: 2)))
+        _ = Self.actions(&decider, .player(":1.7", .pauseEnded(succeeded: true)))
+        let requests = decider.history.latest(100).flatMap(\.requests)
+        #expect(requests.map(\.name) == ["pause-player"])
+        #expect(requests.first?.session == SessionID(1))
+        let causes = decider.explain(SessionID(1), at: Instant(microseconds: 1_000_000))
+        #expect(causes.contains { $0.cause == "player-paused" && $0.text.contains("vlc") })
+    }
+
+    @Test func playersOfAdoptedPrograms_arePausedAndResumed_unlessUserUsesThem() throws {
+        var run = Run(
+            try Scenario(
+                """
+                program music "Music player"
+                stream song of music
+                player vlc of song
+                session call "Phone" playback class=call
+                expect player vlc playing
+                activate call
+                expect player vlc paused
+                deactivate call notify
+                expect player vlc playing
+                # The user starts it during the call. It takes the sound back if the rules allow it; during a call they
+                # do not.
+                activate call
+                play vlc
+                expect music interrupted by call
+                expect stream song held
+                deactivate call
+                wait 1
+                expect stream song untouched
+                exit music
+                expect music gone
+                """, file: "players"))
+        run.perform()
+        #expect(run.failures == [])
     }
 }

@@ -1,4 +1,5 @@
 import Enforcement
+import MediaControl
 import PluginAPI
 import Routing
 import SessionManager
@@ -8,20 +9,26 @@ import Testing
 @testable import ReferenceModel
 @testable import Scenario
 
-/// Random programs and clients: the sessions agree with the second model of the rules, and each stream is treated as a
-/// plain table says.
+/// Random programs, their players, and clients. The sessions agree with the second model of the rules, the condition of
+/// each stream agrees with a simple table, and the daemon resumes only players that it paused and the user did not use
+/// since.
 @Suite struct RandomStreamTests {
-    @Test func seededRuns_sessionsAgreeWithTheModel_andStreamsWithTheTable() {
+    @Test func randomRuns_agreeWithTheModelAndTheTable() {
+        var (pauses, resumes) = (0, 0)
         for seed in 1...80 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
             if let fault = run.play(steps: 80) {
                 Issue.record("seed \(seed): \(fault)")
                 return
             }
+            pauses += run.pauses
+            resumes += run.resumes
         }
+        #expect(pauses > 100)
+        #expect(resumes > 10)
     }
 
-    @Test func everyProgramEnds_nothingIsLeft() {
+    @Test func allProgramsEnd_nothingIsLeft() {
         for seed in 501...530 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
             _ = run.play(steps: 40)
@@ -32,7 +39,7 @@ import Testing
     }
 }
 
-/// One history of programs that play and record, and of clients, with a server that does what it is asked for.
+/// One history of programs that play and record, and of clients, with a server that carries out all commands.
 struct StreamRun {
     private(set) var decider: Decider
     private var model: ReferenceModel
@@ -42,6 +49,13 @@ struct StreamRun {
     private var nextStream = 0
     private var clients: [SessionID] = []
     private var faults: [String] = []
+    private var players = SimulatedPlayers()
+    /// The players that the daemon paused and the user did not use since.
+    private var pausedByDaemon: Set<String> = []
+    /// The players that the user started.
+    private var startedByHand: Set<String> = []
+    private(set) var pauses = 0
+    private(set) var resumes = 0
     private let programs = ["player", "game", "phone", "browser"]
 
     init(seed: UInt64) {
@@ -61,11 +75,11 @@ struct StreamRun {
         }
     }
 
-    /// The first fault; nil: none.
+    /// Returns the first fault, or nil.
     mutating func play(steps: Int) -> String? {
         for step in 1...steps {
             let what = act()
-            // A stream that is held is lowered first.
+            // A stream is ducked for a moment before it is held.
             pass(0.3)
             if let fault = faults.first ?? contradiction { return "step \(step), \(what): \(fault)" }
         }
@@ -83,7 +97,7 @@ struct StreamRun {
     private mutating func act() -> String {
         let labels = server.streams.map(\.label)
         if Bool.random(using: &random) { pass(Double.random(in: 0...8, using: &random)) }
-        switch Int.random(in: 0..<10, using: &random) {
+        switch Int.random(in: 0..<12, using: &random) {
         case 0...2:
             nextStream += 1
             let program = programs.randomElement(using: &random) ?? ""
@@ -96,12 +110,14 @@ struct StreamRun {
         case 3, 4:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
             server.setPaused(label, Bool.random(using: &random))
-            return "\(label) is paused or goes on"
+            return "\(label) is paused or continues"
         case 5, 6:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
             server.end(label)
             return "\(label) ends"
         case 7: return createClient()
+        case 10: return addPlayer()
+        case 11: return usePlayer()
         case 8:
             guard let id = clients.randomElement(using: &random) else { return "nothing" }
             let isOn = Bool.random(using: &random)
@@ -112,6 +128,35 @@ struct StreamRun {
             submit(.event(.setSilentMode(isOn)))
             return "silent mode \(isOn)"
         }
+    }
+
+    /// A program's player for one of its streams that play.
+    private mutating func addPlayer() -> String {
+        let playing = server.streams.filter { $0.stream.direction == .playback && !$0.stream.isCorked }
+        guard let entry = playing.randomElement(using: &random), players.player(entry.program) == nil,
+            let program = server.program(of: entry.label)
+        else { return "nothing" }
+        // A player that appears while its session is interrupted was started in the meantime.
+        startedByHand.insert(entry.program)
+        tell(players.add(entry.program, of: entry.label, program), of: entry.program)
+        return "the player of \(entry.program) appears"
+    }
+
+    private mutating func usePlayer() -> String {
+        guard let label = players.all.map(\.label).randomElement(using: &random) else { return "nothing" }
+        let status = [PlaybackStatus.playing, .playing, .paused, .stopped].randomElement(using: &random) ?? .paused
+        let events = players.set(label, status)
+        guard !events.isEmpty else { return "nothing" }
+        pausedByDaemon.remove(label)
+        if status == .playing { startedByHand.insert(label) } else { startedByHand.remove(label) }
+        tell(events, of: label)
+        return "somebody uses the player of \(label): \(status)"
+    }
+
+    private mutating func tell(_ events: [PlayerEvent], of label: String) {
+        for event in events { decider.submit(.player(label, event)) }
+        if let player = players.player(label) { server.setPaused(player.stream, player.facts.status != .playing) }
+        submit(.streams(server.seen))
     }
 
     private mutating func createClient() -> String {
@@ -136,7 +181,7 @@ struct StreamRun {
         return "a client's \(sessionClass) with \(category)"
     }
 
-    /// So many seconds pass; what is due meanwhile is done at its time.
+    /// Lets time pass. Everything that is due meanwhile happens at its time.
     private mutating func pass(_ seconds: Double) {
         let end = now.advanced(bySeconds: seconds)
         submit(.streams(server.seen))
@@ -149,7 +194,7 @@ struct StreamRun {
             submit(.timePassed)
             if !faults.isEmpty { return }
         }
-        faults.append("there is always something left to do")
+        faults.append("there is always another deadline")
     }
 
     private mutating func submit(_ fact: Fact) {
@@ -158,7 +203,7 @@ struct StreamRun {
         while let action = decider.next(at: now, view: { Routing.View() }) {
             count += 1
             guard count < 2_000 else {
-                faults.append("there is no end: \(action)")
+                faults.append("endless actions: \(action)")
                 return
             }
             switch action {
@@ -170,9 +215,30 @@ struct StreamRun {
                 }
                 decider.submit(.streams(server.seen))
             case .look: decider.submit(.streams(server.seen))
-            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .warn, .notice: break
+            case .checkPlayers: decider.submit(.players)
+            case .player(let label, let request): send(request, to: label)
+            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .keepPauses, .showPlayer,
+                .warn, .notice:
+                break
             }
         }
+    }
+
+    private mutating func send(_ request: PlayerRequest, to label: String) {
+        let isPlaying = players.player(label)?.facts.status == .playing
+        switch request {
+        case .ask: break
+        case .pause where isPlaying:
+            pauses += 1
+            pausedByDaemon.insert(label)
+        case .pause: faults.append("\(label) is paused again")
+        case .play:
+            resumes += 1
+            if pausedByDaemon.remove(label) == nil { faults.append("\(label) is resumed, which somebody paused") }
+        }
+        for event in players.carryOut(request, by: label) { decider.submit(.player(label, event)) }
+        if let player = players.player(label) { server.setPaused(player.stream, player.facts.status != .playing) }
+        decider.submit(.streams(server.seen))
     }
 
     // MARK: What must be true
@@ -190,7 +256,21 @@ struct StreamRun {
         }
     }
 
+    /// A player whose session is interrupted does not play, unless the user started it.
+    private var playing: String? {
+        for player in players.all where player.facts.status == .playing && !startedByHand.contains(player.label) {
+            let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: player.program) ?? 0)))
+            let own = decider.members.filter { $0.value.adopted?.program == program }
+                .compactMap { decider.arbiter.session($0.key) }
+            if !own.isEmpty, own.allSatisfy({ $0.state == .interrupted }) {
+                return "\(player.label) plays, and its sessions are interrupted"
+            }
+        }
+        return nil
+    }
+
     private var contradiction: String? {
+        if let playing { return playing }
         let active = decider.arbiter.sessions.filter { $0.state == .active }
         let isCalling = active.contains { $0.sessionClass != .app }
         for entry in server.streams where entry.stream.direction == .playback && !entry.stream.isCorked {
@@ -212,7 +292,7 @@ struct StreamRun {
         return nil
     }
 
-    /// An app that begins during a call may mix with it; one that was there before may not be heard.
+    /// An app session that began during a call may mix with it. One that began before must be silent.
     private func startedSince(_ session: Session, _ active: [Session]) -> Bool {
         active.contains { $0.sessionClass != .app && session.since >= $0.since }
             || active.allSatisfy { $0.sessionClass == .app || $0.since > session.since && session.isMixable }
@@ -221,7 +301,7 @@ struct StreamRun {
     private func session(of entry: (label: String, program: String, stream: AudioStream)) -> Session? {
         let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: entry.program) ?? 0)))
         let own = decider.members.filter { $0.value.adopted?.program == program }
-        // With several roles the stream's own decides; only the plain case is judged here.
+        // A program with several roles has several sessions. Only the simple case is checked here.
         return own.count == 1 ? own.first.flatMap { decider.arbiter.session($0.key) } : nil
     }
 }

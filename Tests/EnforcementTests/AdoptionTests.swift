@@ -9,7 +9,7 @@ import Testing
 
     /// After settings are reloaded, the role of an adopted program is changed if possible; otherwise its session is
     /// closed.
-    @Test func otherSettings_changeOrEndAdoptedSessions() throws {
+    @Test func changedSettings_changeOrCloseAdoptedSessions() throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70), EnforcementTests.stream(2, of: 70)]
         stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)]
@@ -24,9 +24,9 @@ import Testing
         #expect(stage.enforcement.steps(stage.facts, at: 0) == [.close(SessionID(1))])
     }
 
-    /// The end of a sandboxed program is not reported; a player closes its stream while it is paused, and must be
-    /// resumed.
-    @Test func sandboxWithoutAStream_isThereWhileItMayComeBack() throws {
+    /// The daemon does not learn when a sandboxed program ends. A player closes its stream while it is paused, but must
+    /// still be resumed.
+    @Test func sandboxWithoutAStream_keepsItsSessionWhileItMayResume() throws {
         var stage = Stage()
         let kind = SessionFacts.Kind.adopted(
             AdoptedProgram(
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// A program that exits leaves the bus first: its streams must not be adopted for the last milliseconds.
-    @Test func streamOfASessionThatWent_isAdoptedAWhileLater() throws {
+    @Test func streamOfAClosedSession_isAdoptedAfterADelay() throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
         stage.sessions = [try EnforcementTests.session(1, .told, process: 70, .active)]

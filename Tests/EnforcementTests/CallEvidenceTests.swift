@@ -4,7 +4,7 @@ import Testing
 @testable import Enforcement
 @testable import ReferenceModel
 
-/// Guessed calls: what the streams of a program do at each moment, and since when that counts as a call.
+/// Guessed calls: which streams of a program count as a call, when the call begins, and when it ends.
 @Suite struct CallEvidenceTests {
     /// One stream of the program that is watched.
     enum Sound: Hashable {
@@ -16,14 +16,14 @@ import Testing
         case measures
     }
 
-    /// One or two programs and their sessions, which follow the steps.
+    /// One or two programs and their sessions. The sessions change as the steps say.
     struct World {
         var enforcement: Enforcement
         var sessions: [SessionFacts] = []
         var sounds: [UInt32: [Sound]] = [:]
         var gone: Set<UInt32> = []
         var sustained: Set<Program.Key> = []
-        /// By process; by default, the program is known to make calls.
+        /// The names of each process. By default, the program is known to make calls.
         var names: [UInt32: Set<String>] = [70: ["baresip"]]
         var mayCall = true
         private(set) var now: UInt64 = 10_000_000
@@ -125,7 +125,7 @@ import Testing
                 mayResume: false, holdsClaim: state != .inactive, mayBeTakenBack: true, isFreeToActivate: true)
         }
 
-        /// The current call; nil: none.
+        /// The current call, or nil.
         var call: SessionFacts? {
             sessions.first { session in
                 if case .adopted = session.kind {
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    // MARK: What is a call
+    // MARK: Which streams are a call
 
     static let both: [Sound] = [.plays(), .records()]
 
@@ -184,7 +184,7 @@ import Testing
             names: ["firefox"], isCall: true),
     ]
 
-    @Test(arguments: rows) func streamsOfAProgram_showACallOrDoNot(_ row: Row) {
+    @Test(arguments: rows) func streamsOfAProgram_areACallOrNot(_ row: Row) {
         var world = World {
             $0.adoption.calls = row.calls
             $0.adoption.callPrograms = row.named
@@ -196,7 +196,7 @@ import Testing
         #expect(!row.isCall || world.isGuess)
     }
 
-    @Test func twoProgramsThatRecordAndPlay_areNoCall() {
+    @Test func oneProgramRecordsAndAnotherPlays_isNoCall() {
         var world = World()
         world.names[71] = ["baresip"]
         world.sounds = [70: [.records()], 71: [.plays()]]
@@ -204,7 +204,7 @@ import Testing
         #expect(!world.isInCall)
     }
 
-    @Test func programThatIsNeverAdopted_isInNoCall() {
+    @Test func programInTheNeverList_isInNoCall() {
         var world = World { $0.adoption.never = ["baresip"] }
         world.sounds[70] = Self.both
         world.wait(10)
@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test(arguments: [[Sound.plays(role: "phone"), .records(role: "phone")], [.plays(role: "phone"), .records()]])
-    func labelThatTheProgramMayNotHave_isACallOnceItRecordsAndPlays(_ sounds: [Sound]) {
+    func programWithoutThePrivilege_isInACallWhenItRecordsAndPlays(_ sounds: [Sound]) {
         var world = World()
         world.mayCall = false
         world.names[70] = ["net.example.Phone"]
@@ -281,7 +281,7 @@ import Testing
 
     // MARK: When it begins and ends
 
-    @Test func call_beginsHalfASecondAfterBoth() {
+    @Test func call_beginsHalfASecondAfterTheProgramRecordsAndPlays() {
         var world = World()
         world.sounds[70] = [.plays()]
         world.wait(3)
@@ -292,7 +292,7 @@ import Testing
         #expect(world.isInCall)
     }
 
-    @Test func interruptedBeginning_startsAgain() {
+    @Test func pauseBeforeTheCallBegins_startsTheTimeAgain() {
         var world = World()
         for _ in 0..<10 {
             world.sounds[70] = Self.both
@@ -303,14 +303,14 @@ import Testing
         #expect(!world.isInCall)
     }
 
-    /// What it does from then on, and after how many seconds the call ends; nil: it does not end.
+    /// The streams of the program from then on, and the seconds until the call ends; nil if it does not end.
     @Test(
         arguments: [
             ([], 1.0), ([.playsPaused], 1.0), ([.recordsPaused], 1.0), ([.plays()], 5.0),
             ([.plays(), .recordsPaused], 5.0),
             ([.records()], nil), ([.records(), .playsPaused], nil),
         ] as [([Sound], Double?)])
-    func callThatChanges_endsAfterAWhileOrNot(_ sounds: [Sound], _ end: Double?) {
+    func callWithChangedStreams_endsAfterItsTimeOrContinues(_ sounds: [Sound], _ end: Double?) {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -321,7 +321,7 @@ import Testing
         #expect(world.isInCall == (end == nil))
     }
 
-    @Test func newStreamsOfTheProgram_areTheSameCall() {
+    @Test func newStreamsOfTheProgram_continueTheCall() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -337,7 +337,7 @@ import Testing
         #expect(world.call?.id == id)
     }
 
-    @Test func programThatIsGone_endsItsCallAtOnce() {
+    @Test func programEnds_itsCallEndsAtOnce() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -347,7 +347,7 @@ import Testing
         #expect(world.sessions.isEmpty)
     }
 
-    @Test func callThatIsSaidToGoOn_doesNotEndWithItsStreams() {
+    @Test func callWithAnInhibitor_doesNotEndWithItsStreams() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -360,7 +360,7 @@ import Testing
         #expect(!world.isInCall)
     }
 
-    @Test func evidenceThatIsOnlySaid_isNoCall() {
+    @Test func inhibitorAlone_isNoCall() {
         var world = World()
         world.sustained = [.process(70)]
         world.sounds[70] = [.plays()]
@@ -369,7 +369,7 @@ import Testing
     }
 
     /// The players that a call paused are resumed while its session is still there.
-    @Test func sessionOfACall_isThereForAWhileAfterItsEnd() {
+    @Test func sessionOfACall_closesSomeSecondsAfterItsEnd() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -381,7 +381,7 @@ import Testing
         #expect(!world.sessions.contains { $0.sessionClass == .call })
     }
 
-    @Test func secondCall_isKnownAsTheFirst() {
+    @Test func secondCall_beginsAndEndsLikeTheFirst() {
         var world = World()
         for _ in 0..<3 {
             world.sounds[70] = Self.both
@@ -393,7 +393,7 @@ import Testing
         }
     }
 
-    @Test func settingsTurnedOff_endTheCall() {
+    @Test func guessingTurnedOff_endsTheCall() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -403,7 +403,7 @@ import Testing
     }
 
     /// A call that was known before a restart continues, even if the present streams would not begin one.
-    @Test func callOfAnEarlierDaemon_goesOn() {
+    @Test func callOfAnEarlierDaemon_continues() {
         var world = World()
         world.sounds[70] = Self.both
         world.wait(2)
@@ -418,7 +418,7 @@ import Testing
 
     // MARK: The same program
 
-    @Test func streamsOfTheCallingProgram_areNotItsVictims() {
+    @Test func streamsOfTheCallingProgram_belongToTheCall() {
         var world = World()
         world.sounds[70] = [.plays(), .plays()]
         world.wait(3)
@@ -429,7 +429,7 @@ import Testing
     }
 
     /// Firefox names all streams of a page after its title, also the recording.
-    @Test func otherPagesOfABrowser_areToldApartByTheirTitles() {
+    @Test func otherPagesOfABrowser_areDistinguishedByTheirTitles() {
         var world = World()
         world.names[70] = ["firefox"]
         world.sounds[70] = [.plays(title: "Radio"), .plays(title: "Meeting"), .records(title: "Meeting")]
@@ -447,7 +447,7 @@ import Testing
 
     /// A program with random streams: it is in a call only if it recorded and played at the same time in the last
     /// seconds.
-    @Test(arguments: 0..<50) func randomDoings_areACallOnlyAfterBoth(_ seed: UInt64) {
+    @Test(arguments: 0..<50) func randomStreams_areACallOnlyAfterRecordingAndPlaying(_ seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var world = World()
         var lastBoth: UInt64?

@@ -1,7 +1,8 @@
 import Processes
 import Testing
 
-/// To which application a process belongs, from what systemd, snapd and Flatpak leave at the kernel, in their formats.
+/// Finds the application of a process in the formats of systemd, snapd and Flatpak: control groups, security labels and
+/// the file `.flatpak-info`.
 @Suite struct ConfinementTests {
     private static let user = "/user.slice/user-1000.slice/user@1000.service"
     private static let uuid = "54b38acc-3ba2-4c6d-b284-7ac07e1159e5"

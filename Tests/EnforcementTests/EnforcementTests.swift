@@ -3,7 +3,7 @@ import Testing
 
 @testable import Enforcement
 
-/// What is done to streams, without a server: facts in, commands out.
+/// Tests the changes of streams without a server: facts in, commands out.
 @Suite struct EnforcementTests {
     /// Sessions and streams, and a server that carries out all commands.
     struct Stage {
@@ -101,7 +101,7 @@ import Testing
         #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
     }
 
-    @Test func programThatIsNeverAdopted_isLeftAlone() {
+    @Test func programInTheNeverList_isNotChanged() {
         var stage = Stage { $0.adoption.never = ["p70"] }
         stage.streams = [Self.stream(1, of: 70)]
         #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
@@ -140,7 +140,7 @@ import Testing
         #expect(stage.streams[0].isHeld)
     }
 
-    @Test func clientsSessionThatPausesInTime_isLeftAlone() throws {
+    @Test func clientsSessionThatPausesInTime_isNotChanged() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
@@ -150,7 +150,7 @@ import Testing
         #expect(stage.done.isEmpty)
     }
 
-    @Test func lowering_takesNoStepOverTwoDecibelsIn10ms() throws {
+    @Test func ducking_makesNoStepOverTwoDecibelsIn10ms() throws {
         var stage = Stage { $0.ducking.attack = 0 }
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .active)]
@@ -168,7 +168,7 @@ import Testing
 
     /// A server that applies volumes only at certain moments: at each of them, the volume changes by at most two
     /// decibels, even if the steps are a little early or late.
-    @Test(arguments: [0.0213, 0.0427]) func loweringAtACycle_changesByNoMoreThanTwoDecibelsEach(cycle: Double) throws {
+    @Test(arguments: [0.0213, 0.0427]) func duckingInCycles_makesNoStepOverTwoDecibelsInACycle(cycle: Double) throws {
         var stage = Stage { $0.ducking.attack = 0 }
         var stream = Self.stream(1, of: 70)
         stream.rendering = .inCycles(seconds: cycle)
@@ -221,7 +221,7 @@ import Testing
         _ = stage.run()
         stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
         #expect(stage.enforcement.commands(stage.facts, at: stage.now).commands.count == 1)
-        // However long it takes: steps that wait in the server would be heard as one.
+        // Even after a long time. Several steps that wait in the server would be heard as one large step.
         stage.now += 1_000_000
         let meanwhile = stage.enforcement.commands(stage.facts, at: stage.now)
         #expect(meanwhile.commands.isEmpty && meanwhile.deadline == nil)
@@ -233,7 +233,7 @@ import Testing
         #expect((answered.deadline ?? 0) >= stage.now + 5_500)
     }
 
-    @Test func userChangesTheVolumeMeanwhile_itIsKept() throws {
+    @Test func userChangesTheVolumeOfADuckedStream_itIsKept() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, .told, process: 70, .active)]
@@ -266,7 +266,7 @@ import Testing
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
 
-    @Test(arguments: [Settings.Enforcement.Mode.off, .cooperative]) func milderMode_leavesAdoptedProgramsAlone(
+    @Test(arguments: [Settings.Enforcement.Mode.off, .cooperative]) func milderMode_doesNotChangeAdoptedPrograms(
         mode: Settings.Enforcement.Mode
     ) throws {
         var stage = Stage { $0.enforcement.mode = mode }
@@ -287,7 +287,7 @@ import Testing
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
 
-    @Test func moveBackThatIsRefused_isRequestedAgainLaterNotAtOnce() throws {
+    @Test func refusedMoveBack_isRequestedAgainLater() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
@@ -317,7 +317,7 @@ import Testing
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
         let begun = stage.now
         _ = stage.run(until: begun + 200_000)
-        // Faded, and not louder again before it was moved.
+        // The stream is faded, and does not get louder again before it is moved.
         #expect(stage.streams[0].volume == Level.volume([65_536], lowered: 30) && !stage.streams[0].isMuted)
         _ = stage.run()
         #expect(stage.streams[0].isMuted && stage.now - begun < 300_000)
@@ -327,7 +327,7 @@ import Testing
     }
 
     /// PipeWire may show the new place, the old one, and the new one again.
-    @Test func moveThatIsShownInTurns_isNotTheUsers() throws {
+    @Test func moveWithAlternatingReports_isNotTakenForTheUsers() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
@@ -342,7 +342,7 @@ import Testing
         #expect(stage.done.filter { if case .setMuted = $0 { true } else { false } }.isEmpty)
     }
 
-    @Test func heldStreamWithoutAnySink_staysHeldUntilThereIsOne() throws {
+    @Test func heldStreamWithoutAnotherSink_staysHeldUntilThereIsOne() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
@@ -359,7 +359,7 @@ import Testing
         #expect(stage.streams == [Self.stream(1, of: 70), Self.stream(2, of: 80)])
     }
 
-    /// R2: the end of the interruption alone does not make it audible.
+    /// The end of the interruption alone does not restore the stream (R2).
     @Test func silencedSession_isHeardAgainIfItResumesOrTheUserPlays() throws {
         for end in ["resume", "activate", "pause"] {
             var stage = Stage()

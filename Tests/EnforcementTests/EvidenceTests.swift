@@ -3,9 +3,9 @@ import Testing
 
 @testable import Enforcement
 
-/// To which session a stream belongs, with several users.
+/// Finds the session of a stream when there are several users.
 @Suite struct EvidenceTests {
-    @Test(arguments: Evidence.allCases) func sessionOfAnotherUser_isNeverTheStreams(evidence: Evidence) {
+    @Test(arguments: Evidence.allCases) func sessionOfAnotherUser_neverOwnsAStream(evidence: Evidence) {
         func session(_ number: UInt64, user: UInt32?) -> SessionFacts {
             SessionFacts(
                 id: SessionID(number), kind: .told, process: evidence == .process ? 7 : 0, user: user,

@@ -4,7 +4,7 @@ import Testing
 @testable import Enforcement
 
 @Suite struct LevelTests {
-    @Test func everyLevel_isFoundAgainBelowItsBase() {
+    @Test func everyLevel_isRecognizedBelowItsBase() {
         for base: UInt32 in [AudioStream.fullVolume, 30_000, 98_304] {
             for level in 0...40 {
                 let volume = Level.volume([base, base / 2], lowered: level)

@@ -9,7 +9,7 @@ import Testing
         StreamMemory(name: "x", channels: [0], volume: [volume], deviceName: device)
     }
 
-    @Test func loweredVolumeThatWasNotRemembered_isForgotten() {
+    @Test func duckedVolumeWithoutARememberedOne_isForgotten() {
         let lowered = Level.volume([65_536], lowered: 12)[0]
         #expect(MemoryRepair(original: nil, bases: [base]).verdict(on: entry(lowered)) == .forget)
         #expect(MemoryRepair(original: nil, bases: [base]).verdict(on: nil) == .right)
@@ -33,7 +33,7 @@ import Testing
             id: AudioStream.ID(.playback, 1), isMuted: isMuted, deviceName: "phones", volume: [volume], isHeld: isHeld)
     }
 
-    @Test func streamThatStartsLowered_isAsItWasRemembered() {
+    @Test func streamStartsWithADuckedVolume_originalIsKnown() {
         let lowered = Level.volume([65_536], lowered: 12)[0]
         let untouched = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
         for original in [nil, entry(65_536)] {
@@ -50,8 +50,9 @@ import Testing
             MemoryRepair(original: entry(lowered), bases: [base]).base(of: stream(lowered), defaultDevice: nil) == nil)
     }
 
-    /// The server moved it to the hold sink of the last one; otherwise it is unchanged.
-    @Test func streamThatStartsHeld_goesToTheChosenDevice() {
+    /// The server put the stream on the hold sink, because it remembered that sink of the last stream. Nothing else is
+    /// changed.
+    @Test func streamStartsHeld_movesToTheChosenDevice() {
         let chosen = StreamBase(volume: [65_536], isMuted: false, deviceName: "phones")
         for repair in [
             MemoryRepair(original: entry(65_536), bases: [base, chosen]),
@@ -69,7 +70,7 @@ import Testing
         #expect(hidden.base(of: stream(65_536), defaultDevice: "phones", remembersDevice: false) == other)
     }
 
-    @Test func streamThatStartsMuted_countsAsTheDaemonsOnlyIfTheUserMutedNone() {
+    @Test func streamStartsMuted_countsAsTheDaemonsOnlyIfTheUserMutedNone() {
         let muted = StreamBase(volume: [65_536], isMuted: true, deviceName: nil)
         let started = stream(65_536, isMuted: true, isHeld: true)
         #expect(MemoryRepair(original: entry(65_536), bases: [base]).base(of: started, defaultDevice: nil) == base)

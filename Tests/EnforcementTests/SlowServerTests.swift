@@ -18,7 +18,7 @@ import Testing
         return stage
     }
 
-    @Test func streamBeingMoved_isFadedAndStaysLowUntilItHasStopped() throws {
+    @Test func movingStream_isFadedUntilItHasStopped() throws {
         var stage = try Self.stage()
         let (id, start) = (AudioStream.ID(.playback, 1), stage.now)
         _ = stage.run(until: start + 11_000)
@@ -32,14 +32,14 @@ import Testing
         #expect(stage.streams[0].isHeld)
     }
 
-    /// What plays between the end of the fade and the move is lost.
+    /// The fade waits for the hold sink, because the sound between the end of the fade and the move is lost.
     @Test(arguments: [5_000, 100_000] as [UInt64])
-    func theHoldSinkIsStillToCome_theFadeWaitsForItForAWhile(comesAfter: UInt64) throws {
+    func holdSinkAppearsLater_fadeWaitsForItForAWhile(comesAfter: UInt64) throws {
         var stage = try Self.stage()
         stage.hasHold = false
         let (id, start) = (AudioStream.ID(.playback, 1), stage.now)
         _ = stage.run(until: start + min(comesAfter, 11_000))
-        // It is asked for at once.
+        // The move is requested at once.
         #expect(stage.done == [.hold(id)])
         stage.now = start + min(comesAfter, 12_000)
         stage.hasHold = comesAfter <= 12_000
@@ -50,7 +50,7 @@ import Testing
                 == [8, 18, 30].map { .setVolume(id, Level.volume([65_536], lowered: $0)) }[...])
     }
 
-    @Test func streamShownAtItsOldSinkAgain_staysLow() throws {
+    @Test func streamShownAtItsOldSinkAgain_staysFaded() throws {
         var stage = try Self.stage()
         let start = stage.now
         _ = stage.run(until: start + 20_000)
@@ -63,7 +63,7 @@ import Testing
         #expect(stage.streams[0].volume == [65_536])
     }
 
-    /// Somebody has woken up the sink where it is held: silent it is there, too.
+    /// Another program may make the hold sink run. The stream is silent there all the same.
     @Test func heldStreamThatNeverStops_hasTheUsersVolume() throws {
         var stage = try Self.stage()
         _ = stage.run()
@@ -81,7 +81,7 @@ import Testing
     }
 
     /// PipeWire's server may lose the move of a stream that has only just begun, and says that it was done.
-    @Test(arguments: [1, 2, 3, 4]) func streamThatStartsOnAWrongSink_isMovedAgainUntilItIsThere(arrival: Int) throws {
+    @Test(arguments: [1, 2, 3, 4]) func streamStartsOnAWrongSink_moveIsRepeatedUntilItArrives(arrival: Int) throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
         stage.streams[0].rendering = .inCycles(seconds: 0.02)
@@ -101,14 +101,14 @@ import Testing
             now = outcome.deadline
             if let now { #expect(now >= time + 250_000) }
         }
-        // Who keeps it where it is, is not fought for ever.
+        // After three requests the daemon accepts the other sink.
         #expect(sent == min(arrival, 3))
         _ = stage.enforcement.commands(stage.facts, at: 9_000_000)
         #expect(stage.enforcement.kept.isEmpty)
     }
 
-    /// A stream that is let go, and is not seen to go, would stay silent.
-    @Test func moveBackThatIsLost_isRequestedAgain() throws {
+    /// Otherwise the stream would stay silent.
+    @Test func lostMoveBack_isRequestedAgain() throws {
         var stage = EnforcementTests.Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
         stage.streams[0].rendering = .inCycles(seconds: 0.02)

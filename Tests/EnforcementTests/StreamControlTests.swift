@@ -13,14 +13,14 @@ import Testing
         var control: StreamControl
         var target = Treatment.free(lowered: 0)
         var now: UInt64 = 1_000_000
-        /// Commands that the server has not answered, and moves that it has confirmed and not done.
+        /// Commands that the server has not answered, and moves that it has confirmed but not carried out.
         var unanswered: [StreamCommand] = []
         var undone: [StreamCommand] = []
         var deadline: UInt64?
         var lastChange: UInt64 = 0
         var complaints: [String] = []
         var commands = 0
-        // What the user chose last.
+        // The user's last choices.
         var volume: UInt32 = 65_536
         var isMuted = false
         var device = "speaker"
@@ -62,7 +62,7 @@ import Testing
             }
         }
 
-        /// Nothing is under way, and it is clear who makes the next change.
+        /// Nothing is in progress, so the next change is clearly the user's.
         var isQuiet: Bool { unanswered.isEmpty && undone.isEmpty && deadline == nil && now > lastChange + 600_000 }
 
         mutating func useIt() {
@@ -135,19 +135,19 @@ import Testing
                     now += 1_000
                 }
             }
-            complaints.append("it never settles: \(target) \(stream) \(control)")
+            complaints.append("never settles: \(target) \(stream) \(control)")
         }
 
         mutating func expectTarget() {
             switch target {
             case .free(let goal):
-                if stream.isHeld { complaints.append("it is still held") }
+                if stream.isHeld { complaints.append("the stream is still held") }
                 let lowered = control.base.isVolumeTheirs ? 0 : goal
                 if !Level.isSame(stream.volume, Level.volume(control.base.volume, lowered: lowered)) {
                     complaints.append("\(stream.volume) is not \(lowered) dB below \(control.base.volume)")
                 }
             case .held, .muted:
-                if !stream.isHeld, !stream.isMuted, !control.base.isMuteTheirs { complaints.append("it can be heard") }
+                if !stream.isHeld, !stream.isMuted, !control.base.isMuteTheirs { complaints.append("it is audible") }
             }
         }
 
@@ -155,7 +155,7 @@ import Testing
             if !Level.isSame(stream.volume, [volume]) { complaints.append("\(stream.volume) is not \(volume)") }
             if stream.isMuted != isMuted { complaints.append("the mute switch is \(stream.isMuted)") }
             if stream.deviceName != device { complaints.append("it plays on \(stream.deviceName), not \(device)") }
-            if !control.isSettled { complaints.append("it is not settled: \(control)") }
+            if !control.isSettled { complaints.append("not settled: \(control)") }
         }
     }
 
@@ -173,7 +173,7 @@ import Testing
         #expect(commands > 10_000, "the stream is hardly ever changed")
     }
 
-    @Test func ramp_waitsForItsAnswerAndThenItsTime_andNotForOthers() {
+    @Test func ramp_waitsForItsReplyAndThenForItsTime() {
         let stream = AudioStream(id: AudioStream.ID(.playback, 1), volume: [65_536])
         let pace = StreamControl.Pace(Settings().ducking, .atOnce)
         var level = StreamLevel()
@@ -186,15 +186,15 @@ import Testing
         check = StreamCheck(stream, at: 101)
         level.ramp(to: 12, of: [65_536], pace, &check)
         #expect(check.commands.isEmpty && check.deadline == 100 + pace.attack)
-        // The level that it has: nothing more is to be waited for.
+        // The goal is the present level, so there is nothing to wait for.
         level.ramp(to: 1, of: [65_536], pace, &check)
         #expect(level.course == .steady)
-        // Raised only after a while: another sound may follow.
+        // The volume rises only after a while, because another sound may follow.
         check = StreamCheck(stream, at: 200)
         level.ramp(to: 0, of: [65_536], pace, &check)
         #expect(check.commands.isEmpty && check.deadline == 200 + pace.hold)
         #expect(level.course == .ramp(.init(wait: .nothing, raise: 200 + pace.hold)))
-        // A cut does not wait for the ramp, and ends it.
+        // A fade does not wait for the ramp; it ends the ramp.
         let base = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
         let isLow = level.fadeOut(of: base, &check)
         #expect(!isLow && check.commands.count == 1 && level.course == .fade(next: 200 + 4_000))
@@ -203,7 +203,7 @@ import Testing
         #expect(level.course == .steady)
     }
 
-    @Test func volumeThatIsNoLevelOfTheDaemon_isTheUsersOnlyOnceTheLastLevelWasShown() {
+    @Test func otherVolume_isTheUsersOnlyAfterTheDaemonsLastOneWasShown() {
         var level = StreamLevel(decibels: 5)
         var isTheirs = level.shown([50_300], of: [65_536])
         #expect(isTheirs && level.decibels == 0)

@@ -4,7 +4,7 @@ import Testing
 @testable import Enforcement
 @testable import ReferenceModel
 
-/// Every input in every state of a stream's place and of its mute switch.
+/// Tests every input in every state of a stream's place and of its mute switch.
 @Suite struct StreamPlaceTests {
     private static func stream(held: Bool, cycles: Bool = true, on device: String = "speaker") -> AudioStream {
         AudioStream(
@@ -61,9 +61,9 @@ import Testing
         return false
     }
 
-    /// Free, Astray, Moving, moving as Promised, Shown held after that promise, Held, Leaving, and sent Back from a wrong
-    /// device. Then what comes of it: hold (h), let go (g), check again (t), it cannot be held (x), somebody moved it there
-    /// (u). A dot: nothing changes.
+    /// States: Free, Astray, Moving, moving with the server's Promise, Shown held after that promise, Held, Leaving,
+    /// and sent Back from a wrong device. Results: command hold (h), command let go (g), check again later (t), the
+    /// stream cannot be held (x), the user moved it (u). A dot means that nothing changes.
     private static let table = """
                            | F    A    M    P    S    H    L    B
         hold confirmed     | .    .    P    P    S    S    .    .
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func everyInput_inEveryState_isInTheTable() {
+    @Test func everyInputInEveryState_agreesWithTheTable() {
         var table = TransitionTable(Self.states.map(\.letter), cellWidth: 5)
         for (name, held, now, input) in Self.inputs {
             let cells = Self.states.map { letter, before -> String in
@@ -112,7 +112,7 @@ import Testing
         #expect(table.text == Self.table, "\(table.text)")
     }
 
-    @Test func streamThatSomebodyMovesTwice_cannotBeHeldUntilItIsLeftAlone() {
+    @Test func heldStreamThatTheUserMovesTwice_isNotHeldAgain() {
         var place = StreamPlace(isHeld: true)
         let isFirst = place.shown(isHeld: false)
         #expect(isFirst && place.canBeHeld)
@@ -126,7 +126,8 @@ import Testing
     }
 
     @Test func muteSwitch_isTheUsersUnlessTheDaemonSetIt() {
-        // Before, what the user had, and what is shown; then after, what the user has, and whether it changed meanwhile.
+        // State before, the user's setting before, the setting shown; state after, the user's setting after, and
+        // whether the user changed it meanwhile.
         let cases: [(StreamMute, Bool, Bool, StreamMute, Bool, Bool)] = [
             (.off, false, false, .off, false, false), (.off, false, true, .off, true, false),
             (.off, true, true, .off, true, false), (.off, true, false, .off, false, false),

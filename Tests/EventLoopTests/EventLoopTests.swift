@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 @Suite struct EventLoopTests {
-    @Test func timers_fireInTheirOrder_onceEach() {
+    @Test func timers_fireOnceInOrder() {
         let loop = EventLoop()
         var fired: [Int] = []
         let second = Timer(on: loop) { fired.append(2) }
@@ -25,7 +25,7 @@ import Testing
         #expect(at >= due)
     }
 
-    @Test func timerDisarmedRearmedOrDropped_doesNotFireForTheOldArming() {
+    @Test func timerDisarmedRearmedOrReleased_doesNotFireAtTheOldTime() {
         let loop = EventLoop()
         var fired = 0
         let timer = Timer(on: loop) { fired += 1 }
@@ -53,7 +53,7 @@ import Testing
         #expect(loop.iterate(timeout: 10) { fired })
     }
 
-    @Test func timerDroppedInItsOwnHandler_isSafe() {
+    @Test func timerReleasedInItsOwnHandler_doesNotCrash() {
         let loop = EventLoop()
         var timer: Timer?
         var fired = 0
@@ -66,7 +66,7 @@ import Testing
         #expect(timer == nil)
     }
 
-    @Test func later_runsAfterTheCallerAndInOrder_andMayAskAgain() {
+    @Test func later_runsAfterTheCallerInOrder_andMayBeCalledAgain() {
         let loop = EventLoop()
         var order: [Int] = []
         loop.later {
@@ -80,7 +80,7 @@ import Testing
         #expect(order.last == 3)
     }
 
-    @Test func later_releasesWhatItHolds_runOrNot() {
+    @Test func later_releasesItsClosureWhetherItRanOrNot() {
         final class Thing {}
         weak var ran: Thing?
         weak var never: Thing?
@@ -91,7 +91,7 @@ import Testing
                 ran = thing
                 loop.later { withExtendedLifetime(thing) {} }
             }
-            // libpulse frees what ran when the loop next turns.
+            // libpulse frees a callback that ran at the next turn of the loop.
             loop.iterate()
             loop.iterate(blocking: false)
             #expect(ran == nil)
@@ -106,7 +106,7 @@ import Testing
         #expect(never == nil)
     }
 
-    @Test func descriptor_readableWritablePausedAndHungUp() {
+    @Test func descriptor_isReadableWritablePausedAndHungUp() {
         let loop = EventLoop()
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -133,7 +133,7 @@ import Testing
         close(ends[0])
     }
 
-    @Test func watchDroppedInItsOwnHandler_isSafe() {
+    @Test func watchReleasedInItsOwnHandler_doesNotCrash() {
         let loop = EventLoop()
         var ends: [Int32] = [-1, -1]
         #expect(pipe(&ends) == 0)
@@ -150,11 +150,11 @@ import Testing
         ends.forEach { _ = close($0) }
     }
 
-    @Test func signal_isTold_untilTheWatchIsDropped() {
+    @Test func signal_isReportedUntilTheWatchIsReleased() {
         let loop = EventLoop()
         var count = 0
         var watch: SignalWatch? = loop.watch(signal: SIGUSR2) { count += 1 }
-        // To the process: whichever thread gets it, the loop is told.
+        // The signal goes to the process. The loop gets it in whichever thread it arrives.
         kill(getpid(), SIGUSR2)
         #expect(loop.iterate(timeout: 10) { count == 1 })
         #expect(watch != nil)

@@ -1,10 +1,10 @@
-/* A PulseAudio card without hardware: gives a sink and a source that are there already the ports of a telephone or a
- * laptop, and plugs and unplugs what can be, exactly as a jack would.
+/* A PulseAudio card without hardware. It gives an existing sink and source the ports of a telephone or a laptop, and plugs
+ * and unplugs ports like a jack.
  *
  *   load-module …/FakeCard name=fake_card sink=card source=card_mic
  *   send-message /fake_card plug PORT      send-message /fake_card unplug PORT
  *
- * The ports are in the table below. The card must go before its sink and source do. */
+ * The ports are in the table below. Unload the card before its sink and source. */
 #include "PulseCore.h"
 #include <string.h>
 
@@ -48,7 +48,7 @@ static int set_sink_port(pa_sink *sink, pa_device_port *port) {
     return 0;
 }
 
-/* As hardware that can run at any rate. */
+/* Like hardware that supports every sample rate. */
 static void reconfigure_sink(pa_sink *sink, pa_sample_spec *spec, bool passthrough) {
     (void) passthrough;
     sink->sample_spec.rate = spec->rate;

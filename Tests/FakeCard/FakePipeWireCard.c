@@ -1,8 +1,8 @@
 /* A PipeWire card without hardware: a program that exports a device with the two outputs of a laptop, speaker and
- * headphones, and a sink behind them. WirePlumber and pipewire-pulse take it for one of ALSA's.
+ * headphones, and one sink for both. WirePlumber and pipewire-pulse take it for an ALSA card.
  *
  *   FakePipeWireCard NAME       the sink is NAME_output
- *   standard input: plug, unplug; at its end the card goes */
+ *   commands on standard input: plug, unplug; the card ends with its input */
 #include <pipewire/impl.h>
 #include <pipewire/pipewire.h>
 #include <spa/monitor/device.h>
@@ -111,7 +111,7 @@ static int enum_params(
     return 0;
 }
 
-/* Tells that a parameter reads differently: by its serial flag. */
+/* Announces the change of a parameter: its serial flag changes. */
 static void tell_changed(bool routes_too) {
     if (routes_too) card.parameters[enum_route].flags ^= SPA_PARAM_INFO_SERIAL;
     card.parameters[route].flags ^= SPA_PARAM_INFO_SERIAL;
@@ -154,7 +154,7 @@ static const struct spa_device_methods methods = {
     SPA_VERSION_DEVICE_METHODS, .add_listener = add_listener, .sync = synchronize, .enum_params = enum_params,
     .set_param = set_param};
 
-/* The device has its number: now the sink can say whose it is. */
+/* The device has its id now, which the sink needs to refer to it. */
 static void bound(void *data, uint32_t id) {
     (void)data;
     char device[16], name[256];

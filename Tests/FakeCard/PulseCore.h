@@ -1,9 +1,9 @@
-/* As much of PulseAudio 16.1's inner interface as a card without hardware needs. Debian ships no headers for modules,
- * so what is used is declared here. PulseAudio refuses a module of another version (pa__get_version), so that these
- * declarations never meet a server they do not describe.
+/* The part of PulseAudio 16.1's internal interface that a card without hardware needs. Debian has no headers for modules, so
+ * the declarations are here. PulseAudio refuses a module of another version (pa__get_version), so these declarations are
+ * used only with a server that they describe.
  *
  * Source: src/pulsecore/{module,card,device-port,sink,source,namereg,message-handler}.h of PulseAudio 16.1. The structs
- * are whole up to the last member used; nobody but the server makes one, with the exception of the *_new_data. */
+ * are complete up to the last member that is used. Only the server creates them, except the *_new_data. */
 #ifndef PULSE_CORE_H
 #define PULSE_CORE_H
 
@@ -103,7 +103,7 @@ typedef struct {
     pa_device_port_type_t type;
 } pa_device_port_new_data;
 
-/* What sinks and sources begin with alike; `Self` is the struct's own name. */
+/* The common members of sinks and sources. `Self` is the name of the struct. */
 #define PULSE_CORE_DEVICE(Self)                                                                                       \
     pa_object parent;                                                                                                 \
     int (*process_msg)(void *, int, void *, int64_t, void *);                                                         \
@@ -157,7 +157,7 @@ struct pa_source {
     int (*set_port)(pa_source *, pa_device_port *);
 };
 
-/* Exported by libpulsecore and libpulsecommon, which the server has loaded. */
+/* libpulsecore and libpulsecommon, which the server has loaded, export these functions. */
 pa_modargs *pa_modargs_new(const char *, const char *const[]);
 void pa_modargs_free(pa_modargs *);
 const char *pa_modargs_get_value(pa_modargs *, const char *key, const char *fallback);
@@ -193,7 +193,7 @@ void pa_message_handler_register(
     int (*)(const char *path, const char *message, const pa_json_object *, char **answer, void *userdata), void *userdata);
 void pa_message_handler_unregister(pa_core *, const char *path);
 
-/* What the server looks up in a module. */
+/* The functions that the server looks up in a module. */
 int pa__init(pa_module *);
 void pa__done(pa_module *);
 const char *pa__get_version(void);

@@ -2,9 +2,9 @@ import FileFormats
 import PluginAPI
 import Testing
 
-/// What files say of themselves, from bytes alone.
+/// Reads the formats of files from their bytes only.
 @Suite struct FileFormatsTests {
-    /// Gives bytes from a place, fewer at the end, as a file does.
+    /// Returns the bytes at a place, fewer at the end, like a file.
     private func reader(_ bytes: [UInt8]) -> (_ place: Int, _ count: Int) -> [UInt8] {
         { place, count in place < bytes.count ? Array(bytes[place..<min(bytes.count, place + count)]) : [] }
     }
@@ -31,7 +31,7 @@ import Testing
         big(UInt32(bytes.count + 8)) + Array(name.utf8) + bytes
     }
 
-    @Test func coreAudioFile_saysHowItsSamplesLie() throws {
+    @Test func coreAudioFile_hasTheFormatOfItsHeader() throws {
         let bytes = coreAudio("lpcm", flags: 2, packet: 4, bits: 16, sound: [UInt8](repeating: 7, count: 40))
         let file = try #require(try AppleFile.read(head: Array(bytes[..<12]), reader(bytes)))
         #expect(file.format.coding == .samples(bits: 16, isFloat: false, isLittleEndian: true))
@@ -39,13 +39,13 @@ import Testing
         #expect(file.size == 40 && bytes[file.place] == 7 && bytes[file.place - 1] == 0)
     }
 
-    @Test func coreAudioFile_ofAnotherCodingOrCutShort_isRefused() {
+    @Test func coreAudioFileOfAnotherCodingOrTruncated_isRefused() {
         for bytes in [coreAudio("aac ", packet: 0, bits: 0, sound: [1]), Array("caff".utf8) + [0, 1, 0, 0]] {
             #expect(throws: AppleFile.Refusal.self) { try AppleFile.read(head: bytes, reader(bytes)) }
         }
     }
 
-    @Test func everyPrefixOfACoreAudioFile_isReadOrRefusedWithoutATrap() {
+    @Test func everyPrefixOfACoreAudioFile_isReadOrRefused() {
         let whole = coreAudio("ima4", packet: 68, frames: 64, bits: 0, sound: [UInt8](repeating: 0x77, count: 136))
         for count in whole.indices {
             let bytes = Array(whole[..<count])
@@ -54,8 +54,8 @@ import Testing
         }
     }
 
-    @Test func sunFile_isReadAsAnotherKindBehindAnotherHeader() throws {
-        // 16 bits, big-endian: an AIFF-C holds it; µ-law: a WAV.
+    @Test func sunFile_isReadWithTheHeaderOfAnotherFormat() throws {
+        // 16 bits, big-endian, becomes an AIFF-C; µ-law becomes a WAV.
         for (number, name) in [(UInt32(3), "FORM"), (1, "RIFF")] {
             let head =
                 Array(".snd".utf8) + big(UInt32(24)) + big(UInt32.max) + big(number) + big(UInt32(8_000))
@@ -66,8 +66,8 @@ import Testing
         }
     }
 
-    @Test func packetsOfIMA4_areSixtyFourSamplesEach() {
-        // The predictor at 0x1000, the smallest step, then only zeros: the signal stays where it is.
+    @Test func packetsOfIMA4_have64SamplesEach() {
+        // The predictor is 0x1000 with the smallest step, and all samples are zero, so the signal stays constant.
         let packet = [0x10, 0x00] + [UInt8](repeating: 0, count: 32)
         let samples = IMA4.samples(packet + packet, channels: 2)
         #expect(samples.count == 64 * 2 * 2)
@@ -75,7 +75,7 @@ import Testing
         #expect(IMA4.samples(Array(packet.dropLast()), channels: 1).isEmpty)
     }
 
-    @Test func waveHeader_ofAGrowingFile_saysTheLargestSize() {
+    @Test func waveHeaderOfAGrowingFile_hasTheLargestSize() {
         let header = WaveFile.header(tag: 1, bits: 16, channels: 2, sampleRate: 48_000, size: .max)
         #expect(header.count == 44 && header.suffix(4).elementsEqual([0xff, 0xff, 0xff, 0xff]))
         #expect(header[4..<8].elementsEqual([0xff, 0xff, 0xff, 0xff]))
@@ -83,7 +83,7 @@ import Testing
         #expect(WaveFile.header(tag: 1, bits: 16, channels: 6, sampleRate: 48_000, size: 0).count == 68)
     }
 
-    @Test func framesOfMP3_sayHowLongTheWholeIs() throws {
+    @Test func framesOfMP3_giveTheDuration() throws {
         // MPEG 1, layer 3, 128 kbit/s, 44.1 kHz: 417 bytes and 1,152 samples.
         let frame = [0xff, 0xfb, 0x90, 0x00] + [UInt8](repeating: 0, count: 413)
         let frames = try #require(MP3Frames(frame + frame))
@@ -93,7 +93,7 @@ import Testing
         #expect(MP3Frames([]) == nil)
     }
 
-    @Test func firstTrackOfAnMP4_saysItsCoding() {
+    @Test func firstTrackOfAnMP4_hasItsCoding() {
         func file(_ coding: String) -> [UInt8] {
             let description = [UInt8](repeating: 0, count: 8) + big(UInt32(36)) + Array(coding.utf8) + [0, 0, 0, 0]
             let inside = ["stbl", "minf", "mdia", "trak", "moov"].reduce(atom("stsd", description)) { atom($1, $0) }
@@ -108,13 +108,13 @@ import Testing
         }
     }
 
-    @Test func preamble_isCountedUpToTheSound() {
+    @Test func preamble_endsWhereTheSoundBegins() {
         let flac = Array("fLaC".utf8) + [0, 0, 0, 34] + [UInt8](repeating: 0, count: 34) + [0x84, 0, 0x10, 0]
         #expect(Preamble.size(head: flac, read: reader(flac)) == 4 + 4 + 34 + 4 + 0x1000)
         #expect(Preamble.size(head: Array("RIFF".utf8), read: reader([])) == 0)
     }
 
-    @Test func playlists_areTakenApart() throws {
+    @Test func playlists_areParsed() throws {
         let m3u = Array("#EXTM3U\n#EXTINF:12,One\na b.wav\nhttp://host/two.mp3\n".utf8)
         let entries = try #require(Playlist.entries(m3u, base: "file:///music/list.m3u"))
         #expect(
@@ -122,7 +122,7 @@ import Testing
                 PlaylistEntry(uri: "file:///music/a%20b.wav", title: "One", duration: 12),
                 PlaylistEntry(uri: "http://host/two.mp3"),
             ])
-        // A list from the network names nothing on this machine.
+        // A list from the network must not name files on this machine.
         #expect(Playlist.entries(Array("#EXTM3U\nfile:///etc/passwd\n".utf8), base: "http://host/a.m3u") == [])
         #expect(Playlist.entries(Array("#EXTM3U\n#EXT-X-VERSION:3\na.ts\n".utf8), base: "http://host/a.m3u8") == nil)
         #expect(Playlist.entries(Array(m3u.dropFirst(8)) + [0], base: "file:///music/list.txt") == nil)

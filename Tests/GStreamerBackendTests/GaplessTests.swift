@@ -4,7 +4,7 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// One item after the other on the same stream.
+/// Plays one item after the other on the same stream.
 @Suite(.serialized) struct GaplessTests {
     let folder: PrivateFolder
     let stage: Stage
@@ -55,8 +55,8 @@ import Testing
         let first = try file(440, 1.5, kind: kind, encoder: encoder)
         let second = try file(880, 1.5, kind: kind, encoder: encoder)
         var gap = Double.infinity
-        // On a busy machine, the server may run out of data between the two once; a gap of the player would be there
-        // each time.
+        // On a busy machine, the server may run out of data between the two sometimes. A gap that the player makes
+        // would occur each time.
         for _ in 0..<5 where gap > 0.006 {
             stage.finished = []
             var advances: [(uri: String?, position: Double, duration: Double?)] = []
@@ -82,7 +82,7 @@ import Testing
         #expect(gap <= 0.006, "silent for \(gap) s")
     }
 
-    @Test func nextItemOfAnotherFormat_isNotPlayedByTheEngine() throws {
+    @Test func nextItemOfAnotherFormat_isLeftToTheCaller() throws {
         var advances = 0
         player.onAdvanced = { advances += 1 }
         player.load(uri: try file(440, 0.6))
@@ -126,7 +126,7 @@ import Testing
         #expect(stage.ear.trace(880, window: 0.02).allSatisfy { $0.level < -20 })
     }
 
-    @Test func pausedOrStoppedBetweenTwoItems_resumesOrStartsAgain() throws {
+    @Test func playerPausedOrStoppedBetweenTwoItems_resumesOrStartsAgain() throws {
         var advances = 0
         player.onAdvanced = { advances += 1 }
         let second = try file(880, 30)
@@ -163,9 +163,9 @@ import Testing
     }
 
     /// An MP3 file is longer than its sound; a loop plays only the sound.
-    @Test func anMP3_beginsAndEndsWithItsSound() throws {
+    @Test func mp3_beginsAndEndsWithItsSound() throws {
         var silent = Double.infinity
-        // As above.
+        // On a busy machine, the server may run out of data sometimes.
         for _ in 0..<5 where silent > 0.006 {
             stage.finished = []
             let begin = monotonicNow()
@@ -177,6 +177,7 @@ import Testing
             #expect(stage.until { !stage.finished.isEmpty })
             stage.pass(0.3)
             #expect(stage.finished == [true])
+            #expect(stage.isHeardToItsEnd(440))
             let trace = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }
             silent = silence([440], since: begin)
             if silent <= 0.006 { #expect(abs(Double(trace.count) * 0.01 - 3) < 0.04, "\(trace.count)") }
@@ -190,7 +191,7 @@ import Testing
         stage.finished = []
         try player.play()
         #expect(stage.until { !stage.finished.isEmpty })
-        stage.pass(0.3)
+        #expect(stage.isHeardToItsEnd(440))
         let heard = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }.count
         #expect(abs(Double(heard) * 0.01 - 0.5) < 0.05, "\(heard)")
     }

@@ -13,7 +13,7 @@ import Testing
         stage = try Stage()
     }
 
-    /// Loads and plays it until it fails or ends; returns the message of the failure.
+    /// Loads and plays a URI until it fails or ends. Returns the message of the failure.
     private func outcome(_ uri: String) throws -> String? {
         stage.player.load(uri: uri)
         try stage.player.play()
@@ -30,13 +30,13 @@ import Testing
         return Media.uri(path)
     }
 
-    @Test func aMissingFile_isNamed() throws {
+    @Test func missingFile_isNamed() throws {
         let message = try #require(try outcome("file:///nowhere/at/all.wav"))
         #expect(message.contains("/nowhere/at/all.wav") && message.contains("No such file"))
         #expect(throws: SessionError.self) { try stage.player.play() }
     }
 
-    @Test func aFolder_aDevice_anEmptyFile_areRefused() throws {
+    @Test func folderDeviceAndEmptyFile_areRefused() throws {
         #expect(try #require(try outcome(Media.uri(folder.path))).contains("folder"))
         stage.failures = []
         #expect(try #require(try outcome("file:///dev/zero")).contains("device"))
@@ -48,7 +48,7 @@ import Testing
         #expect(try #require(try outcome("no uri")).contains("not a URI"))
     }
 
-    @Test func aText_isNotSound() throws {
+    @Test func text_isNotSound() throws {
         let text = String(repeating: "To be or not to be, that is the question.\n", count: 500)
         #expect(try #require(try outcome(try write("text.mp3", text.utf8))).contains("not audio"))
     }
@@ -59,7 +59,7 @@ import Testing
             try write("random.mp3", (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }))
     }
 
-    @Test func aHeaderAlone_failsOrEnds() throws {
+    @Test func headerAlone_failsOrEnds() throws {
         for (name, head) in [
             ("a.wav", "RIFF\u{10}\0\0\0WAVEfmt \u{10}\0\0\0\u{1}\0"), ("a.flac", "fLaC"), ("a.ogg", "OggS"),
             ("a.mp3", "ID3"),
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: [("flac", "flacenc"), ("ogg", "vorbisenc ! oggmux"), ("mp3", "lamemp3enc"), ("wav", "")])
-    func aFileCutShort_playsWhatIsThere(kind: String, encoder: String) throws {
+    func truncatedFile_playsItsBeginning(kind: String, encoder: String) throws {
         let wave = folder.path + "/tone.wav"
         // Half of a short Ogg file has only headers.
         let seconds = kind == "ogg" ? 6.0 : 2.0
@@ -81,18 +81,19 @@ import Testing
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         let failure = try outcome(try write("cut.\(kind)", bytes.prefix(bytes.count / 2)))
         #expect(failure == nil)
+        #expect(stage.isHeardToItsEnd(440))
         let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
         #expect(heard > 60 && Double(heard) < 70 * seconds)
     }
 
-    @Test func aFileThatLiesAboutItsKind_playsAllTheSame() throws {
+    @Test func fileWithAWrongSuffix_plays() throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 0.5)])
         try Media.encode(wave, "flacenc", to: folder.path + "/really-flac.mp3")
         #expect(try outcome(Media.uri(folder.path + "/really-flac.mp3")) == nil)
     }
 
-    @Test func aWebServer_isHeardToTheEnd_andItsErrorsAreTold() throws {
+    @Test func fileOnAWebServer_playsToItsEnd_andErrorsAreReported() throws {
         try Media.wave(folder.path + "/tone.wav", [(440, 1)])
         let server = try Child(
             "python3", ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder.path])
@@ -101,7 +102,7 @@ import Testing
         // This server cannot seek: playing again is another request.
         stage.player.loops = 1
         var heard = 0.0
-        // On a busy machine, the server may run out of data once, and lose sound; a loss by the player would be there
+        // On a busy machine, the server may run out of data sometimes, and lose sound. A loss by the player would occur
         // each time.
         for _ in 0..<5 where abs(heard - 2) > 0.05 {
             stage.finished = []
@@ -119,7 +120,7 @@ import Testing
         #expect(refused.contains("cannot be read"), "\(refused)")
     }
 
-    @Test func noSoundServer_isReportedAtOnceAndIsNoFailure() throws {
+    @Test func noSoundServer_isReportedAtOnceAndNotAsAFailure() throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 0.5)])
         stage.pulse.kill()
@@ -134,7 +135,7 @@ import Testing
         #expect(stage.failures == [])
     }
 
-    @Test func soundServerThatEnds_isReportedAndTheItemKeepsItsPosition() throws {
+    @Test func soundServerEnds_isReportedAndTheItemKeepsItsPosition() throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 30)])
         stage.player.load(uri: Media.uri(wave))
@@ -159,7 +160,7 @@ import Testing
     }
 
     /// Sparse files: 200 MB that claim to be a tag, before the sound.
-    @Test(arguments: ["mp3", "wav", "aiff"]) func aTagOf200MB_isPassedOverOrRefused_andNeverInMemory(kind: String)
+    @Test(arguments: ["mp3", "wav", "aiff"]) func tagOf200MB_isSkippedOrRefused_andNeverInMemory(kind: String)
         throws
     {
         let wave = folder.path + "/tone.wav"
@@ -188,13 +189,14 @@ import Testing
         let failure = try outcome(Media.uri(path))
         #expect((failure == nil) == (kind == "mp3"), "\(failure ?? "")")
         if kind == "mp3" {
+            #expect(stage.isHeardToItsEnd(440))
             let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -12 }.count
             #expect(heard > 180 && heard < 220)
         }
         #expect(Media.peakMemory - before < 64 << 20)
     }
 
-    /// As above; these parsers would read everything into memory, piece by piece.
+    /// The same for formats whose parsers would read all tags into memory, piece by piece.
     @Test(arguments: ["ogg", "flac"]) func tagsOf200MBInPieces_areRefused_andNeverInMemory(kind: String) throws {
         let wave = folder.path + "/tone.wav"
         try Media.wave(wave, [(440, 1)])

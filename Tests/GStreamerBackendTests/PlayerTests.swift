@@ -26,7 +26,7 @@ import Testing
         try player.play()
     }
 
-    @Test func playing_isHeard_pausing_isSilent_andPlayingGoesOnWhereItWas() throws {
+    @Test func playingIsHeard_pauseIsSilent_andPlayContinuesAtTheSamePlace() throws {
         try start([(440, 0.6), (660, 20)])
         #expect(player.state == .playing)
         #expect(stage.hears(440, above: -10))
@@ -48,7 +48,7 @@ import Testing
         #expect(stage.finished.isEmpty)
     }
 
-    @Test func serverThatIsStopped_keepsNobodyWaiting_andDoesItAllWhenItGoesOn() throws {
+    @Test func serverIsStopped_callsReturnAtOnce_andTakeEffectWhenItContinues() throws {
         try start([(440, 30)])
         #expect(stage.hears(440, above: -10))
         stage.pulse.suspend()
@@ -63,7 +63,7 @@ import Testing
         #expect(player.state == .paused)
         #expect(abs(player.position - 10) < 0.1)
         #expect(player.duration == 30)
-        // Before, it would have been for ever.
+        // The calls must not wait for the server.
         #expect(monotonicNow() - asked < 10)
         stage.pulse.resume()
         #expect(stage.hears(440, below: -60))
@@ -74,7 +74,7 @@ import Testing
         #expect(stage.failures.isEmpty && stage.losses.isEmpty)
     }
 
-    @Test func serverThatIsStopped_letsThePlayerLoadAnotherItem_andGo() throws {
+    @Test func serverIsStopped_playerCanLoadAnotherItem() throws {
         try start([(440, 30)])
         #expect(stage.hears(440, above: -10))
         stage.pulse.suspend()
@@ -103,6 +103,7 @@ import Testing
         try player.play()
         #expect(stage.until { stage.finished.count == 2 })
         #expect(stage.failures.isEmpty)
+        #expect(stage.isHeardToItsEnd(440))
         let heard = stage.ear.trace(440, window: 0.01).filter { $0.level > -20 }.count
         #expect(abs(Double(heard) * 0.01 - 0.6) < 0.05)
     }
@@ -116,7 +117,7 @@ import Testing
         #expect(stage.ear.level(of: 440) < -60)
     }
 
-    @Test func seeking_isHeardAndTold() throws {
+    @Test func seek_isHeardAndReported() throws {
         try start([(440, 5), (660, 5)])
         #expect(stage.hears(440, above: -10))
         player.seek(to: 3)
@@ -135,7 +136,7 @@ import Testing
         #expect(stage.finished == [true])
     }
 
-    @Test func stop_isSilentAndAtTheBeginning() throws {
+    @Test func stop_isSilentAndReturnsToTheBeginning() throws {
         try start([(440, 1), (660, 20)])
         #expect(stage.hears(660, above: -10))
         player.stop()
@@ -159,10 +160,10 @@ import Testing
             try player.play()
             #expect(stage.until { player.position <= 0.3 && !stage.finished.isEmpty })
             #expect(stage.finished == [true])
-            // Not before its length has passed; a busy machine may take longer.
+            // Playing takes at least the item's length; a busy machine may take longer.
             #expect(monotonicNow() - begin > 0.23)
             stage.pass(0.1)
-            // In how many of its ten windows each tone was heard.
+            // The number of windows in which each tone was heard; each tone lasts ten windows.
             let heard = pitches.map { pitch in
                 stage.ear.trace(pitch, window: 0.005, since: begin).filter { $0.level > -20 }.count
             }
@@ -177,7 +178,8 @@ import Testing
         // 0.3 s are 132 periods, so that the wave continues without a jump.
         let uri = Media.uri(try file([(440, 0.3)]))
         var silences = [Double.infinity]
-        // On a busy machine, the server may run out of data once; a gap of the player would be there each time.
+        // On a busy machine, the server may run out of data sometimes. A gap that the player makes would occur each
+        // time.
         for _ in 0..<5 where !silences.isEmpty {
             let begin = monotonicNow()
             stage.finished = []
@@ -215,8 +217,8 @@ import Testing
         let normal = 20 * log10(0.5)
         #expect(stage.hears(440, at: normal, within: 0.1))
         var slopes = 0
-        // A server that runs out of data interrupts the sound sometimes; a ramp that is too short would be so each
-        // time.
+        // A server that runs out of data interrupts the sound sometimes. A ramp that is too short would be too short
+        // each time.
         for _ in 0..<5 where slopes < 40 {
             let begin = monotonicNow()
             player.duck(to: -12, over: 0.3)
@@ -230,7 +232,7 @@ import Testing
             #expect(stage.hears(440, at: normal, within: 0.1))
             // Two successive windows of 10 ms differ by at most 2 dB, and a ramp of 12 dB takes its time.
             let trace = stage.ear.trace(440, window: 0.01, since: begin)
-            // Silence comes from a server without data, not from a ramp: it and the windows beside it are left out.
+            // Silence comes from a server without data, not from a ramp. It is ignored, with the windows beside it.
             let isWhole = trace.map { $0.level > normal - 20 }
             let steps = trace.indices.dropFirst(2).dropLast().compactMap { place -> Double? in
                 guard isWhole[(place - 2)...(place + 1)].allSatisfy({ $0 }) else { return nil }
@@ -242,7 +244,7 @@ import Testing
         #expect(slopes >= 40)
     }
 
-    @Test func volumeAndMute_areHeard_andTheServersVolumeStaysAsItWas() throws {
+    @Test func volumeAndMute_areHeard_andTheServersVolumeStays() throws {
         try start([(440, 30)])
         #expect(stage.hears(440, above: -7))
         player.volume = 0.1
@@ -260,7 +262,7 @@ import Testing
         #expect(inputs.contains("application.name = \"test player\""))
     }
 
-    @Test func pan_rateAndMeters_comeAndGoWhilePlaying() throws {
+    @Test func panRateAndMeters_changeWhilePlaying() throws {
         try start([(440, 30)])
         #expect(stage.hears(440, above: -7))
         #expect(player.meters().isEmpty)
@@ -274,14 +276,14 @@ import Testing
         player.meteringEnabled = false
         #expect(player.meters().isEmpty)
         player.pan = -1
-        // The ear adds both channels.
+        // The recording adds both channels.
         #expect(stage.hears(440, below: -11))
         #expect(stage.hears(440, above: -13))
         player.pan = 0
         #expect(stage.hears(440, above: -7))
         player.rate = 2
         stage.pass(0.5)
-        #expect(stage.hears(440, above: -9), "the pitch stays")
+        #expect(stage.hears(440, above: -9), "the pitch must not change")
         // On a busy machine, one second may begin or end late, but not each.
         let speeds = (0..<5).lazy.map { _ in
             let (position, time) = (player.position, monotonicNow())
@@ -292,7 +294,7 @@ import Testing
         #expect(stage.failures.isEmpty)
     }
 
-    @Test(arguments: ["wav", "ogg"]) func theDevice_isChosen_andChangedWhilePlaying(kind: String) throws {
+    @Test(arguments: ["wav", "ogg"]) func device_isSelectedAndChangedWhilePlaying(kind: String) throws {
         let other = try Ear(stage.pulse, sink: "other")
         player.device = "other"
         let wave = try file([(440, 20)])
@@ -339,12 +341,13 @@ import Testing
         player.seek(to: 2)
         #expect(stage.until { stage.seeks.count >= 3 && !stage.finished.isEmpty })
         #expect(stage.finished == [true])
-        // Started again at that rate.
+        // The item starts again at that rate.
         let begin = monotonicNow()
         try player.play()
         #expect(stage.until { stage.finished.count == 2 })
+        #expect(stage.isHeardToItsEnd(440))
         #expect(stage.ear.trace(440, window: 0.02, since: begin).filter { $0.level > -10 }.count > 60)
-        // Stopped in the middle, and started again.
+        // The item is stopped in the middle, and started again.
         try player.play()
         #expect(stage.hears(440, above: -10))
         player.stop()

@@ -3,7 +3,7 @@ import Testing
 @testable import GStreamerBackend
 @testable import ReferenceModel
 
-/// Where an item goes, without a pipeline.
+/// Tests the state machine of an item's position, without a pipeline.
 @Suite struct PlayheadTests {
     private static func target(_ time: UInt, told: Bool = false) -> Playhead.Target {
         Playhead.Target(time: time, isTold: told)
@@ -19,8 +19,8 @@ import Testing
     private static let toNext = Playhead.Crossing(end: 100, place: 1, isEnd: false)
     private static let toEnd = Playhead.Crossing(end: 100, place: 1, isEnd: true)
 
-    /// Loading; loading with a seek that waits (N); Steady; Waiting, because a seek was refused; seeKing; seeking with
-    /// another seek behind it (Q); Crossing to the next item, and to the End; Repeating.
+    /// States: Loading; loading while a seek waits (N); Steady; Waiting, because a seek was refused; seeKing; seeking
+    /// while another seek waits (Q); Crossing to the next item; crossing to the End; Repeating.
     private static let states: [(letter: Character, inputs: [Playhead.Input])] = [
         ("L", []), ("N", [.seek(target(5))]), ("S", start),
         ("W", start + [.seek(target(5)), .seek(target(6)), .seekRefused]),
@@ -38,9 +38,10 @@ import Testing
         ("seek here", .seekHere(position: 3)),
     ]
 
-    /// Then the effects: seek (s), begin again (b) or at once (B), play out (o), update (u), look ahead (l); tell that it is
-    /// ready (r), that the seek is done (k), that the next item is heard (a), that it has ended (e); go on (g), go on for
-    /// the first time (G), seek here (h), finish (f). A dot: nothing changes.
+    /// Each cell has the new state and the effects: seek (s), begin again (b) or at once (B), play out (o), update (u),
+    /// look ahead (l); report that the item is ready (r), that the seek is done (k), that the next item is heard (a),
+    /// that the item has ended (e); go on (g), go on for the first time (G), seek here (h), finish (f). A dot means
+    /// that nothing changes.
     private static let table = """
                            | L     N     S     W     K     Q     C     E     R
         play               | Lu    Nu    Su    Wu    Ku    Qu    Cu    Eu    Ru
@@ -89,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func everyInput_inEveryState_isInTheTable() {
+    @Test func everyInputInEveryState_agreesWithTheTable() {
         var table = TransitionTable(Self.states.map(\.letter), cellWidth: 6)
         for (name, input) in Self.inputs {
             let cells = Self.states.map { letter, inputs -> String in
@@ -105,7 +106,7 @@ import Testing
         #expect(table.text == Self.table, "\(table.text)")
     }
 
-    @Test func newStream_playsOnlyWhenItsBeginningIsThere() {
+    @Test func newStream_playsOnlyAfterItsFirstSeek() {
         var head = Self.made(Self.start + [.seek(Self.target(0)), .beganAnew])
         #expect(!head.mayPlay)
         _ = head.handle(.done)
@@ -130,7 +131,7 @@ import Testing
         #expect(pipeline.head.loopsLeft == loops)
     }
 
-    @Test func endlessLoops_endWhenTheyAreTakenBack() {
+    @Test func endlessLoops_endWhenLoopsBecomeZero() {
         var pipeline = FakePipeline(head: Self.made([.loops(-1)]))
         pipeline.handle(.play(position: 0))
         pipeline.handle(.done)
@@ -141,10 +142,10 @@ import Testing
         #expect(pipeline.begins == 50 && pipeline.ends == 1)
     }
 
-    /// A pipeline that does what it is told, at once.
+    /// A pipeline that carries out all effects at once.
     private struct FakePipeline {
         var head: Playhead
-        /// A seek is under way.
+        /// A seek is in progress.
         var isSeeking = false
         var isSegmented = false
         var begins = 0
@@ -184,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func randomRequests_neverSeekTwiceAtATime_andAlwaysComeToRest() {
+    @Test func randomRequests_neverSeekTwiceAtATime_andAlwaysBecomeSteady() {
         var told = 0
         for seed in 0..<UInt64(2_000) {
             var dice = SplitMix64(seed: seed)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.serialized) struct RecorderTests {
     let folder: PrivateFolder
-    /// Its player plays the 1 kHz that is recorded from the sink's monitor.
+    /// The player of this stage plays a tone of 1 kHz, which the recorder records from the sink's monitor.
     let stage: Stage
     let recorder: GStreamerRecorder
     let told: Told
@@ -16,7 +16,7 @@ import Testing
         var finished: [Bool] = []
         var failures: [String] = []
         var states: [RecorderState] = []
-        /// From this time on, the tone must be there.
+        /// From this time on, the recording must contain the tone.
         let began = monotonicNow()
     }
 
@@ -53,7 +53,7 @@ import Testing
         #expect(recorder.state == .idle)
     }
 
-    /// Decodes it, expects an unbroken 1 kHz of that length; returns rate and channels.
+    /// Decodes a file and expects an uninterrupted tone of 1 kHz and that length. Returns its rate and channels.
     @discardableResult
     private func expectTone(
         _ path: String, seconds: Double, within tolerance: Double = 0.03, gaps: Int = 0
@@ -61,15 +61,15 @@ import Testing
         let (samples, rate, channels) = try Media.decode(path, in: folder)
         let length = Double(samples.count) / rate
         #expect(abs(length - seconds) < tolerance, "\(length) s of \(seconds)")
-        // Not at both ends, which encoders may change.
+        // Both ends are left out, because encoders may change them.
         let window = Int(rate * 0.02)
         var quiet = 0
         for start in stride(from: Int(rate * 0.15), to: samples.count - Int(rate * 0.1) - window, by: window) {
             let level = Media.level(of: 1_000, in: samples[start..<start + window], rate: rate)
             if level < -9 || level > -4 { quiet += 1 }
         }
-        // On a busy machine, the server itself skips sound: what the monitor did not have either was not lost by the
-        // recorder.
+        // On a busy machine, the server itself skips sound. Sound that is also missing in the recording of the monitor
+        // was not lost by the recorder.
         let trace = stage.ear.trace(1_000, window: 0.02, since: told.began)
         let unheard = trace.filter { $0.level < -9 || $0.level > -4 }.count
         #expect(quiet <= gaps + 2 * unheard, "windows without the tone, \(unheard) of them unheard")
@@ -91,7 +91,7 @@ import Testing
         #expect(channels == 2)
     }
 
-    @Test(arguments: ["wav", "flac", "ogg", "opus", "mp3"]) func pausing_leavesAPlayableFile_andResumingAppends(
+    @Test(arguments: ["wav", "flac", "ogg", "opus", "mp3"]) func pauseLeavesAPlayableFile_andResumingAppends(
         ending: String
     ) throws {
         let path = try record("take.\(ending)")
@@ -112,7 +112,7 @@ import Testing
         try expectTone(path, seconds: recorder.position, within: ending == "mp3" ? 0.1 : 0.05, gaps: 2)
     }
 
-    @Test(arguments: ["wav", "flac", "ogg"]) func stoppingWhilePaused_finishesTheFile(ending: String) throws {
+    @Test(arguments: ["wav", "flac", "ogg"]) func stopWhilePaused_finishesTheFile(ending: String) throws {
         let path = try record("take.\(ending)")
         #expect(stage.until { recorder.position > 0.7 })
         recorder.pause()
@@ -121,7 +121,7 @@ import Testing
         try expectTone(path, seconds: recorder.position, within: 0.05)
     }
 
-    @Test(arguments: ["wav", "ogg"]) func stoppingASourceThatGivesNothing_finishesTheFileAtOnce(ending: String) throws {
+    @Test(arguments: ["wav", "ogg"]) func sourceGivesNoData_stopFinishesTheFileAtOnce(ending: String) throws {
         let path = try record("tone.\(ending)")
         #expect(stage.until { recorder.position > 1 })
         try Child.run("pactl", ["-s", stage.pulse.serverString, "suspend-sink", "speaker", "1"])
@@ -134,7 +134,7 @@ import Testing
         try expectTone(path, seconds: length)
     }
 
-    @Test func serverThatIsStopped_keepsNobodyWaiting_andTheFileIsWhole() throws {
+    @Test func serverIsStopped_callsReturnAtOnce_andTheFileIsComplete() throws {
         let path = try record("a.wav")
         #expect(stage.until { recorder.position > 0.3 })
         stage.pulse.suspend()
@@ -145,7 +145,7 @@ import Testing
         try recorder.record()
         recorder.pause()
         #expect(throws: SessionError.self) { try recorder.prepare(path: path, settings: RecordingSettings()) }
-        // Before, it would have been for ever.
+        // The calls must not wait for the server.
         #expect(monotonicNow() - asked < 10)
         stage.pulse.resume()
         stage.pass(0.3)
@@ -158,11 +158,11 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/b.wav"))
         stage.pulse.resume()
         told.finished = []
-        // When the requests made meanwhile have been carried out.
+        // This succeeds when the server has carried out the requests made meanwhile.
         let again = folder.path + "/b.wav"
         #expect(
             stage.until {
-                // Each refused attempt leaves a request, too.
+                // Each refused attempt makes another request.
                 stage.pass(0.1)
                 return (try? recorder.prepare(path: again, settings: RecordingSettings())) != nil
             })
@@ -203,7 +203,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 44 + 33_075 * 2)
     }
 
-    @Test func meters_comeAndGoWhileRecording() throws {
+    @Test func meters_changeWhileRecording() throws {
         let path = try record("take.wav", RecordingSettings(bitDepth: 24))
         #expect(recorder.meters().isEmpty)
         recorder.meteringEnabled = true
@@ -220,7 +220,7 @@ import Testing
         try expectTone(path, seconds: recorder.position)
     }
 
-    @Test func deleting_onlyWhenStopped() throws {
+    @Test func delete_worksOnlyWhenStopped() throws {
         let path = try record("take.wav")
         #expect(throws: SessionError.self) { try recorder.delete() }
         #expect(throws: SessionError.self) { try recorder.prepare(path: path, settings: RecordingSettings()) }
@@ -231,7 +231,7 @@ import Testing
         #expect(throws: SessionError.self) { try recorder.record() }
     }
 
-    @Test func settingsThatDoNotGoTogether_areRefusedByName() {
+    @Test func incompatibleSettings_areRefusedByName() {
         func refusal(_ path: String, _ settings: RecordingSettings) -> String {
             do {
                 try recorder.prepare(path: folder.path + "/" + path, settings: settings)
@@ -249,7 +249,7 @@ import Testing
         #expect(recorder.state == .idle && recorder.path == nil)
     }
 
-    @Test func appleLosslessLike_is44100HzMono() throws {
+    @Test func appleLossless_is44100HzMono() throws {
         let path = try record("take.m4a", RecordingSettings(format: .alac, sampleRate: 44_100, channels: 1))
         #expect(stage.until { recorder.position > 1 })
         stop()
@@ -257,7 +257,7 @@ import Testing
         #expect(rate == 44_100 && channels == 1)
     }
 
-    @Test(arguments: ["wav", "flac", "ogg", "m4a"]) func sourceThatEnds_isReported_andTheFilePlays(
+    @Test(arguments: ["wav", "flac", "ogg", "m4a"]) func sourceEnds_isReportedAndTheFileIsPlayable(
         ending: String
     ) throws {
         let path = try record("take.\(ending)")
@@ -270,7 +270,7 @@ import Testing
         try expectTone(path, seconds: recorder.position, within: ending == "wav" ? 0.01 : 0.1)
     }
 
-    @Test(arguments: ["wav", "flac"]) func noServer_isToldByPrepare_andNoFileIsTouched(ending: String) throws {
+    @Test(arguments: ["wav", "flac"]) func noServer_isReportedByPrepareAndNoFileIsChanged(ending: String) throws {
         stage.pulse.kill()
         let old = try folder.file("old.\(ending)", "the last take")
         let new = folder.path + "/new.\(ending)"
@@ -281,7 +281,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: new))
     }
 
-    @Test(arguments: ["wav", "flac", "ogg", "opus", "mp3", "m4a"]) func aKilledProcess_leavesWhatItRecorded(
+    @Test(arguments: ["wav", "flac", "ogg", "opus", "mp3", "m4a"]) func processIsKilled_recordingIsKept(
         ending: String
     ) async throws {
         let path = folder.path + "/take.\(ending)"
@@ -302,8 +302,8 @@ import Testing
         if ending == "wav" { try expectEveryReader(path) }
     }
 
-    /// A copy of the file while it grows.
-    @Test func aGrowingWAV_playsToItsEndInEveryReader() throws {
+    /// Copies the file while it grows.
+    @Test func growingWAV_playsToItsEndInEveryReader() throws {
         let path = try record("take.wav")
         #expect(stage.until { recorder.position > 1.2 })
         let copy = folder.path + "/copy.wav"
@@ -316,7 +316,7 @@ import Testing
     /// Expects that GStreamer, FFmpeg, mpv and paplay (libsndfile) play all samples of a WAV with a header of 44 bytes,
     /// and no more.
     ///
-    /// The WAVs they make of it begin with some bytes more than that, which count as a few frames.
+    /// The headers of the WAVs that they write are a few bytes longer, which count as a few frames here.
     private func expectEveryReader(_ path: String) throws {
         let size = try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
         let frames = (size - 44) / 4

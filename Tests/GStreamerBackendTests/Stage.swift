@@ -56,6 +56,10 @@ final class Stage {
         }
     }
 
+    /// Waits until the recording has reached the end of a tone that the player has finished: on a busy machine it is up to a
+    /// second behind.
+    func isHeardToItsEnd(_ hertz: Double) -> Bool { hears(hertz, below: -60) }
+
     /// The same for a level that stays for 0.1 s without an interruption by the server.
     func hears(_ hertz: Double, at level: Double, within tolerance: Double) -> Bool {
         hears(hertz, above: level - tolerance, below: level + tolerance, window: 0.1)
@@ -120,7 +124,7 @@ enum Media {
         return (samples, Double(number(24, 4)), channels)
     }
 
-    /// The pitch's level in dBFS, by correlation with a Hann window.
+    /// The level of that frequency in dBFS, by correlation with a Hann window.
     static func level(of hertz: Double, in samples: ArraySlice<Int16>, rate: Double) -> Double {
         var (real, imaginary) = (0.0, 0.0)
         for (place, sample) in samples.enumerated() {

@@ -50,7 +50,8 @@ import Testing
                 + ["-hls_list_size", "0", folder.path + "/live.m3u8"])
         var lists = 0
         player.onPlaylist = { _ in lists += 1 }
-        // If data arrives slowly, it waits for more as soon as it begins. Four times, because that is a race.
+        // If data arrives slowly, the player waits for more right after the beginning. This is a race, so try it four
+        // times.
         let slow = Array(repeating: server.uri("drops/live.m3u8"), count: 4)
         for uri in [server.uri("live.m3u8"), Media.uri(folder.path + "/live.m3u8")] + slow {
             stage.finished = []
@@ -59,6 +60,7 @@ import Testing
             try player.play()
             #expect(stage.until(30) { !stage.finished.isEmpty || !stage.failures.isEmpty })
             #expect(stage.finished == [true] && stage.failures == [], "\(stage.failures)")
+            #expect(stage.isHeardToItsEnd(440))
             let heard = stage.ear.trace(440, window: 0.01, since: begin).filter { $0.level > -12 }.count
             #expect(heard > 360 && heard < 420, "\(heard) of \(uri)")
         }
@@ -85,7 +87,7 @@ import Testing
     }
 
     /// All at once, because each takes some time.
-    @Test func webServersThatStopSending_areReportedInTime_andPauseWorksMeanwhile() throws {
+    @Test func webServersThatStopSending_areReportedInTime_andPauseStillWorks() throws {
         let loop = stage.loop
         var failures: [String: (message: String, after: Double)] = [:]
         let begin = monotonicNow()
@@ -98,7 +100,7 @@ import Testing
             return player
         }
         stage.pass(1)
-        // While it waits: the call must not block.
+        // The calls must not block while the player waits for data.
         for player in players where player.state == .playing {
             let before = monotonicNow()
             player.pause()
@@ -113,7 +115,7 @@ import Testing
         #expect(players.allSatisfy { $0.state == .failed })
     }
 
-    @Test func aRadio_isHeardWithItsNameAndItsTitles() throws {
+    @Test func radio_isHeardWithItsNameAndTitles() throws {
         try Media.wave(folder.path + "/short.wav", [(440, 4)])
         try Media.encode(
             folder.path + "/short.wav", "lamemp3enc target=bitrate cbr=true bitrate=128", to: folder.path + "/tone.mp3")

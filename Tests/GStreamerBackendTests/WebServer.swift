@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A web server that behaves as badly as its paths say, and serves a folder besides.
+/// A web server whose paths cause faults. It also serves a folder.
 final class WebServer {
     private let child: Child
     let port: String
@@ -17,10 +17,10 @@ final class WebServer {
     func uri(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }
     func kill() { child.kill() }
 
-    /// Paths: 404, 500; loop (redirects to itself); mute (accepts and says nothing); stall (400 kB of tone.wav
-    /// and then nothing); cut (the same, and the connection's end); slow (a byte a second); zeros (for ever);
-    /// tags (200 MB that claim to be a tag before an MP3); blocks (the same in a FLAC);
-    /// radio (tone.mp3 for ever, with titles); drops/… (a file, 9 kB every 0.2 s); anything else is a file.
+    /// Paths: 404, 500; loop (redirects to itself); mute (accepts the connection and sends nothing); stall (sends 400
+    /// kB of tone.wav and then nothing); cut (the same, then closes the connection); slow (one byte a second); zeros
+    /// (endless); tags (200 MB that claim to be a tag before an MP3); blocks (the same in a FLAC); radio (endless
+    /// tone.mp3, with titles); drops/… (a file, 9 kB every 0.2 s); any other path is a file.
     private static let program = #"""
         import http.server, os, socketserver, sys, threading, time
 
@@ -92,7 +92,7 @@ final class WebServer {
                     time.sleep(0.2)
 
             def radio(self):
-                # As an Icecast server: after each 4096 bytes a length in sixteens, and that much text.
+                # Like an Icecast server: after each 4096 bytes, a length in units of 16 bytes and so much text.
                 self.head(200, Content_Type='audio/mpeg', icy_name='Test Radio', icy_metaint=4096)
                 sound, place, block = open(folder + '/tone.mp3', 'rb').read(), 0, 0
                 start = time.monotonic()
@@ -106,7 +106,7 @@ final class WebServer {
                     size = (len(text) + 15) // 16
                     self.wfile.write(data + bytes([size]) + text.ljust(size * 16, b'\0'))
                     block += 1
-                    # 128 kbit/s, two seconds of it at once.
+                    # 128 kbit/s, the first two seconds at once.
                     ahead = block * 4096 / 16000 - 3 - (time.monotonic() - start)
                     if ahead > 0: time.sleep(ahead)
 

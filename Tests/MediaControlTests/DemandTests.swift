@@ -19,7 +19,7 @@ import Testing
 
     @Test(arguments: [
         ([owner(.interrupted, adopted: true)], Demand.silent),
-        // It was asked to fall silent itself.
+        // A client pauses its player itself.
         ([owner(.interrupted)], .free),
         ([owner(.interrupted, silenced: true)], .silent),
         ([owner(.inactive)], .free),
@@ -32,11 +32,11 @@ import Testing
         ([owner(.interrupted, adopted: true), owner(.active, cameBack: true)], .silent),
         ([], .free),
     ])
-    func demand_isWhatItsSessionsTogetherWant(_ owners: [Demand.Owner], _ demand: Demand) {
+    func demand_followsFromAllSessionsOfThePlayer(_ owners: [Demand.Owner], _ demand: Demand) {
         #expect(Demand(of: owners, isAdoptionOff: false) == demand)
     }
 
-    @Test func adoptionIsSwitchedOff_whoWasPausedByItIsGivenBack() {
+    @Test func adoptionIsTurnedOff_adoptedPlayersAreResumed() {
         #expect(Demand(of: [], isAdoptionOff: true) == .resume)
         #expect(Demand(of: [Self.owner(.interrupted)], isAdoptionOff: true) == .free)
     }

@@ -8,7 +8,7 @@ import Testing
         arguments: [
             ([], nil),
             ([Candidate("a", .stopped, isNowPlaying: false, order: 1)], "a"),
-            // The now-playing session's, even while it is interrupted.
+            // The player of the now-playing session, even while it is interrupted.
             (
                 [
                     Candidate("music", .paused, isNowPlaying: true, order: 1),
@@ -21,7 +21,7 @@ import Testing
                     Candidate("playing", .playing, isNowPlaying: false, order: 1),
                 ], "playing"
             ),
-            // Who plays now before who started it last; of several the latest.
+            // A player that plays is preferred to a stopped one; among several that play, the one that started last.
             (
                 [
                     Candidate("first", .playing, isNowPlaying: false, order: 1),
@@ -37,7 +37,7 @@ import Testing
                 ], "tab"
             ),
         ] as [([Candidate], String?)])
-    func severalPlayers_theOneInFrontIsChosen(_ candidates: [Candidate], _ expected: String?) {
+    func severalPlayers_frontPlayerIsChosen(_ candidates: [Candidate], _ expected: String?) {
         #expect(FrontPlayer.choose(candidates) == expected)
         #expect(FrontPlayer.choose(candidates.reversed()) == expected)
     }

@@ -1,6 +1,6 @@
 import MediaControl
 
-/// How a player that is not our own behaves.
+/// How a player handles calls.
 enum Manner: CaseIterable {
     case correct
     /// Play and Pause both toggle.
@@ -8,23 +8,23 @@ enum Manner: CaseIterable {
     case ignores
     /// Handles calls after seconds.
     case late
-    /// Never tells of a change.
+    /// Never announces a change.
     case quiet
-    /// Answers nothing, for ever.
+    /// Never replies.
     case deaf
     case refuses
     case stops
 }
 
-/// One player and its person, with the truth of who did what. Independent of the book: it knows MPRIS, not rules.
+/// One player and its user, with a record of who did what. It implements MPRIS and uses no rules of the book.
 struct MockPlayer {
     let manner: Manner
     var status = PlaybackStatus.paused
     var track = 1
-    /// When the person last did something; 0: never.
+    /// When the user last changed something; 0 if never.
     var personActed: UInt64 = 0
     var personPlayed: UInt64 = 0
-    /// When our Pause paused it, while that is why it is paused.
+    /// When the daemon paused the player; nil if it is not paused because of that.
     var pausedByUs: UInt64?
     var pausedTrack = 0
 
@@ -34,7 +34,7 @@ struct MockPlayer {
         case play, pause, next
     }
 
-    /// False where it changed nothing: then nobody can know of it.
+    /// The user does something. Returns false if it changes nothing, because then nobody can notice it.
     mutating func person(_ deed: Deed, at now: UInt64) -> Bool {
         if deed == .play && status == .playing || deed == .pause && status == .paused { return false }
         personActed = now
@@ -49,7 +49,7 @@ struct MockPlayer {
         return true
     }
 
-    /// Handles our call; false where it refuses.
+    /// Handles a call of the daemon. Returns false if the player refuses.
     mutating func pause(at now: UInt64) -> Bool {
         switch manner {
         case .refuses: return false

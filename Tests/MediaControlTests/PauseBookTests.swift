@@ -1,14 +1,14 @@
 import MediaControl
 import Testing
 
-/// Situations one at a time; random ones are in ``RandomPlayersTests``.
+/// Single situations. ``RandomPlayersTests`` tests random ones.
 @Suite struct PauseBookTests {
     private var book = PauseBook<Int>()
     private let playing = PlayerFacts(.playing, track: Track(id: "/1"))
     private let paused = PlayerFacts(.paused, track: Track(id: "/1"))
     private let second: UInt64 = 1_000_000
 
-    /// A player that played, was paused by us at 1 s, and answered at once.
+    /// A player that played, was paused by the daemon at 1 s, and replied at once.
     private mutating func pausedByUs() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(playing, by: 1, at: 0).isEmpty)
@@ -27,7 +27,7 @@ import Testing
         #expect(book.demand(.free, of: 1, at: 9 * second).isEmpty)
     }
 
-    @Test mutating func anotherBookGoesOn_resumesWhatIsAsItWasLeft() throws {
+    @Test mutating func nextBook_resumesThePlayerUnlessItChanged() throws {
         #expect(book.kept(at: 9 * second).isEmpty)
         pausedByUs()
         let kept = try #require(book.kept(at: second).first)
@@ -45,12 +45,12 @@ import Testing
             #expect(book.demand(.resume, of: 1, at: 9 * second) == (isResumed ? [.ask(1)] : []))
             guard isResumed else { continue }
             #expect(book.answered(1, facts, at: 9 * second) == [.play(1)])
-            // Until it is seen to play, a third one would have to ask again.
+            // The pause is kept until the player plays, so that another daemon would try again.
             #expect(book.kept(at: 9 * second) == [kept])
             #expect(book.told(playing, by: 1, at: 9 * second).isEmpty)
             #expect(book.kept(at: 9 * second).isEmpty)
         }
-        // Its interruption is over without the advice to resume.
+        // The interruption ended without a should-resume hint.
         book = PauseBook()
         book.keep(kept)
         #expect(book.told(paused, by: 1, at: 5 * second).isEmpty)
@@ -58,8 +58,8 @@ import Testing
         #expect(book.kept(at: 9 * second).isEmpty)
     }
 
-    /// The next book, after this one told a player to pause, and nothing was seen of it.
-    @Test mutating func anotherBookGoesOnFromAnUnseenPause_resumesWhatWasPausedByUs() throws {
+    /// The next book continues after this one sent a pause whose effect was not seen.
+    @Test mutating func nextBookAfterAnUnseenPause_resumesThePlayerIfItIsPaused() throws {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.kept(at: second).isEmpty)
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
@@ -69,14 +69,14 @@ import Testing
             book = PauseBook()
             book.keep(kept)
             #expect(book.kept(at: 2 * second) == [kept])
-            // It plays: so it was never told, or is told once more.
+            // A player that plays did not get the pause, so the book sends it again.
             #expect(book.told(facts, by: 1, at: 5 * second) == (facts == playing ? [.ask(1)] : []))
             #expect(book.kept(at: 5 * second).map(\.isSeen) == (facts == paused ? [true] : []))
             if facts == playing { #expect(book.answered(1, playing, at: 5 * second) == [.pause(1)]) }
             #expect(book.demand(.silent, of: 1, at: 5 * second).isEmpty)
             #expect(book.demand(.resume, of: 1, at: 9 * second) == (facts == paused ? [.ask(1)] : []))
         }
-        // Its interruption is over, and it was never paused.
+        // The interruption is over, and the player was never paused.
         book = PauseBook()
         book.keep(kept)
         #expect(book.told(playing, by: 1, at: 5 * second) == [.ask(1)])
@@ -84,7 +84,7 @@ import Testing
         #expect(book.answered(1, playing, at: 5 * second).isEmpty)
     }
 
-    @Test mutating func saysThatItPausedAndPlaysOn_isNotKept() {
+    @Test mutating func playerConfirmsThePauseButPlaysOn_isNotKept() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.keptExpires == nil)
@@ -94,13 +94,13 @@ import Testing
         #expect(book.kept(at: 3 * second + 1).isEmpty)
     }
 
-    @Test mutating func theSameTwice_doesNothing() {
+    @Test mutating func sameDemandTwice_doesNothing() {
         pausedByUs()
         #expect(book.demand(.silent, of: 1, at: 2 * second).isEmpty)
         #expect(book.told(paused, by: 1, at: 2 * second).isEmpty)
     }
 
-    @Test mutating func pausedByAPersonBefore_isNeitherPausedNorResumed() {
+    @Test mutating func userPausedThePlayerBefore_isNeitherPausedNorResumed() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(paused, by: 1, at: 0).isEmpty)
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
@@ -108,7 +108,7 @@ import Testing
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
     }
 
-    @Test mutating func pausedByAPersonWithoutTelling_isSeenByAsking() {
+    @Test mutating func userPausedAPlayerWithoutSignals_isNoticedByAsking() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(playing, by: 1, at: 0).isEmpty)
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
@@ -116,66 +116,66 @@ import Testing
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
     }
 
-    @Test mutating func endedWithoutResume_staysPaused() {
+    @Test mutating func interruptionEndsWithoutResume_playerStaysPaused() {
         pausedByUs()
         #expect(book.demand(.free, of: 1, at: 3 * second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 4 * second).isEmpty)
     }
 
-    @Test mutating func startedByHandDuringIt_takesTheSoundBackAndIsLeftAlone() {
+    @Test mutating func userPlaysDuringTheInterruption_playerTakesTheSoundBack() {
         pausedByUs()
         #expect(book.told(playing, by: 1, at: 5 * second) == [.takeBack(1)])
         #expect(book.demand(.free, of: 1, at: 5 * second).isEmpty)
     }
 
-    @Test mutating func startedAndPausedByHandDuringIt_isNotResumed() {
+    @Test mutating func userPlaysAndPausesDuringTheInterruption_isNotResumed() {
         pausedByUs()
         #expect(book.told(playing, by: 1, at: 5 * second) == [.takeBack(1)])
         #expect(book.told(paused, by: 1, at: 6 * second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)
     }
 
-    @Test mutating func touchedByTheMediaKeys_isNotResumed() {
+    @Test mutating func mediaKeysDuringTheInterruption_preventTheResume() {
         pausedByUs()
         book.touched(1)
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)
     }
 
-    @Test mutating func anotherTrack_isNotResumed() {
+    @Test mutating func otherTrack_isNotResumed() {
         pausedByUs()
         #expect(book.told(PlayerFacts(.paused, track: Track(id: "/2")), by: 1, at: 5 * second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)
     }
 
-    @Test mutating func anotherTrackWithoutTelling_isSeenByAsking() {
+    @Test mutating func otherTrackOfAPlayerWithoutSignals_isNoticedByAsking() {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 7 * second) == [.ask(1)])
         #expect(book.answered(1, PlayerFacts(.paused, track: Track(id: "/2")), at: 7 * second).isEmpty)
     }
 
-    @Test mutating func stoppedInsteadOfPaused_isNotResumed() {
+    @Test mutating func playerStopsInsteadOfPausing_isNotResumed() {
         pausedByUs()
         #expect(book.told(PlayerFacts(.stopped, track: Track(id: "/1")), by: 1, at: 2 * second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)
     }
 
-    @Test mutating func tooOld_isNotResumed() {
+    @Test mutating func interruptionLongerThanMaxAge_isNotResumed() {
         book.maxAge = 5 * second
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)
     }
 
-    @Test mutating func ignoredThePause_isNotToldAgainAndNotResumed() {
+    @Test mutating func ignoredPause_isNotRepeatedAndNotResumed() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.pauseEnded(1, succeeded: true, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second).isEmpty)
-        // Long after: a person.
+        // A pause that comes long after is the user's.
         #expect(book.told(paused, by: 1, at: 20 * second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 30 * second).isEmpty)
     }
 
-    @Test mutating func pausedWithoutTelling_isSeenByAskingAndResumed() {
+    @Test mutating func playerWithoutSignalsPauses_isNoticedByAsking_andResumed() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.pauseEnded(1, succeeded: true, at: second) == [.ask(1)])
@@ -184,7 +184,7 @@ import Testing
         #expect(book.answered(1, paused, at: 9 * second) == [.play(1)])
     }
 
-    @Test mutating func pausedTooLate_isResumedAtOnce() {
+    @Test mutating func playerPausesAfterTheInterruption_isResumedAtOnce() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
@@ -193,7 +193,7 @@ import Testing
         #expect(book.answered(1, paused, at: 3 * second) == [.play(1)])
     }
 
-    @Test mutating func refusedOrSilent_isLeftAlone() {
+    @Test mutating func playerRefusesOrDoesNotReply_isNotResumed() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, nil, at: 6 * second).isEmpty)
         #expect(book.demand(.silent, of: 2, at: second) == [.ask(2)])
@@ -202,12 +202,12 @@ import Testing
         for player in [1, 2] { #expect(book.demand(.resume, of: player, at: 9 * second).isEmpty) }
     }
 
-    @Test mutating func cannotPause_isLeftAlone() {
+    @Test mutating func playerThatCannotPause_isNotPaused() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, PlayerFacts(.playing, canPause: false), at: second).isEmpty)
     }
 
-    @Test mutating func interruptedAgainBeforeItPlayed_isPausedAgain() {
+    @Test mutating func interruptedAgainBeforeItPlays_isPausedAgain() {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
         #expect(book.answered(1, paused, at: 3 * second) == [.play(1)])
@@ -217,7 +217,7 @@ import Testing
         #expect(book.playEnded(1, succeeded: true, at: 3 * second).isEmpty)
     }
 
-    @Test mutating func interruptedAgainBeforeItWasAsked_staysOurs() {
+    @Test mutating func interruptedAgainBeforeItReplies_isResumedLater() {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
         #expect(book.demand(.silent, of: 1, at: 3 * second).isEmpty)
@@ -226,17 +226,17 @@ import Testing
         #expect(book.answered(1, paused, at: 4 * second) == [.play(1)])
     }
 
-    @Test mutating func pausedByHandAsWeDid_aTogglingPlayerIsLeftAlone() {
+    @Test mutating func userPausesATogglingPlayerAtTheSameTime_isNotResumed() {
         #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.told(paused, by: 1, at: second).isEmpty)
-        // Our Pause turned the person's around.
+        // The pause toggled the player, which the user had just paused.
         #expect(book.told(playing, by: 1, at: second).isEmpty)
         #expect(book.pauseEnded(1, succeeded: true, at: second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 9 * second).isEmpty)
     }
 
-    @Test mutating func gone_isForgotten() {
+    @Test mutating func playerEnds_isForgotten() {
         pausedByUs()
         book.forget(1)
         #expect(book.demand(.resume, of: 1, at: 7 * second).isEmpty)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Any player, any person, any timing: a resume is never wrong, and where nothing speaks against it, it comes.
+/// Random players, users and timing. The book never resumes a player wrongly, and resumes it if nothing prevents it.
 @Suite struct RandomPlayersTests {
-    @Test(arguments: 0..<40) func anyHistory_resumesWhatItMayAndNothingElse(_ seed: Int) {
+    @Test(arguments: 0..<40) func randomHistory_resumesExactlyThePlayersThatItMay(_ seed: Int) {
         for round in 0..<50 {
             var run = PlayerRun(seed: UInt64(seed * 50 + round))
             run.go(steps: 60)
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func theRandomHistories_exerciseWhatTheyClaim() {
+    @Test func randomHistories_containPausesAndResumes() {
         var resumed = 0
         var paused = 0
         for seed in 0..<200 {
@@ -27,7 +27,7 @@ import Testing
     }
 }
 
-/// The book, one player, and a bus between that delivers in order, each way by itself, with delays.
+/// The book, one player, and a bus between them. The bus delivers messages with delays, in order in each direction.
 private struct PlayerRun {
     private enum Parcel {
         case ask, pause, play
@@ -48,13 +48,13 @@ private struct PlayerRun {
     private var toBook: [Delivery] = []
     private var lastReply: UInt64 = 0
     private var demand = Demand.free
-    /// Whether there is somebody who keeps the book.
+    /// Whether a daemon runs that has the book.
     private var isKept = true
-    /// The player's truth when it last answered a question.
+    /// The real state of the player when it last answered a question.
     private var answered: (player: MockPlayer, at: UInt64)?
-    /// When the stretch of silence, or what followed it, began, and what was then true.
+    /// When the last demand for silence began, and whether the player played then.
     private var stretch: (since: UInt64, played: Bool) = (0, false)
-    /// While our last Pause was on its way, or its echo was.
+    /// The time while the daemon's last pause, or the player's reaction to it, was on its way.
     private var pauseWindow: ClosedRange<UInt64> = 0...0
     private(set) var faults: [String] = []
     private(set) var log: [String] = []
@@ -80,7 +80,7 @@ private struct PlayerRun {
                 } else {
                     pass(.random(in: 0...40_000, using: &random))
                 }
-            // Everything has arrived, and long ago.
+            // All messages have arrived long ago.
             case 5...6:
                 settle()
                 judgeRest()
@@ -99,7 +99,7 @@ private struct PlayerRun {
     }
 
     private mutating func want(_ wanted: Demand) {
-        // A claim to resume comes of an interruption alone.
+        // Only an interruption can lead to a demand to resume.
         guard wanted != demand, wanted != .resume || demand == .silent else { return }
         note("demand \(wanted)")
         if wanted == .silent { stretch = (now, player.status == .playing) }
@@ -107,7 +107,7 @@ private struct PlayerRun {
         carryOut(book.demand(wanted, of: 1, at: now))
     }
 
-    /// Lets time pass, and everything arrive that is due meanwhile.
+    /// Lets time pass, and delivers everything that is due meanwhile.
     private mutating func pass(_ span: UInt64) {
         let end = now + span
         while let due = [toPlayer.first?.due, toBook.first?.due].compactMap(\.self).min(), due <= end {
@@ -117,13 +117,13 @@ private struct PlayerRun {
         now = end
     }
 
-    /// The one who keeps the book is killed, perhaps before what was noted was sent, and the next one goes on from what was
-    /// kept: it asks every player how it is, and hears no answer to what the last one asked.
+    /// The daemon is killed, perhaps before it sent what it had written down. The next daemon continues from the kept
+    /// pauses. It asks every player for its state, and gets no reply to questions of the last daemon.
     private mutating func restart() {
         let kept = book.kept(at: now)
         note("restart, \(kept)")
         isKept = false
-        // What was on its way arrives before what is asked next.
+        // Messages on their way arrive before the next question.
         pass(player.manner == .late ? 9_000_000 : 60_000)
         toBook = []
         isKept = true
@@ -140,14 +140,14 @@ private struct PlayerRun {
         for _ in 0..<20 { pass(1_000_000) }
     }
 
-    /// With nothing under way: what had to happen has.
+    /// With no message on its way, checks that everything has happened that must.
     private mutating func judgeRest() {
         guard [.correct, .late, .quiet].contains(player.manner), stretch.since > 0 else { return }
         guard player.personActed < stretch.since, stretch.played else { return }
         switch demand {
         case .silent where player.manner == .quiet && player.personActed > 0: break
-        case .silent: if player.status == .playing { faults.append("plays on, though it should be silent") }
-        case .resume: if player.status != .playing { faults.append("was not resumed, though nothing speaks against") }
+        case .silent: if player.status == .playing { faults.append("plays on, although it should be silent") }
+        case .resume: if player.status != .playing { faults.append("was not resumed, although nothing prevents it") }
         case .free: break
         }
     }
@@ -166,7 +166,7 @@ private struct PlayerRun {
             Delivery(due: lastReply, parcel: parcel), at: toBook.firstIndex { $0.due > lastReply } ?? toBook.count)
     }
 
-    /// What the caller finds out by itself, without the player.
+    /// The result of the caller's own timeout, without the player.
     private mutating func giveUp(_ parcel: Parcel) {
         let due = now + 5_000_000
         toBook.insert(Delivery(due: due, parcel: parcel), at: toBook.firstIndex { $0.due > due } ?? toBook.count)
@@ -181,40 +181,41 @@ private struct PlayerRun {
             case .ask: send(.ask)
             case .pause:
                 pauses += 1
-                if demand != .silent { faults.append("paused, though nothing asked for silence") }
-                if answered?.player.status != .playing { faults.append("paused what did not play") }
+                if demand != .silent { faults.append("paused without a demand for silence") }
+                if answered?.player.status != .playing { faults.append("paused a player that did not play") }
                 pauseWindow = (answered?.at ?? now)...UInt64.max
                 send(.pause)
             case .play:
                 plays += 1
-                if demand != .resume { faults.append("resumed, though nothing asked for it") }
+                if demand != .resume { faults.append("resumed without a demand") }
                 judgePlay()
                 send(.play)
             case .takeBack:
-                if demand != .silent { faults.append("took back what it was not kept from") }
-                // A quiet player's person is found out later.
+                if demand != .silent { faults.append("took the sound back without an interruption") }
+                // The book notices the user of a quiet player later.
                 if player.manner != .quiet, player.personPlayed + 10_000 < stretch.since {
-                    faults.append("took a person for what was none")
+                    faults.append("took another change for the user's")
                 }
             }
         }
     }
 
-    /// By what was true when the player last said how it was: later deeds of a person are not known to anybody.
+    /// Judges a resume by the state that the player last reported. The book cannot know what the user did later.
     private mutating func judgePlay() {
         guard let (player, _) = answered else { return faults.append("resumed without asking") }
-        guard player.status == .paused else { return faults.append("resumed what was \(player.status)") }
+        guard player.status == .paused else { return faults.append("resumed a player that is \(player.status)") }
         guard player.pausedByUs == nil else { return }
-        // No message tells a person's pause from ours where both happen at once, nor what a quiet player's person did.
+        // No message shows who paused if the user and the daemon pause at the same time, or what the user of a quiet
+        // player did.
         if player.manner == .quiet || pauseWindow.contains(player.personActed) { return }
-        faults.append("resumed what a person had paused")
+        faults.append("resumed a player that the user had paused")
     }
 
     private mutating func handle(_ parcel: Parcel) {
         let before = player.facts
         switch parcel {
         case .ask:
-            // Whoever calls gives up after seconds; the player is as it is.
+            // The caller gives up after some seconds. The player does not change.
             if player.manner == .deaf { return giveUp(.answer(nil)) }
             answered = (player, now)
             reply(.answer(player.facts))

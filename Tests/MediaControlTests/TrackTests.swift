@@ -6,20 +6,20 @@ import Testing
         (Track(), Track(id: "/1", url: "file:///a", title: "A"), true),
         (Track(id: "/1"), Track(id: "/2"), false),
         (Track(id: "/1", url: "file:///a"), Track(id: "/1", url: "file:///b"), false),
-        // A title that was learnt late, and a radio's.
+        // A title that became known late, or the title of a radio.
         (Track(id: "/1", url: "file:///a", title: "a.mp3"), Track(id: "/1", url: "file:///a", title: "A Song"), true),
         // A browser that gives every track one id and no URL.
         (Track(id: "/browser", title: "One film"), Track(id: "/browser", title: "Another"), false),
         (Track(id: "/browser", title: ""), Track(id: "/browser", title: "One film"), true),
-    ]) func twoTracks_differWhereSomethingSaysSo(_ one: Track, _ two: Track, _ same: Bool) {
+    ]) func twoTracks_differIfAPropertyShowsIt(_ one: Track, _ two: Track, _ same: Bool) {
         #expect(one.mayBe(two) == same)
         #expect(two.mayBe(one) == same)
     }
 }
 
-/// What strangers say of their tracks.
+/// Tracks with hostile texts.
 @Suite struct StrangerTrackTests {
-    @Test func textsWithoutEnd_areKeptInBytesAndStayDifferent() {
+    @Test func longTexts_areShortenedAndStayDifferent() {
         let long = String(repeating: "ä", count: 6 << 20)
         let track = Track(id: long, url: long + "1", title: "e" + String(repeating: "\u{301}", count: 1 << 20))
         for text in [track.id, track.url, track.title] { #expect(text.utf8.count <= Track.longestText) }

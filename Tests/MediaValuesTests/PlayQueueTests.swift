@@ -14,7 +14,7 @@ import Testing
     private func names(_ queue: PlayQueue) -> String { queue.items.map(\.entry.uri).joined() }
     private func current(_ queue: PlayQueue) -> String? { queue.current?.entry.uri }
 
-    /// What is played until the end, or `limit` items.
+    /// Plays to the end, but at most `limit` items. Returns the names of the played items.
     private func played(_ queue: PlayQueue, limit: Int = 100) -> String {
         var queue = queue
         var text = current(queue) ?? ""
@@ -27,7 +27,7 @@ import Testing
         return text
     }
 
-    @Test func itemsArePlayedInTheirOrder_andRepeated() {
+    @Test func items_arePlayedInOrderAndRepeated() {
         var list = queue("abc")
         #expect(played(list) == "abc")
         #expect(list.canGoNext && !list.canGoPrevious)
@@ -44,13 +44,13 @@ import Testing
         #expect(!none.goNext() && !none.goPrevious())
     }
 
-    @Test func startIsGiven_itBeginsThere() {
+    @Test func startIsGiven_queueBeginsThere() {
         var list = PlayQueue()
         list.replaceAll(with: entries("abc"), startingAt: 1)
         #expect(played(list) == "bc")
     }
 
-    @Test func putInTakenOutReplaced_theOrderFollows_andIdsNeverComeAgain() {
+    @Test func itemsAreInsertedRemovedAndReplaced_orderFollowsAndIdsAreNeverReused() {
         var list = queue("abc")
         let ids = list.items.map(\.id)
         let new = list.insert(entries("xy"), after: ids[0])
@@ -72,7 +72,7 @@ import Testing
         #expect(current(list) == "z" && list.items[0].id > new[1])
     }
 
-    @Test func listTakesItsItemsPlace_andIsDeeper() {
+    @Test func itemIsReplacedByItsPlaylist_entriesAreDeeper() {
         var list = queue("aLb")
         _ = list.goNext()
         let id = list.items[1].id
@@ -81,7 +81,7 @@ import Testing
         #expect(list.items.map(\.depth) == [0, 1, 1, 1, 0])
     }
 
-    @Test func failedOnes_arePassedOver_untilSomebodyGoesThere() {
+    @Test func failedItems_areSkippedUntilSelected() {
         var list = queue("abc")
         list.markFailed(list.items[1].id)
         #expect(played(list) == "ac")
@@ -95,7 +95,7 @@ import Testing
         #expect(played(list) == "abc")
     }
 
-    @Test func rewound_itBeginsWithWhatDidNotFail() {
+    @Test func rewind_beginsWithTheFirstItemThatDidNotFail() {
         var list = queue("abc")
         let ids = list.items.map(\.id)
         list.markFailed(ids[0])
@@ -111,7 +111,7 @@ import Testing
         #expect(current(list) == "b" && !list.goNext())
     }
 
-    @Test func shuffled_eachIsPlayedOnceARound_andOffGoesOnAsListed() {
+    @Test func shuffledQueue_playsEachItemOnceARound_andUnshuffledInOrder() {
         let all = "abcdefghijklmnopqrstuvwxyz"
         var list = queue(all)
         _ = list.goNext()
@@ -129,7 +129,41 @@ import Testing
         #expect(played(list) == "bcdefghijklmnopqrstuvwxyz0")
     }
 
-    @Test func thereIsALimit() {
+    @Test(arguments: [false, true]) func edits_reportTheUnchangedEnds(shuffled: Bool) {
+        var list = queue("abcdefghijkl", shuffled: shuffled)
+        var before = list.ids
+        _ = list.takeUnchanged()
+        for round in 0..<2_000 {
+            for _ in 0..<Int.random(in: 0...3) {
+                let id = list.ids.randomElement()
+                switch Int.random(in: 0..<5) {
+                case 0: _ = list.append(entries("x"))
+                case 1: _ = list.insert(entries("yz"), after: id)
+                case 2: if let id, list.count > 4 { list.remove(id) }
+                case 3: if let id { _ = list.replace(id, with: entries("rs")) }
+                default: _ = list.insert(entries("0"), after: nil)
+                }
+            }
+            if round % 100 == 99 { list.replaceAll(with: entries("new")) }
+            let (start, end) = list.takeUnchanged()
+            #expect(list.ids.prefix(start).elementsEqual(before.prefix(start)))
+            #expect(list.ids.suffix(end).elementsEqual(before.suffix(end)))
+            #expect(list.items.map(\.id) == list.ids && Set(list.ids).count == list.count)
+            #expect(list.current.map { list.ids.contains($0.id) } ?? list.ids.isEmpty)
+            before = list.ids
+        }
+        list.remove(before[0])
+        let (start, end) = list.takeUnchanged()
+        #expect(start == 0 && end == list.count)
+    }
+
+    @Test func fullQueue_itemCanBeReplaced() {
+        var list = queue(String(repeating: "a", count: PlayQueue.limit))
+        let new = list.replace(list.ids[7], with: entries("b"))
+        #expect(new.count == 1 && list.room == 0 && names(list).dropFirst(7).first == "b")
+    }
+
+    @Test func queue_hasALimit() {
         var list = PlayQueue()
         list.replaceAll(with: entries(String(repeating: "a", count: PlayQueue.limit + 10)))
         #expect(list.items.count == PlayQueue.limit && list.room == 0)

@@ -1,9 +1,10 @@
 import PluginAPI
 import SessionManager
 
-/// Behaviour §7 and the options of §2 that concern ports, a second time: sentence by sentence, by elimination.
+/// A second, independent implementation of behaviour §7 and of the options of §2 that concern ports. It follows the
+/// text sentence by sentence, and eliminates ports.
 extension ReferenceModel {
-    /// What the category table and the options say of one port.
+    /// Whether the category and the options allow a port.
     private func accepts(_ person: Person, _ port: Port, asInput: Bool) -> Bool {
         if asInput {
             guard person.inputs else { return false }
@@ -51,14 +52,14 @@ extension ReferenceModel {
         if let person {
             let headset = wantedInput.flatMap { $0.type == .bluetoothHFP ? $0.device : nil }
             rest.removeAll { port in
-                // The headset that is recorded from is on its way to the profile that is allowed.
+                // The headset that the session records from changes to the allowed profile.
                 if port.type == .bluetoothA2DP, port.device == headset { return false }
                 return !accepts(person, port, asInput: false)
             }
         }
         let hasSpeaker = rest.contains { $0.type == .speaker }
         if let person, person.category == .playAndRecord {
-            // "play-and-record goes to the receiver (earpiece) by default, else to the speaker", where nothing else is
+            // "play-and-record goes to the receiver (earpiece) by default, else to the speaker", unless another port is
             // newer.
             guard !person.configuration.options.contains(.defaultToSpeaker) else {
                 return rest.last { $0.type != .receiver } ?? rest.last
@@ -77,16 +78,16 @@ extension ReferenceModel {
             outputs: person.outputs ? audio?.route.outputs ?? [] : [])
     }
 
-    /// What is told of routes because of that event.
+    /// The announcements about routes because of that event.
     func routesTold(_ event: Event, since before: ReferenceModel) -> Set<Told> {
         var result: Set<Told> = []
         if case .routeChanged(let reason, let new) = event, let old = before.audio,
             old != new || reason == .wakeFromSleep
         {
-            // A newcomer that will be the route is told when it is.
+            // A new port that will become the route is announced when it is the route.
             let known = Set((old.inputs + old.outputs + new.route.inputs + new.route.outputs).map(\.uid))
             let isComing = [wantedInput, wantedOutput].contains { $0.map { !known.contains($0.uid) } ?? false }
-            // What is unplugged and still the route is told when the sound has left it.
+            // An unplugged port that is still the route is announced when the sound has left it.
             let isLeaving =
                 reason == .oldDeviceUnavailable
                 && [(wantedInput, new.route.inputs.first), (wantedOutput, new.route.outputs.first)].contains {
@@ -111,7 +112,7 @@ extension ReferenceModel {
         }
         for person in people where lacks(person) {
             if let old = before.person(person.id), before.lacks(old) { continue }
-            // What the first sight of a server lacks is no news.
+            // A missing port is not announced when the daemon first sees the server.
             if case .portsChanged = event, before.audio == nil { continue }
             result.formUnion([
                 .routed(person.id, .noSuitableRouteForCategory), .routed(nil, .noSuitableRouteForCategory),

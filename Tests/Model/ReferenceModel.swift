@@ -1,25 +1,25 @@
 import PluginAPI
 import SessionManager
 
-/// What somebody is told because of one event, without the order between different kinds.
+/// The signals because of one event, without the order between different kinds.
 enum Told: Hashable {
     case began(SessionID, InterruptionReason, by: SessionID?)
     case ended(SessionID, shouldResume: Bool, microseconds: UInt64, InterruptionReason)
     case ducked(SessionID, Bool)
     case muted(SessionID, Bool)
     case hint(SessionID, Bool)
-    /// One session, or everybody where nil.
+    /// One session, or all of them if nil.
     case routed(SessionID?, RouteChangeReason)
 }
 
-/// Behaviour §1–§7 a second time, read from the text alone: rule by rule, edge by edge, slow and plain.
+/// A second, independent implementation of behaviour §1–§7. It follows the text rule by rule, and is slow and simple.
 ///
-/// Everything that can be derived (lowered, muted, hints, now playing) is a function over all pairs; only states, edges
-/// "waiter waits for owner" and the times are kept.
+/// It stores only states, times, and edges "waiter waits for owner". Everything else (ducked, muted, hints, now
+/// playing) is a function over all pairs.
 struct ReferenceModel {
     enum Status: Hashable {
         case idle
-        /// After `ended`, within the grace time.
+        /// After `ended`, within the grace period.
         case released(until: Instant)
         case playing
         case stopped(Stretch)
@@ -31,11 +31,11 @@ struct ReferenceModel {
         let since: Instant
         let reason: InterruptionReason
         let by: SessionID?
-        /// What went has come back in time.
+        /// The unplugged output came back in time.
         var isOffered = false
-        /// The names of the outputs that went, where that is the reason.
+        /// The names of the unplugged outputs, if an unplug is the reason.
         var gone: Set<String> = []
-        /// Someone it waited for left without recommending to resume.
+        /// A session that it waited for ended without a should-resume hint.
         var isSpoiled = false
     }
 
@@ -48,7 +48,7 @@ struct ReferenceModel {
         var isForeground = true
         var preferences = Preferences()
         var status = Status.idle
-        /// Counts activations; 0: never.
+        /// The number of the last activation; 0 if it was never active.
         var lastActive = 0
 
         var isPlaying: Bool { status == .playing }
@@ -71,7 +71,7 @@ struct ReferenceModel {
     struct Outcome {
         var refusal: SessionError.Code?
         var interruptions: [Told] = []
-        /// Lowering, muting, hints: one per session and kind, in no particular order.
+        /// Ducking, muting and hints: one of each kind for a session, in no particular order.
         var others: Set<Told> = []
     }
 
@@ -94,7 +94,7 @@ struct ReferenceModel {
 
     init(settings: Arbiter.Settings = Arbiter.Settings()) { self.settings = settings }
 
-    // MARK: What follows
+    // MARK: Derived values
 
     func person(_ id: SessionID) -> Person? { people.first { $0.id == id } }
 
@@ -107,7 +107,7 @@ struct ReferenceModel {
         (person.category == .ambient || person.category == .soloAmbient) && (isSilent || isLocked)
     }
 
-    /// §4: an app session with an output is lowered while anybody else active ducks, unless it ducks itself.
+    /// §4: an app session with an output is ducked while another active session ducks, unless it ducks others itself.
     func isDucked(_ person: Person) -> Bool {
         guard person.isPlaying, !person.isPrivileged, person.outputs else { return false }
         guard !person.configuration.options.contains(.duckOthers) else { return false }
@@ -116,7 +116,8 @@ struct ReferenceModel {
         }
     }
 
-    /// §6: judged by the streams, else by the state; who is interrupted is silent to everyone else.
+    /// §6: whether a session sounds depends on its streams, or on its state without a server. An interrupted session is
+    /// silent for the others.
     func sounds(_ person: Person) -> Bool {
         if let sounding { return person.stretch == nil && sounding.sessions.contains(person.id) }
         return person.isPlaying && person.outputs && !isMuted(person)
@@ -131,7 +132,7 @@ struct ReferenceModel {
         people.contains { $0.id != person.id && $0.isNonMixable && sounds($0) }
     }
 
-    /// §4: the non-mixable app session with an output that activated last among those still holding a claim.
+    /// §4: of the non-mixable app sessions with an output that still hold a claim, the one that was activated last.
     var nowPlaying: SessionID? {
         people.filter { !$0.isPrivileged && !$0.mixes && $0.outputs && $0.holdsClaim }
             .max { $0.lastActive < $1.lastActive }?.id
@@ -146,7 +147,7 @@ struct ReferenceModel {
             over: SpecMatrix.column(old.sessionClass, old.configuration))
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func handle(_ event: Event, at instant: Instant) -> Outcome {
         outcome = Outcome()
@@ -159,7 +160,7 @@ struct ReferenceModel {
             return Outcome(refusal: error.code)
         }
         var routed = self
-        // An unplugging that pauses comes after the route was told.
+        // The route is announced before an unplug pauses sessions.
         if case .routeChanged = event { routed.people = before.people }
         outcome.others.formUnion(routed.routesTold(event, since: before))
         release()
@@ -216,10 +217,10 @@ struct ReferenceModel {
             if reason == .newDeviceAvailable { replug(old.route.outputs, new.route.outputs) }
         case .servicesReset(let new): audio = new
         case .portsChanged(let new): if audio != nil { audio = new }
-        // Nobody gains or loses the sound by it.
+        // This changes the sound of no session.
         case .interruptionIgnored(let id): _ = try place(of: id)
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
-            fatalError("the model does not know of \(event.name)")
+            fatalError("the model does not implement \(event.name)")
         }
     }
 
@@ -228,7 +229,7 @@ struct ReferenceModel {
         return place
     }
 
-    /// §4: the background first, then everyone active.
+    /// §4: checks first the background, then all active sessions.
     private func judge(_ new: Person) throws(Refusal) {
         if !new.isPrivileged, !new.isForeground {
             if new.category == .ambient || new.category == .soloAmbient { throw Refusal(code: .cannotStartPlaying) }
@@ -246,7 +247,7 @@ struct ReferenceModel {
         take(place)
     }
 
-    /// §1: while active, judged as a fresh activation; the same again changes nothing.
+    /// §1: an active session is judged like a new activation. The same category again changes nothing.
     private mutating func change(_ place: Int, to configuration: Configuration) throws(Refusal) {
         if people[place].configuration == configuration { return }
         var changed = people[place]
@@ -257,7 +258,7 @@ struct ReferenceModel {
         if changed.isPlaying { take(place) }
     }
 
-    /// Waits of or for it between two that no longer conflict are over.
+    /// Ends the waits of and for this session if the two sessions no longer conflict.
     private mutating func dissolve(_ id: SessionID) {
         for edge in edges where edge.waiter == id || edge.owner == id {
             if let waiter = person(edge.waiter), let owner = person(edge.owner), cell(owner, over: waiter) != .interrupt
@@ -267,8 +268,8 @@ struct ReferenceModel {
         }
     }
 
-    /// It is active now, newest of all: who conflicts is interrupted, most recently active first; who is interrupted
-    /// already waits for it too (R1, R3).
+    /// Makes a session active, as the newest one. It interrupts all conflicting sessions, the most recently active one
+    /// first. Sessions that were interrupted before also wait for it (R1, R3).
     private mutating func take(_ place: Int) {
         let new = people[place]
         let conflicting = people.filter { $0.id != new.id && cell(new, over: $0) == .interrupt }
@@ -292,8 +293,8 @@ struct ReferenceModel {
         outcome.interruptions.append(.began(id, reason, by: by))
     }
 
-    /// It is no longer in anyone's way, and gives up its own claim (R5, R7, R11, R12). A call or an alert always
-    /// recommends to resume.
+    /// Ends the waits for a session, and its own claim (R5, R7, R11, R12). The end of a call or an alert always gives
+    /// the should-resume hint.
     private mutating func leave(_ id: SessionID, recommends: Bool) {
         let isPrivileged = person(id)!.isPrivileged
         for edge in edges where edge.owner == id { remove(edge, recommends: recommends || isPrivileged) }
@@ -309,7 +310,7 @@ struct ReferenceModel {
         }
     }
 
-    /// R6: the claim runs out; those who waited are not recommended to resume.
+    /// R6: claims expire. The sessions that waited get no should-resume hint.
     private mutating func expire() {
         for person in people {
             guard let deadline = person.deadline, deadline <= now else { continue }
@@ -318,8 +319,8 @@ struct ReferenceModel {
         }
     }
 
-    /// §7: what was played on went; the now-playing session pauses, unless it prefers otherwise, and players that
-    /// cannot choose to be it.
+    /// §7: an output in use was unplugged. The now-playing session pauses, unless it prefers not to. So do players that
+    /// cannot become the now-playing session.
     private mutating func unplug(_ used: [Port], left: [Port]) {
         let gone = used.filter { port in port.isAvailable && !left.contains { $0.uid == port.uid && $0.isAvailable } }
         guard !gone.isEmpty, settings.pausesOnUnplug else { return }
@@ -335,7 +336,7 @@ struct ReferenceModel {
         }
     }
 
-    /// §7: what went is the output again, soon enough, and nobody else is in the way.
+    /// §7: the unplugged output is the output again, soon enough, and no other session prevents a resume.
     private mutating func replug(_ before: [Port], _ now: [Port]) {
         for place in people.indices {
             guard var stretch = people[place].stretch, settings.replug > 0,
@@ -351,7 +352,8 @@ struct ReferenceModel {
         }
     }
 
-    /// R4, R5, R8, R10: who waits for nobody any more is told, last interrupted first, and has the grace time.
+    /// R4, R5, R8, R10: sessions that no longer wait are notified, the last interrupted one first, and get the grace
+    /// period.
     private mutating func release() {
         let free = people.filter { person in
             guard let stretch = person.stretch, stretch.reason != .routeDisconnected || stretch.isOffered else {

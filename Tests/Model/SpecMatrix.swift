@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// Behaviour §4's table as it stands there, in its own words.
+/// The table of behaviour §4, with its own words.
 enum SpecMatrix {
     enum Cell: Hashable {
         case mix
@@ -30,7 +30,7 @@ enum SpecMatrix {
         case alert
     }
 
-    /// MIX¹ is written as MIX: the note is applied in `cell`.
+    /// MIX¹ is written as MIX. `cell` applies the note.
     private static let text = """
         MIX  | MIX | MIX  | MIX | MIX     | MIX
         DUCK | DUCK| DUCK | DUCK| MIX     | MIX
@@ -50,7 +50,7 @@ enum SpecMatrix {
             case "DUCK": .duck
             case "INT": .interrupt
             case "REFUSED": .refused
-            case let other: fatalError("no such word in the table: \(other)")
+            case let other: fatalError("unknown word in the table: \(other)")
             }
         }
     }
@@ -90,7 +90,8 @@ enum SpecMatrix {
         return spoken ? .nonMixableSpoken : .nonMixable
     }
 
-    /// The new one over the one already there. Note ¹: a mixable one with an input yields to a call and an alert.
+    /// The effect of a new session on an active one. Note ¹: a mixable session with an input is refused during a call
+    /// or an alert.
     static func cell(_ row: Row, hasInput: Bool, over column: Column) -> Cell {
         if hasInput, row.rawValue <= Row.navigation.rawValue, column == .call || column == .alert { return .refused }
         return table[row.rawValue][column.rawValue]

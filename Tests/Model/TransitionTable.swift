@@ -1,10 +1,10 @@
-/// What a state machine does with every input in every state, as text: a row for each input, a column for each state.
+/// The transitions of a state machine as text: a row for each input, a column for each state.
 struct TransitionTable {
     private let nameWidth: Int
     private let cellWidth: Int
     private var lines: [String] = []
 
-    /// `states`: the letter of each, as the head of its column.
+    /// `states` has the letter of each state, which is the head of its column.
     init(_ states: [Character], nameWidth: Int = 18, cellWidth: Int) {
         self.nameWidth = nameWidth
         self.cellWidth = cellWidth

@@ -15,7 +15,7 @@ import Testing
         #expect(file["absent"] == nil)
     }
 
-    @Test func nothing_isAFileWithoutSections() throws {
+    @Test func emptyFile_hasNoSections() throws {
         for text in ["", "\n", "# only\n#\n", "\u{FEFF}"] {
             #expect(try KeyFile(text, file: "f").sections.isEmpty)
         }
@@ -39,7 +39,7 @@ import Testing
         Mistake("[s]\na=\rb", 2, 3, "U+D"),
         Mistake("[s]\nö\u{0}", 2, 2, "U+0"), Mistake("[s]\na = \u{85}", 2, 5, "U+85"),
     ])
-    func mistake_isRefusedWhereItStands(mistake: Mistake) {
+    func mistake_isRefusedAtItsPosition(mistake: Mistake) {
         let error = #expect(throws: KeyFileError.self) { try KeyFile(mistake.text, file: "my file") }
         #expect(error?.position == KeyFile.Position(line: mistake.line, column: mistake.column))
         #expect(error?.message.contains(mistake.hint) == true, "\(String(describing: error))")
@@ -50,7 +50,7 @@ import Testing
         arguments: [
             [0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0x80],
         ] as [[UInt8]])
-    func badUTF8_isRefusedWhereItStands(bytes: [UInt8]) {
+    func badUTF8_isRefusedAtItsPosition(bytes: [UInt8]) {
         let error = #expect(throws: KeyFileError.self) {
             try KeyFile(bytes: Array("[s]\nä = ".utf8) + bytes, file: "f")
         }
@@ -58,7 +58,7 @@ import Testing
         #expect(error?.message.contains("UTF-8") == true)
     }
 
-    /// Shown with its control characters escaped: they have no business in a log.
+    /// The description escapes control characters, so that logs contain none.
     struct Mistake: Sendable, CustomTestStringConvertible {
         let text: String
         let line: Int
@@ -103,7 +103,8 @@ import Testing
         #expect(try KeyFile(list, file: "f")["s"]?["k"]?.list().count == 2_000)
     }
 
-    /// Bytes that resemble a key file: never a trap, every error inside the text, every success the same again.
+    /// Random bytes that resemble a key file. The parser must not trap, must report errors inside the text, and must
+    /// give the same result twice.
     @Test func randomBytes_areReadOrRefusedWithAPosition() throws {
         var random = SeededRandom(seed: 1)
         let pieces: [[UInt8]] = [

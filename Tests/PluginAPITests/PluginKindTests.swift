@@ -2,9 +2,9 @@ import Foundation
 import PluginAPI
 import Testing
 
-/// The table of kinds, and the files that must agree with it.
+/// Tests the table of kinds, and the files that must agree with it.
 @Suite struct PluginKindTests {
-    @Test func rows_haveNothingInCommon() {
+    @Test func rows_haveNoValueInCommon() {
         for column in [
             \PluginKind.word, \.id, \.program, \.interface, \.objectPath, \.busName, \.action,
         ] as [KeyPath<PluginKind, String>] {
@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test func manifests_areOneForEachKind() throws {
+    @Test func eachKind_hasOneManifest() throws {
         let manifests = try names("data/plugins", ending: ".plugin").map { name in
             try PluginManifest(bytes: Repository.bytes("data/plugins/\(name).plugin"), file: name)
         }
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func interfaces_areDescribedByTheirNames() throws {
+    @Test func eachInterface_hasAFileWithItsName() throws {
         let own = ["Manager", "Session", "Plugins", "Job"].map { "org.sessiond1.\($0)" }
         #expect(try Set(names("data/dbus", ending: ".xml")) == Set(own + PluginKind.all.map(\.interface)))
         for kind in PluginKind.all {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func busPolicy_letsEachKindHaveItsNames() throws {
+    @Test func busPolicy_allowsTheNamesOfEachKind() throws {
         let policy = try Repository.text("data/dbus-1/system.d/org.sessiond1.conf")
         for kind in PluginKind.all {
             for rule in ["own_prefix", "send_destination_prefix", "send_destination"] {

@@ -83,7 +83,7 @@ import Testing
     }
 }
 
-/// Files of the source tree, for the tests that hold code, data and manual pages together.
+/// Files of the source tree, for tests that compare code, data and manual pages.
 enum Repository {
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -106,7 +106,7 @@ enum Repository {
         ("file:///a/b.txt", "any"), ("file:///a/flac", "any"), ("file:///x.mp4", "any"), ("a.flac", "exact"),
         ("gopher://x.flac", ""),
     ])
-    func uri_isOpenedByWhatFitsBest(uri: String, id: String) throws {
+    func uri_isOpenedByTheBestMatch(uri: String, id: String) throws {
         let manifests = try [
             manifest("family", "MimeTypes=audio/*;"), manifest("any", ""), manifest("exact", "MimeTypes=audio/flac;"),
             manifest("later", "MimeTypes=audio/flac;"), manifest("newer", "MimeTypes=audio/flac;\nInterface=2"),
@@ -116,14 +116,14 @@ enum Repository {
     }
 
     @Test(arguments: ["wav", "wave", "flac", "ogg", "oga", "opus", "mp3", "aac", "m4a", "mp4"])
-    func ourRecorder_isChosenForWhatItRecords(ending: String) throws {
+    func sessiondRecorder_isChosenForItsFormats(ending: String) throws {
         let recorder = try PluginManifest(bytes: try Repository.bytes("data/plugins/recorder.plugin"), file: "x.plugin")
         #expect(RecordingFormat(path: "take." + ending) != nil)
         let uri = "file:///take." + ending
         #expect(PluginManifest.choose(from: [recorder], kind: "recorder", uri: uri)?.id == recorder.id)
     }
 
-    @Test func whatOnlyRegistered_comesAfterWhatIsInstalled() throws {
+    @Test func registeredPlugin_comesAfterInstalledOnes() throws {
         let guest = PluginManifest(
             registered: "guest", name: nil, kind: "player", version: nil, schemes: ["FILE", "zap"],
             mimeTypes: ["audio/flac"])
@@ -135,7 +135,7 @@ enum Repository {
         #expect(PluginManifest.choose(from: [newer, guest], kind: "player", uri: "file:///a.flac")?.id == "guest")
     }
 
-    @Test func otherVersionAlone_isChosenToBeNamed() throws {
+    @Test func onlyPluginOfAnotherVersion_isChosenForTheErrorMessage() throws {
         let newer = try manifest("newer", "Interface=2\nIdleTimeout=0")
         #expect(PluginManifest.choose(from: [newer], kind: "player", uri: "file:///x")?.interface == 2)
         #expect(newer.idleTimeout == 0)

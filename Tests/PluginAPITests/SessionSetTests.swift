@@ -3,14 +3,14 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Runs of numbers against the standard library's set of them.
+/// Compares the set, which stores runs of numbers, with the standard library's `Set`.
 @Suite struct SessionSetTests {
-    @Test(arguments: 1...4) func randomChanges_areThoseOfASet(seed: Int) {
+    @Test(arguments: 1...4) func randomChanges_agreeWithTheStandardSet(seed: Int) {
         var random = SplitMix64(seed: UInt64(seed))
         var set: SessionSet = []
         var expected: Set<SessionID> = []
         for step in 0..<2_000 {
-            // Few numbers, so that runs touch and break.
+            // Few different numbers, so that runs join and split.
             let id = SessionID(UInt64.random(in: 1...40, using: &random))
             if Bool.random(using: &random) {
                 #expect(set.insert(id) == expected.insert(id).inserted)
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...4) func subsetsAndUnions_areThoseOfASet(seed: Int) {
+    @Test(arguments: 1...4) func subsetsAndUnions_agreeWithTheStandardSet(seed: Int) {
         var random = SplitMix64(seed: UInt64(seed))
         for _ in 0..<500 {
             let ids = (0..<6).map { _ in SessionID(UInt64.random(in: 1...8, using: &random)) }
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoSet_isRefused() {
+    @Test func invalidRuns_areRefused() {
         typealias Run = SessionSet.Run
         #expect(SessionSet(runs: [Run(first: 3, last: 2)]) == nil)
         #expect(SessionSet(runs: [Run(first: 1, last: 2), Run(first: 3, last: 4)]) == nil)

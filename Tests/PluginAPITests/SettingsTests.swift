@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func valueOutsideItsRange_isRefusedWhereItStands() {
+    @Test func valueOutsideItsRange_isRefusedAtItsPosition() {
         for key in SettingKey.table {
             let values: [String] =
                 switch key.kind {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func unknownSectionOrKey_isRefusedWhereItStands() {
+    @Test func unknownSectionOrKey_isRefusedAtItsPosition() {
         var error = #expect(throws: KeyFileError.self) { try settings("\n[duckling]\n") }
         #expect(error?.position == KeyFile.Position(line: 2, column: 1))
         #expect(error?.message.contains("ducking") == true)
@@ -86,7 +86,7 @@ import Testing
         #expect(error?.message.contains("gain") == true)
     }
 
-    @Test func illegalRole_isRefusedWithoutACallsNumber() {
+    @Test func illegalRole_isRefusedWithoutAnErrorNumber() {
         let error = #expect(throws: KeyFileError.self) { try settings("[roles]\nphone = playback; voice-chat\n") }
         #expect(error?.message.contains("'voice-chat' is not allowed with category 'playback'") == true)
         #expect(error?.message.contains("(") == false, "\(error?.message ?? "")")
@@ -110,14 +110,14 @@ import Testing
         #expect(settings == before)
     }
 
-    @Test func holders_areAnyNobodyOrNames() throws {
+    @Test func holders_areAnyNoneOrNames() throws {
         #expect(try settings("[privileges]\ncall =\n").privileges.call == .only([]))
         #expect(
             try settings("[privileges]\ncall = org.gnome.Calls; /usr/bin/linphone;\n").privileges.call
                 == .only(["org.gnome.Calls", "/usr/bin/linphone"]))
     }
 
-    @Test func shippedFile_isTheTable() throws {
+    @Test func shippedFile_agreesWithTheTable() throws {
         #expect(try Repository.text("data/sessiond.conf") == DefaultFile.text)
     }
 
@@ -145,7 +145,7 @@ import Testing
     }
 }
 
-/// What data/sessiond.conf has to be: every key at its default behind `#`, its meaning behind `# `.
+/// The text that data/sessiond.conf must have: every key with its default after `#`, and its meaning after `# `.
 enum DefaultFile {
     static var keys: [(key: SettingKey, line: (key: String, value: String))] {
         SettingKey.table.flatMap { key in key.values(in: Settings()).map { (key, $0) } }

@@ -3,9 +3,9 @@ import Testing
 @testable import PluginKit
 @testable import ReferenceModel
 
-/// A table of every input in every state, and long random runs.
+/// Tests every input in every state with a table, and makes long random runs.
 @Suite struct GrantTests {
-    /// The inputs that lead to each state, by its letter in the table.
+    /// The inputs that lead to each state, with the state's letter in the table.
     private static let states: [(letter: Character, inputs: [Grant.Input])] = [
         ("I", []),
         ("L", [.wants(at: nil), .granted(order: 1, now: 0), .replaced]),
@@ -23,7 +23,7 @@ import Testing
     ]
     private static let resume = Grant.Input.ended(shouldResume: true, canResume: true)
 
-    /// `granted` and `refused` answer the last request, `late` an older one.
+    /// `granted` and `refused` answer the last request; those with `late` answer an older one.
     private static let inputs: [(name: String, input: @Sendable (_ order: UInt64) -> Grant.Input)] = [
         ("wants", { _ in .wants(at: nil) }),
         ("granted", { .granted(order: $0, now: 10) }),
@@ -57,9 +57,10 @@ import Testing
         ("fell silent", { _ in .fellSilent }),
     ]
 
-    /// Idle, Lingering, Asking, asking Behind an interruption, asking while Heard, Resuming, Due, Sounding, Ending,
-    /// interrupted (X: resumes, Y: does not, V: nor does it, its output went before), Unplugged. Then what is to be done:
-    /// activate, deactivate and notify (d) or not (g), start, quiet, wait, linger. A dot: nothing changes.
+    /// States: Idle, Lingering, Asking, asking Behind an interruption, asking while Heard, Resuming, Due, Sounding,
+    /// Ending, interrupted (X: will resume; Y: will not; V: will not, because its output was unplugged before),
+    /// Unplugged. Effects: activate (a), deactivate with notify (d) or without (g), start (s), silence (q), wait (w),
+    /// linger (l). A dot means that nothing changes.
     private static let table = """
                           | I   L   A   B   H   R   D   S   E   X   Y   U   V
         wants             | Aa  Aa  Aa  Ba  Ha  Ba  Aa  Ha  Aa  Ba  Ba  Aa  Ba
@@ -120,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func everyInput_inEveryState_isInTheTable() {
+    @Test func everyInputInEveryState_agreesWithTheTable() {
         var table = TransitionTable(Self.states.map(\.letter), nameWidth: 17, cellWidth: 4)
         for (name, input) in Self.inputs {
             let cells = Self.states.map { state -> String in
@@ -137,7 +138,7 @@ import Testing
         #expect(table.text == Self.table, "\(table.text)")
     }
 
-    @Test func whatHadNotStarted_startsAtItsTime_orAtOnceWhereThatIsPast() {
+    @Test func scheduledSound_startsAtItsTime_orAtOnceIfThatIsPast() {
         var grant = Grant()
         #expect(grant.handle(.wants(at: 9)) == [.activate(order: 1)])
         #expect(grant.handle(.granted(order: 1, now: 5)) == [.silence, .wait(until: 9)])
@@ -151,7 +152,7 @@ import Testing
         #expect(late.handle(.granted(order: 1, now: 9)) == [.start])
     }
 
-    @Test func outputThatComesBack_bringsOnlyThatPluginsSoundBackThatWaitsForIt() {
+    @Test func replug_resumesOnlyAPluginThatWaitsForIt() {
         for waits in [true, false] {
             var grant = Grant(resumesOnReplug: waits)
             _ = grant.handle(.wants(at: nil))
@@ -163,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func interruptionThatEndsWhileAHandAsks_leavesTheAnswerToDecide() {
+    @Test func interruptionEndsDuringARequest_theReplyDecides() {
         var grant = Grant()
         _ = grant.handle(.began(.default))
         #expect(grant.handle(.wants(at: nil)) == [.activate(order: 1)])
@@ -172,7 +173,7 @@ import Testing
         #expect(grant.sounds)
     }
 
-    @Test func serverThatIsAway_isRememberedUntilItIsBackOrNobodySaysSo() {
+    @Test func lossOfTheServer_isRememberedUntilItsReturnOrTheLossOfTheDaemon() {
         for (away, back) in [(Grant.Input.servicesLost, Grant.Input.servicesReset), (.serverIsAway, .daemonLost)] {
             var grant = Grant()
             _ = grant.handle(away)
@@ -182,7 +183,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func randomRuns_keepTheRules(resumesOnReplug: Bool) {
+    @Test(arguments: [true, false]) func randomRuns_obeyTheRules(resumesOnReplug: Bool) {
         var starts = 0
         for seed in 0..<UInt64(1_500) {
             var world = GrantWorld(seed: seed, resumesOnReplug: resumesOnReplug)
@@ -193,6 +194,6 @@ import Testing
                 return
             }
         }
-        #expect(starts > 3_000, "the runs hardly ever start the sound")
+        #expect(starts > 3_000, "the runs hardly ever start a sound")
     }
 }

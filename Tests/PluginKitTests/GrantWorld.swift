@@ -28,16 +28,16 @@ struct GrantWorld {
     private var startTime: UInt64?
     private var isLingering = false
 
-    // The daemon, the way to it and the way back.
+    // The daemon, and the messages to it and from it.
     private var calls: [Call] = []
     private var news: [News] = []
     private var atDaemon = SessionState.inactive
     private var isDaemonThere = true
     private var refuses = false
 
-    // What the plugin's client knows: the last that it was told, minus what it gave back since.
+    // What the plugin's client knows: the daemon's last message, and its own deactivations since.
     private var isGranted = false
-    /// It was heard when it was interrupted, or told to play since, and nobody touched it.
+    /// The plugin played when it was interrupted, or was asked to play since, and the user did not change it.
     private var mayResume = false
 
     init(seed: UInt64, resumesOnReplug: Bool) {
@@ -45,7 +45,7 @@ struct GrantWorld {
         dice = SplitMix64(seed: seed)
     }
 
-    /// What was handed in last, and what came of it.
+    /// The last inputs and their effects.
     var trace: String { steps.suffix(30).map { "\($0.input) → \($0.state) \($0.effects)" }.joined(separator: "\n") }
 
     mutating func run(steps: Int) {
@@ -55,10 +55,10 @@ struct GrantWorld {
 
     private mutating func complain(_ text: String) { complaints.append(text) }
 
-    // MARK: What happens
+    // MARK: Events
 
     private mutating func step() {
-        // Most of the time the messages are quicker than whatever happens next.
+        // Most of the time, messages arrive before the next event.
         if Bool.random(using: &dice) {
             deliverCall()
             deliverNews()
@@ -133,7 +133,7 @@ struct GrantWorld {
         case 2: news.append(.told(.servicesReset, nil))
         default:
             while !news.isEmpty { deliverNews() }
-            // It is away for too long, and comes back without its memory; what was asked of it is refused.
+            // The daemon is away for too long, and comes back without its state. Open requests fail.
             let asked = calls.compactMap { call -> News? in
                 if case .activate(let order) = call { .answered(.refused(order: order), nil) } else { nil }
             }
@@ -141,7 +141,7 @@ struct GrantWorld {
             take(.daemonLost)
             news = asked
             if grant.sounds || startTime != nil || isLingering {
-                // The client asks for what it had.
+                // The client activates again.
                 if refuses {
                     news.append(.told(.expelled, .inactive))
                     news.append(.told(.began(.default), .inactive))
@@ -156,7 +156,7 @@ struct GrantWorld {
         guard !calls.isEmpty else { return }
         switch calls.removeFirst() {
         case .activate(let order):
-            // Whoever has the sound already is not refused it.
+            // An active session is not refused.
             if refuses, atDaemon != .active {
                 news.append(.answered(.refused(order: order), nil))
             } else {
@@ -185,7 +185,7 @@ struct GrantWorld {
         if case .granted(let order, _) = answer { .granted(order: order, now: now) } else { answer }
     }
 
-    // MARK: What the plugin does
+    // MARK: The plugin
 
     private mutating func touch(_ input: Grant.Input, mayResume: Bool = false) {
         self.mayResume = mayResume
@@ -205,10 +205,10 @@ struct GrantWorld {
         case .ended(let shouldResume, _):
             if effects.contains(where: { if case .activate = $0 { true } else { false } }), !shouldResume || !mayResume
             {
-                complain("it asks again after an interruption that nobody recommends to end so")
+                complain("it activates after an interruption without a should-resume hint")
             }
         case .granted(let answered, _):
-            if answered != order, effects.contains(.start) { complain("an answer to an older order starts it") }
+            if answered != order, effects.contains(.start) { complain("a reply to an older request starts it") }
         default: break
         }
         carry(effects)
@@ -235,14 +235,14 @@ struct GrantWorld {
         }
     }
 
-    // MARK: What must hold
+    // MARK: Checks
 
     private mutating func check() {
-        if isPlaying, !isGranted { complain("it sounds without a grant") }
-        if isPlaying, !grant.sounds { complain("it sounds, and the grant says \(grant.state)") }
+        if isPlaying, !isGranted { complain("it plays without a grant") }
+        if isPlaying, !grant.sounds { complain("it plays, but its grant is \(grant.state)") }
     }
 
-    /// Everything is delivered: then the daemon and the plugin are of one mind.
+    /// Delivers everything. Then the daemon and the plugin must agree.
     private mutating func settle() {
         while complaints.isEmpty, !calls.isEmpty || !news.isEmpty || startTime != nil || isLingering {
             if !calls.isEmpty { deliverCall() }
@@ -254,8 +254,8 @@ struct GrantWorld {
             check()
         }
         guard complaints.isEmpty else { return }
-        if isPlaying, atDaemon != .active { complain("it sounds, and the daemon has it \(atDaemon)") }
-        if !isPlaying, atDaemon == .active { complain("it is silent, \(grant.state), and keeps its claim") }
-        if case .asking = grant.state { complain("it waits for an answer that will not come") }
+        if isPlaying, atDaemon != .active { complain("it plays, but at the daemon it is \(atDaemon)") }
+        if !isPlaying, atDaemon == .active { complain("it is silent, \(grant.state), but still active at the daemon") }
+        if case .asking = grant.state { complain("it waits for a reply that will not come") }
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PluginKit
 
-/// The command line of plugin programs, for the kinds that exist and for one without a session.
+/// The command line of plugin programs, for all kinds and for a kind without a session.
 @Suite struct PluginArgumentsTests {
     /// A kind without a session.
     private static let library = PluginKind(
@@ -19,7 +19,7 @@ import Testing
         if case .wrong(let text) = PluginArguments.parse(words, kind) { text } else { "" }
     }
 
-    @Test func executableOfSeveralPlugins_isTheOneOfItsNameOrFirstArgument() {
+    @Test func executableOfSeveralPlugins_isChosenByNameOrFirstArgument() {
         func chosen(_ words: String...) -> String {
             guard let (index, rest) = PluginProgram.choose(from: PluginKind.all, words) else { return "none" }
             return ([PluginKind.all[index].word] + rest).joined(separator: " ")
@@ -32,17 +32,18 @@ import Testing
         #expect(chosen() == "none")
     }
 
-    @Test func usage_isTheKinds() {
+    @Test func usage_describesTheKind() {
         for kind in PluginKind.all {
             let text = usage(kind)
-            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]... [\(kind.item)]\n\n\(kind.action); without it,"))
-            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))"))
+            let item = kind.item.isEmpty ? ("", ": serves") : (" [\(kind.item)]", "; without it,")
+            #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]...\(item.0)\n\n\(kind.action)\(item.1)"))
+            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))") == kind.needsSession)
             #expect(text.contains("--input") == kind.records && text.contains("--duration") == kind.records)
             #expect(text.hasSuffix("  --help             print this help\n"))
         }
     }
 
-    @Test func kindWithoutASession_takesNothingOfASession() {
+    @Test func kindWithoutASession_hasNoSessionOptions() {
         let text = usage(Self.library)
         #expect(text.contains("--name NAME        the name of the plugin"))
         for option in ["--category", "--mode", "--option", "--class"] {
@@ -51,16 +52,16 @@ import Testing
         }
         guard case .run(let arguments) = PluginArguments.parse(["--name", "Books", "--id", "x", "a"], Self.library)
         else {
-            Issue.record("it was refused")
+            Issue.record("the arguments were refused")
             return
         }
         #expect(arguments.session.name == "Books" && arguments.pluginID == "x" && arguments.item == "a")
     }
 
-    @Test func inputAndDuration_areForWhatRecords() {
+    @Test func inputAndDuration_areOnlyForRecorders() {
         #expect(complaint(["--duration", "1"], .player).hasPrefix("unknown argument"))
         guard case .run(let arguments) = PluginArguments.parse(["--duration=2", "--input", "mic"], .recorder) else {
-            Issue.record("it was refused")
+            Issue.record("the arguments were refused")
             return
         }
         #expect(arguments.duration == 2 && arguments.input == "mic" && arguments.session.category == .record)

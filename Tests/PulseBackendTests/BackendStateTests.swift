@@ -4,7 +4,7 @@ import Testing
 @testable import PulseBackend
 @testable import ReferenceModel
 
-/// The states of the adapter, without a server.
+/// Tests the state machines of the adapter, without a server.
 @Suite struct BackendStateTests {
     // MARK: The connection
 
@@ -15,8 +15,9 @@ import Testing
     private static let lost = ServerLink.Input.failed(isRefused: false, isWatched: true)
     private static let refused = ServerLink.Input.failed(isRefused: true, isWatched: true)
 
-    /// Idle, Connecting, Ready, Away, waiting for a Socket only. Then: connect (c), try again later (t), read everything
-    /// (r), report that the server is gone (l), is back (b), or what there is at the start (s). A dot: nothing changes.
+    /// States: Idle, Connecting, Ready, Away, waiting for a Socket only. Effects: connect (c), try again later (t),
+    /// read everything (r), report that the server is gone (l) or back (b), or what there is at the start (s). A dot
+    /// means that nothing changes.
     private static let table = """
                           | I    C    R    A    S
         connect           | Cc   .    .    Cc   Cc
@@ -48,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func everyInputOfTheConnection_inEveryState_isInTheTable() {
+    @Test func everyInputOfTheConnectionInEveryState_agreesWithTheTable() {
         let inputs: [(String, ServerLink.Input)] = [
             ("connect", .connect), ("socket appeared", .socketAppeared), ("connected", .connected),
             ("failed", Self.lost), ("refused", Self.refused),
@@ -70,7 +71,7 @@ import Testing
         #expect(table.text == Self.table, "\(table.text)")
     }
 
-    @Test func pausesBetweenAttempts_growToTwoSeconds_andBeginAnewAfterASuccess() {
+    @Test func pausesBetweenAttempts_growToTwoSeconds_andStartAgainAfterASuccess() {
         var link = ServerLink()
         func pauses(_ count: Int) -> [Double] {
             (0..<count).flatMap { _ in link.handle(.connect) + link.handle(Self.lost) }.compactMap {
@@ -84,7 +85,7 @@ import Testing
     }
 
     /// Whatever happens, "gone" and "back" are reported in turns.
-    @Test func randomLives_reportGoneAndBackInTurns() {
+    @Test func randomEvents_reportGoneAndBackInTurns() {
         for seed in 0..<UInt64(500) {
             var dice = SplitMix64(seed: seed)
             var link = ServerLink()
@@ -94,7 +95,7 @@ import Testing
                     .connect, .socketAppeared, .connected, Self.lost, Self.refused, .wasRead,
                 ]
                 guard let input = inputs.randomElement(using: &dice) else { continue }
-                // Only a connected server is read, and only one that is being connected to answers.
+                // Only a connected server is read, and only a server that is being connected to replies.
                 if input == .wasRead, !link.isReady { continue }
                 if input == .connected { guard case .connecting = link.state else { continue } }
                 for effect in link.handle(input) {
@@ -118,7 +119,7 @@ import Testing
 
     private static func item(_ index: UInt32) -> ReadRound.Item { ReadRound.Item(facility: .playing, index: index) }
 
-    @Test func whatIsMarkedInOneGo_isReadInOneRound_andEvaluatedWhenAllAnswersAreIn() {
+    @Test func objectsMarkedTogether_areReadInOneRound_andEvaluatedAfterAllReplies() {
         var round = ReadRound()
         round.mark(Self.item(1), isRemoved: false, at: 0)
         let schedules = [round.schedule(), round.schedule()]
@@ -137,7 +138,7 @@ import Testing
         #expect(outcomes == [.wait, .evaluate] && !round.isAsking)
     }
 
-    @Test func storm_isEvaluatedAfterAWhile() {
+    @Test func endlessChanges_areEvaluatedAfterAWhile() {
         var round = ReadRound()
         round.begin()
         round.mark(Self.item(1), isRemoved: false, at: 1_000)
@@ -148,7 +149,7 @@ import Testing
         #expect(outcome == .evaluate && !round.marked.isEmpty)
     }
 
-    @Test func questionBeforeTheScheduledRound_takesItsPlace() {
+    @Test func questionBeforeTheScheduledRound_replacesIt() {
         var round = ReadRound()
         round.mark(Self.item(1), isRemoved: false, at: 0)
         _ = round.schedule()
@@ -161,7 +162,7 @@ import Testing
 
     // MARK: Requests
 
-    @Test func requestedPort_isTheReasonUntilItIsTheRouteOrTooOld() {
+    @Test func requestedPort_givesTheReasonUntilItIsTheRouteOrTooOld() {
         var requests = RouteRequests()
         requests.selectOutput("a")
         requests.expect("a", .override, until: 10)
@@ -234,7 +235,7 @@ import Testing
         #expect(!isMadeAgain)
         guards.secondCame(true)?(true)
         #expect(removed == true && guards.dropsSecond && guards.flight == 5)
-        // One that the server refuses, and one that stays.
+        // The server refuses a second guard; the next one stays.
         _ = guards.createSecond()
         #expect(!guards.dropsSecond)
         var waits = guards.secondCame(false) != nil
@@ -242,7 +243,7 @@ import Testing
         _ = guards.createSecond()
         waits = guards.secondCame(true) != nil
         #expect(!waits && !guards.dropsSecond)
-        // The answers of a connection that is replaced do not come.
+        // The replies of a replaced connection never arrive.
         _ = guards.createSecond()
         guards.remove()
         guards.forgetAnswers()
@@ -253,7 +254,7 @@ import Testing
 
     // MARK: The check of the default
 
-    @Test func earlierCheck_isKept_andWhatHappensDuringACheckIsCheckedSoon() {
+    @Test func earlierCheck_isKept_andEventsDuringACheckAreCheckedSoon() {
         var doubt = DefaultDoubt()
         doubt.raise()
         var plans = [doubt.plan(at: 9), doubt.plan(at: 9), doubt.plan(at: 8)]

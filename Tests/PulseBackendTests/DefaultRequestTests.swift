@@ -18,11 +18,11 @@ import Testing
         let one = try #require(request("b", before: "a"))
         #expect(one.isAwaited(with: "a"))
         #expect(!one.isAwaited(with: "b"), "it took effect")
-        #expect(!one.isAwaited(with: "c"), "somebody chose another one")
+        #expect(!one.isAwaited(with: "c"), "the user chose another one")
         #expect(one.repetition == ["a", "b"])
     }
 
-    @Test func request_isMadeAgainThreeTimes() {
+    @Test func request_isMadeThreeTimes() {
         var request = request("b", before: "a")
         var times = 0
         while let one = request {
@@ -36,7 +36,7 @@ import Testing
         #expect(request("b", before: "a") != request("b", before: "a", number: 2))
     }
 
-    /// The request took effect, and the user took the old default back before it was looked at again.
+    /// The request took effect, and the user selected the old default again before the adapter checked it.
     @Test func userChangesTheDefaultBack_isNotOverruled() throws {
         let bench = try PulseBackendTests.Bench(ServerKind.pipeWire.server(sinks: ["first", "second"]))
         func route() -> String? { bench.backend.snapshot.route.outputs.first?.uid }
@@ -46,7 +46,7 @@ import Testing
         #expect(bench.wait { route() == "second" })
         try bench.pulse.pactl(["set-default-sink", "first"])
         #expect(bench.wait { route() == "first" })
-        // Longer than it waits before it would request the default again.
+        // Longer than the adapter waits before it would repeat the request.
         #expect(!bench.wait(2.5) { route() == "second" })
     }
 }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import PulseBackend
 
-/// Which of the server's modules holds a stream.
+/// The module of the server that holds streams.
 @Suite struct HoldModuleTests {
     @Test(arguments: [nil, WirePlumberVersion(0, 4, 13)])
-    func aServerWithoutANewSessionManager_holdsOnAPassiveNullSink(_ version: WirePlumberVersion?) {
+    func serverWithAnOldSessionManager_holdsOnAPassiveNullSink(_ version: WirePlumberVersion?) {
         let module = HoldModule.plain(version, folder: "/run/user/1000")
         #expect(module.name == "module-null-sink")
         #expect(module.arguments.hasPrefix("sink_name=sessiond.hold sink_properties="))
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: [WirePlumberVersion(0, 5), WirePlumberVersion(0, 5, 8), WirePlumberVersion(0, 6)])
-    func aServerWithANewSessionManager_holdsOnADriver(_ version: WirePlumberVersion) {
+    func serverWithANewSessionManager_holdsOnADriver(_ version: WirePlumberVersion) {
         let module = HoldModule.plain(version, folder: "/run/user/1000")
         #expect(module.name == "module-pipe-sink")
         #expect(module.arguments.contains("file=\"/run/user/1000/sessiond.hold\""))
@@ -23,15 +23,15 @@ import Testing
         #expect(!module.arguments.contains("node.passive"))
     }
 
-    @Test func pulseAudio_holdsOnAPipeSinkThatIsNeverSuspended() {
+    @Test func pulseAudio_holdsOnAPipeSinkWithoutSuspend() {
         let module = HoldModule.full(pipe: "/run/user/1000/sessiond.hold")
         #expect(module.name == "module-pipe-sink")
         #expect(module.arguments.contains("file=\"/run/user/1000/sessiond.hold\""))
         #expect(module.arguments.contains("module-suspend-on-idle.timeout=-1"))
     }
 
-    /// A sink would report more in the pipe as its latency.
-    @Test func fullPipe_hasOneByte_andRoomForNone() throws {
+    /// The sink reports the bytes in the pipe as its latency, so there is only one.
+    @Test func fullPipe_hasOneByteAndNoRoomForMore() throws {
         let folder = try PrivateFolder()
         let pipe = try #require(FullPipe(path: folder.path + "/pipe"))
         let reader = open(pipe.path, O_RDWR | O_NONBLOCK)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func pipeThatIsHandedOver_saysWhetherAServerHasIt_andLeavesNoName(_ isOpen: Bool) throws {
+    func pipeHandedOver_reportsWhetherAServerHasIt_andLeavesNoFile(_ isOpen: Bool) throws {
         let folder = try PrivateFolder()
         var pipe = FullPipe(path: folder.path + "/pipe")
         let path = try #require(pipe?.path)
@@ -54,7 +54,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func nameOfAKilledDaemon_isTakenAgain() throws {
+    @Test func pipeOfAKilledDaemon_isReplaced() throws {
         let folder = try PrivateFolder()
         #expect(mkfifo(folder.path + "/pipe", 0o600) == 0)
         #expect(FullPipe(path: folder.path + "/pipe") != nil)

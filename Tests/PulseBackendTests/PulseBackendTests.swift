@@ -7,7 +7,7 @@ import Testing
 
 @testable import PulseBackend
 
-/// The adapter on a real private server.
+/// Tests the adapter on a real private server.
 @Suite struct PulseBackendTests {
     /// A module that makes a microphone: it records what the server plays.
     private func mic(_ name: String) -> String {
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ServerKind.allCases) func serverWithSinks_isReadWhole(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func serverWithSinks_isReadCompletely(_ kind: ServerKind) throws {
         let pulse = try kind.server(sinks: ["speaker", "second"], modules: [mic("mic")])
         try pulse.setDefaultSource("mic")
         let bench = try Bench(pulse)
@@ -61,7 +61,7 @@ import Testing
         #expect(bench.told.all.isEmpty)
     }
 
-    @Test(arguments: ServerKind.allCases) func sinkAppears_routeCould_andIsToldSo(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func sinkAppears_isReportedWithTheSameRoute(_ kind: ServerKind) throws {
         let bench = try Bench(kind.server())
         try bench.pulse.addSink("other")
         #expect(bench.wait { !bench.told.changes.isEmpty })
@@ -69,9 +69,8 @@ import Testing
         #expect(bench.backend.snapshot.availableOutputs.map(\.uid) == ["speaker", "other"])
     }
 
-    @Test(arguments: ServerKind.allCases) func sinkBecomesTheRouteAndGoes_reasonsOneAndTwo_onceEach(_ kind: ServerKind)
-        throws
-    {
+    @Test(arguments: ServerKind.allCases)
+    func sinkBecomesTheRouteAndIsRemoved_reasonsOneAndTwoAreReportedOnce(_ kind: ServerKind) throws {
         let bench = try Bench(kind.server())
         let module = try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         try bench.pulse.pactl(["set-default-sink", "phones"])
@@ -85,14 +84,14 @@ import Testing
     }
 
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its modules"))
-    func serverThatSwitchesOnConnect_hasTheSameReason() throws {
+    func serverSwitchesOnConnect_reasonIsTheSame() throws {
         let bench = try Bench(PrivatePulse(modules: ["module-switch-on-connect ignore_virtual=no"]))
         try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })
         #expect(bench.told.changes.last == .route(.newDeviceAvailable, from: ["speaker"], to: ["phones"]))
     }
 
-    @Test(arguments: ServerKind.allCases) func onlySinkGoes_routeIsEmpty(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func onlySinkIsRemoved_routeIsEmpty(_ kind: ServerKind) throws {
         let bench = try Bench(kind.server(sinks: []))
         let module = try bench.pulse.addSink("only")
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "only" })
@@ -102,7 +101,7 @@ import Testing
         #expect(bench.told.changes == [.route(.oldDeviceUnavailable, from: ["only"], to: [])])
     }
 
-    @Test(arguments: ServerKind.allCases) func defaultChangedByTheUser_isUnknown_byUs_hasTheReason(_ kind: ServerKind)
+    @Test(arguments: ServerKind.allCases) func defaultChangedByTheDaemon_hasItsReason(_ kind: ServerKind)
         throws
     {
         let bench = try Bench(kind.server(sinks: ["first", "second"]))
@@ -131,7 +130,7 @@ import Testing
         #expect(bench.backend.snapshot.route.outputs.first?.channels == 6)
     }
 
-    @Test(arguments: ServerKind.allCases) func inputMutedAndVolumeTurned_areTold(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func inputMuteAndOutputVolume_areReported(_ kind: ServerKind) throws {
         let pulse = try kind.server(modules: [mic("mic")])
         try pulse.setDefaultSource("mic")
         try pulse.wake("mic")
@@ -184,7 +183,7 @@ import Testing
         #expect(bench.wait { stream()?.portUID == "two" })
     }
 
-    @Test(arguments: ServerKind.allCases) func burstOfChanges_lastStateIsRightAndNoReasonLies(_ kind: ServerKind) throws
+    @Test(arguments: ServerKind.allCases) func burstOfChanges_lastStateAndAllReasonsAreRight(_ kind: ServerKind) throws
     {
         let bench = try Bench(kind.server())
         let admin = try PulseThread(server: bench.pulse.serverString, name: "admin")

@@ -21,13 +21,13 @@ import Testing
         return count - 1
     }
 
-    @Test func connectedAndIdle_noWakeUps() throws {
+    @Test func connectedAndIdle_neverWakesUp() throws {
         let bench = try PulseBackendTests.Bench(ServerKind.standard.server())
         _ = wakeUps(bench.loop, seconds: 0.3)
         #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
     }
 
-    @Test func serverAbsentForLong_noWakeUps() throws {
+    @Test func serverAbsentForLong_neverWakesUp() throws {
         let bench = try PulseBackendTests.Bench(ServerKind.standard.server(start: false), connects: false)
         #expect(bench.wait(30) { bench.backend.isWaitingForSocketOnly })
         #expect(wakeUps(bench.loop, seconds: 2.5) == 0)

@@ -30,18 +30,18 @@ import Testing
         #expect(verdict?.previous == verdict?.current)
     }
 
-    @Test func portOutsideTheRouteGoes_isNothing() {
+    @Test func portOutsideTheRouteIsRemoved_isNoChange() {
         #expect(judge(snapshot(["a", "b"], route: port("a")), snapshot(["a"], route: port("a"))).verdict == nil)
     }
 
-    @Test func routesPortGoes_isOldDevice_whateverElseChanges() {
+    @Test func portOfTheRouteIsRemoved_isOldDevice_whateverElseChanges() {
         let before = snapshot(["a", "b"], route: port("b"))
         #expect(judge(before, snapshot(["a"], route: port("a"))).verdict?.reason == .oldDeviceUnavailable)
         #expect(judge(before, snapshot(["a", "c"], route: port("c"))).verdict?.reason == .oldDeviceUnavailable)
         #expect(judge(before, snapshot([], route: nil)).verdict?.reason == .oldDeviceUnavailable)
     }
 
-    @Test func routesDeviceIsReplacedAtOnce_isOldDeviceAndNotTheUsersChoice() {
+    @Test func deviceOfTheRouteIsReplacedAtOnce_isOldDeviceAndNotTheUsersChoice() {
         let before = snapshot(["a", "b"], route: port("b"))
         var one = judge(before, snapshot(["a", "b"], route: port("a")))
         one.returned = ["b"]
@@ -59,7 +59,7 @@ import Testing
         #expect(order.recent([port("a"), port("b")], isInput: false, 7, within: 5) == ["b"])
     }
 
-    @Test func portsThatAppearTogether_winOnlyIfChosen_onesThatAppearAloneWin() {
+    @Test func portsThatAppearTogether_areSelectedOnlyIfChosen_andSinglePortsAtOnce() {
         var order = PortOrder()
         func sorted(_ uids: [String]) -> [String] { order.sorted(uids.map { port($0) }, isInput: false).map(\.uid) }
         order.update([], [port("a")], filters: [], now: 5)
@@ -90,7 +90,7 @@ import Testing
         #expect(one.verdict?.reason == .routeConfigurationChange)
     }
 
-    @Test func changeByTheUser_isUnknown_toANewPortIsNewDevice_onRequestHasItsReason() {
+    @Test func changeOfTheRoute_isUnknownOrNewDeviceOrHasTheRequestsReason() {
         var one = judge(snapshot(["a", "b"], route: port("a")), snapshot(["a", "b"], route: port("b")))
         #expect(one.verdict?.reason == .unknown)
         one.recent = ["b"]

@@ -6,11 +6,12 @@ import Testing
 
 @testable import PulseBackend
 
-/// The server ends, stops, was never there, and returns.
+/// The server ends, stops, is missing at the start, and returns.
 @Suite struct ServerLifeTests {
     private typealias Bench = PulseBackendTests.Bench
 
-    @Test(arguments: ServerKind.allCases) func serverKilledAndBack_lostAndResetOnceEach(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases)
+    func serverIsKilledAndRestarted_lossAndReturnAreReportedOnce(_ kind: ServerKind) throws {
         let bench = try Bench(kind.server())
         bench.pulse.kill()
         #expect(bench.wait { bench.told.all.contains(.lost) })
@@ -21,7 +22,7 @@ import Testing
         #expect(bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"])
     }
 
-    @Test(arguments: ServerKind.allCases) func twentyRestarts_areTwentyPairs(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func twentyRestarts_areReportedAsTwentyPairs(_ kind: ServerKind) throws {
         let bench = try Bench(kind.server())
         for _ in 0..<20 {
             bench.pulse.kill()
@@ -32,8 +33,8 @@ import Testing
         #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
     }
 
-    /// From WirePlumber 0.5 on; remembered values of older ones can be written.
-    @Test func serverKilledAndBack_standInsAreThereAgain() throws {
+    /// Stand-ins are used from WirePlumber 0.5 on. The values that older versions remember can be written.
+    @Test func serverIsKilledAndRestarted_standInsAreCreatedAgain() throws {
         let bench = try Bench(ServerKind.pipeWire.server())
         guard bench.backend.snapshot.ignoresMemory else { return }
         func standIns() -> [String] {
@@ -54,7 +55,7 @@ import Testing
     }
 
     /// PipeWire does not report another default while a program connects; here one always does.
-    @Test(arguments: ServerKind.allCases) func programsStartAllTheTime_routeChangesAreStillSeen(
+    @Test(arguments: ServerKind.allCases) func programsStartAllTheTime_routeChangesAreStillReported(
         _ kind: ServerKind
     ) throws {
         let bench = try Bench(kind.server())
@@ -77,7 +78,7 @@ import Testing
         for visitor in visitors { visitor.kill() }
     }
 
-    @Test(arguments: ServerKind.allCases) func serverAbsentAtStart_isFoundWhenItComes(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func serverAbsentAtStart_isFoundWhenItStarts(_ kind: ServerKind) throws {
         let pulse = try kind.server(start: false)
         // Even the folder is missing.
         try FileManager.default.removeItem(atPath: pulse.folder.path + "/run")
@@ -89,7 +90,7 @@ import Testing
         #expect(bench.told.all == [.lost, .reset])
     }
 
-    @Test(arguments: ServerKind.allCases) func serverStopped_requestFailsAtItsDeadline_andContinuesAfterwards(
+    @Test(arguments: ServerKind.allCases) func serverIsStopped_requestFailsAtItsTimeout_andTheAdapterContinues(
         _ kind: ServerKind
     ) throws {
         let bench = try Bench(kind.server(sinks: ["first", "second"]), patience: 0.3)
@@ -104,7 +105,7 @@ import Testing
         #expect(bench.told.all == [.lost, .reset])
     }
 
-    @Test(arguments: ServerKind.allCases) func backendFreedDuringARequestOrWithoutAServer_leavesNothingBehind(
+    @Test(arguments: ServerKind.allCases) func backendReleasedDuringARequestOrWithoutAServer_leavesNothingBehind(
         _ kind: ServerKind
     ) throws {
         let pulse = try kind.server()

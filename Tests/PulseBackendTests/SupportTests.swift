@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct SupportTests {
-    @Test func privateBus_answersAndDies() throws {
+    @Test func privateBus_answersAndIsKilled() throws {
         let bus = try PrivateBus()
         let names = try Child.run(
             "dbus-send",
@@ -14,12 +14,12 @@ import Testing
         #expect(kill(bus.processID, 0) != 0)
     }
 
-    @Test(arguments: ServerKind.allCases) func privateServer_playsATone_earHearsIt(_ kind: ServerKind) throws {
+    @Test(arguments: ServerKind.allCases) func privateServerPlaysATone_recordingContainsIt(_ kind: ServerKind) throws {
         let pulse = try kind.server(sinks: ["speaker", "other"])
         let ear = try Ear(pulse, sink: "speaker")
         let tone = try Tone(pulse, hertz: 440, properties: ["media.role": "music"])
-        // PipeWire 0.3 makes one channel of a monitor's two by adding them at 0.7, which is 3 dB more; 1.4 takes their
-        // mean. A window that begins before the tone does measures anything below that.
+        // PipeWire 0.3 mixes the two channels of the monitor to one with a factor of 0.7 each, which makes it 3 dB
+        // louder; PipeWire 1.4 takes their mean. A window that begins before the tone has a lower level.
         #expect(ear.waitUntil(440, above: -12.5, below: kind == .pipeWire ? -8.5 : -11.5, window: 0.1))
         #expect(eventually { ear.level(of: 1_000) < -50 })
         try tone.cork()
@@ -35,7 +35,7 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "sinks"]).contains("other"))
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"))
     func fakeCard_isPluggedAndUnplugged() throws {
         let pulse = try PrivatePulse(modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
@@ -56,13 +56,13 @@ import Testing
         #expect(try pulse.pactl(["list", "short", "cards"]).isEmpty)
     }
 
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its headset"))
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
     func fakeBluetooth_connectsAndDisconnects() throws {
         let radio = try FakeBluetooth()
         let pulse = try PrivatePulse(environment: radio.environment)
         try radio.attach(to: pulse)
         func sinks() throws -> String { try pulse.pactl(["list", "short", "sinks"]) }
-        // Both at once, so that nothing waits for the second profile.
+        // Connect both profiles at once, so that the server does not wait for the second one.
         try radio.connect(.hfp)
         try radio.connect(.a2dp)
         #expect(try eventually { try sinks().contains("bluez_sink.02_00_00_00_00_02.a2dp_sink") })

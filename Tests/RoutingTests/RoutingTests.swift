@@ -5,7 +5,8 @@ import SessionManager
 import Testing
 
 @Suite struct RoutingTests {
-    /// What daemons saw of PulseAudio 16 and PipeWire 0.3 in the tests of routes and unplugging, and did about it.
+    /// Transcripts of daemons in the tests of routes and unplugs: what they saw of PulseAudio 16 and PipeWire 0.3, and
+    /// what they did.
     static let transcripts: [String] = {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Transcripts")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -13,17 +14,17 @@ import Testing
     }()
 
     @Test(arguments: transcripts)
-    func whatWasSeenOfARealServer_leadsToTheSame(_ path: String) throws {
+    func transcriptOfARealServer_leadsToTheSameActions(_ path: String) throws {
         var transcript = try Transcript(contentsOf: path)
         transcript.replay()
         #expect(transcript.differences == [])
         #expect(transcript.factCount > 10)
     }
 
-    @Test func transcripts_areThere() { #expect(RoutingTests.transcripts.count >= 20) }
+    @Test func transcripts_exist() { #expect(RoutingTests.transcripts.count >= 20) }
 }
 
-/// What no transcript shows.
+/// Rules that no transcript shows.
 @Suite struct RoutingRuleTests {
     private static let speaker = port("speaker", .speaker)
     private static let phones = port("phones", .headphones)
@@ -42,7 +43,7 @@ import Testing
 
     private static func at(_ seconds: Double) -> Instant { Instant(microseconds: UInt64(seconds * 1_000_000)) }
 
-    /// A server on which the phones play, and somebody wants them.
+    /// The route is the headphones, and the sessions want the headphones.
     private static func playingOnPhones() -> Routing {
         var routing = Routing()
         let outputs = [speaker, usb, phones]
@@ -52,7 +53,7 @@ import Testing
         return routing
     }
 
-    @Test func deviceGoes_serverGoesElsewhereThanWanted_isNotifiedOnceWhenItIsThere() {
+    @Test func deviceIsRemovedAndServerSelectsAnotherOne_oneChangeIsReportedAtTheEnd() {
         var routing = Self.playingOnPhones()
         let before = Route(inputs: [], outputs: [Self.phones])
         let outputs = [Self.speaker, Self.usb]
@@ -68,7 +69,7 @@ import Testing
         #expect(routing.nextDeadline == nil)
     }
 
-    @Test func deviceGoes_serverNeverGoesWhereItIsWanted_isNotifiedAfterASecond() {
+    @Test func deviceIsRemovedAndServerIgnoresTheRequest_changeIsReportedAfterASecond() {
         var routing = Self.playingOnPhones()
         let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb])
         _ = routing.handle(
@@ -81,7 +82,7 @@ import Testing
         #expect(told == [.submit(.routeChanged(.oldDeviceUnavailable, view.audio)), .then(.inputMuteChanged)])
     }
 
-    @Test func somebodyIsPausedByTheLoss_isNotifiedAtOnce() {
+    @Test func removalPausesASession_changeIsReportedAtOnce() {
         var routing = Self.playingOnPhones()
         let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb])
         let told = routing.handle(
@@ -91,7 +92,7 @@ import Testing
         #expect(told.first == .submit(.routeChanged(.oldDeviceUnavailable, view.audio)))
     }
 
-    @Test func refusedOutput_isLoggedOnce_andAskedForAgain() {
+    @Test func refusedOutput_isLoggedOnceAndRequestedAgain() {
         var routing = Self.playingOnPhones()
         let view = Self.view(Self.phones, of: [Self.speaker, Self.usb, Self.phones])
         func want(_ uid: String) -> [Routing.Effect] {
@@ -108,7 +109,7 @@ import Testing
         #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
     }
 
-    @Test func userChoosesAnotherOutput_isNotFought() {
+    @Test func userChoosesAnotherOutput_isAccepted() {
         var routing = Self.playingOnPhones()
         let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb, Self.phones])
         let again = routing.handle(.wanted(RouteChoice(output: "phones"), reason: .unknown), view, at: Self.at(1)) {
@@ -117,7 +118,7 @@ import Testing
         #expect(again == [])
     }
 
-    @Test func heldOutput_isReleasedWhenThePausedAreSilent_orAfterTwoSeconds() {
+    @Test func heldOutput_isReleasedWhenPausedSessionsAreSilent_orAfterTwoSeconds() {
         var view = Self.view(Self.speaker, of: [Self.speaker])
         view.isOutputHeld = true
         view.pauseDelay = 0.1
@@ -148,7 +149,7 @@ import Testing
     private static let route = Route(
         inputs: [PluginAPI.Port(type: .microphoneBuiltIn, name: "desk", uid: "desk", channels: 1)], outputs: [])
 
-    @Test func preferredInput_recordingsAreMovedThereOnce_andBackWhenItIsPreferredNoLonger() {
+    @Test func preferredInput_movesRecordingsOnce_andBackWhenItIsCleared() {
         var placement = RecordingPlacement()
         let session = SessionID(1)
         func moves(_ uid: String) -> [String] {

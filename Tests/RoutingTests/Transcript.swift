@@ -3,7 +3,7 @@ import PluginAPI
 import Routing
 import SessionManager
 
-/// What a daemon saw of a real sound server and did about it, as lines of tab-separated fields:
+/// What a daemon saw of a real sound server and what it did, as lines of tab-separated fields:
 ///
 ///     port     NUMBER TYPE NAME UID CHANNELS RATE AVAILABLE
 ///     view     CONNECTED ROUTE PORTS ENUMERATING ENUMERATED HELD PAUSE-DELAY MUTED
@@ -11,8 +11,8 @@ import SessionManager
 ///     foresee  CHOICE or nil
 ///     do       NAME …
 ///
-/// Ports are numbers, separated by commas, outputs before inputs with a stroke between. A view holds until the next. A fact
-/// is indented below what brought it about: to submit an event leads to facts before the next thing is done.
+/// Ports are numbers, separated by commas: outputs, a slash, inputs. A view is valid until the next one. A fact is
+/// indented below its cause, because an event that is submitted leads to facts before the next action.
 struct Transcript {
     typealias Port = PluginAPI.Port
 
@@ -28,7 +28,7 @@ struct Transcript {
     private var ports: [String: Port] = [:]
     private var view = Routing.View()
     private var routing = Routing()
-    /// What was done that the transcript does not have, or has otherwise, and where.
+    /// The differences between the actions and the transcript, with their lines.
     private(set) var differences: [String] = []
     private(set) var factCount = 0
 
@@ -42,14 +42,14 @@ struct Transcript {
         }
     }
 
-    /// Tells all facts again, and compares what follows.
+    /// Replays all facts, and compares the actions.
     mutating func replay() {
         while place < lines.count {
             let line = lines[place]
             switch line.name {
             case "port", "view", "fact": deliverNext()
             default:
-                differ("nothing did this")
+                differ("nothing caused this")
                 place += 1
             }
         }
@@ -61,7 +61,7 @@ struct Transcript {
         )
     }
 
-    /// The next fact, with what is known before it, and everything that follows from it.
+    /// Delivers the next fact, with the ports and views before it, and everything that follows from it.
     private mutating func deliverNext() {
         let line = lines[place]
         place += 1
@@ -79,7 +79,7 @@ struct Transcript {
     }
 
     private mutating func deliver(_ fact: Routing.Fact, at now: Instant, depth: Int) {
-        // What the sessions would want is written where it was asked for; ports may be named in between.
+        // The transcript has the choice of the sessions where the daemon asked for it. Ports may be declared before it.
         var ahead = place
         while ahead < lines.count, lines[ahead].depth >= depth, lines[ahead].name != "foresee",
             lines[ahead].name != "fact"
@@ -98,7 +98,7 @@ struct Transcript {
             return foreseen
         }
         if asked {
-            if isForeseen { lines.remove(at: ahead) } else { differ("nobody asked what would be wanted") }
+            if isForeseen { lines.remove(at: ahead) } else { differ("asked for a choice that is not here") }
         }
         for effect in effects {
             if case .then(let next) = effect {

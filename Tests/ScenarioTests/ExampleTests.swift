@@ -3,7 +3,7 @@ import Scenario
 import TestSupport
 import Testing
 
-/// Every example in the repository and in its documentation does what it says.
+/// Runs every scenario in Examples and in the documentation. All their expectations must be met.
 @Suite struct ExampleTests {
     static let files: [URL] = {
         let folder = repository.appendingPathComponent("Examples/Scenarios")
@@ -17,7 +17,7 @@ import Testing
         #expect(run.failures == [])
     }
 
-    @Test func examples_areThere() {
+    @Test func examples_exist() {
         #expect(Self.files.count >= 12)
     }
 

@@ -47,7 +47,7 @@ import Testing
         ("session a playback client=x\nvanish a", 2, 8, "client"),
         ("a=b", 1, 1, "starts"),
         ("wait \u{1}", 1, 6, "control"),
-    ]) func mistake_isToldWithItsPlaceAndWhatToDo(text: String, line: Int, column: Int, part: String) throws {
+    ]) func mistake_isReportedWithItsPositionAndARemedy(text: String, line: Int, column: Int, part: String) throws {
         let error = try #require(mistake(text))
         #expect(error.line == line && error.column == column, "\(error)")
         #expect(error.message.contains(part), "\(error)")
@@ -68,12 +68,12 @@ import Testing
         #expect(message(Array(repeating: 0x0A, count: Scenario.maximumBytes + 1)).contains("larger"))
     }
 
-    @Test func lineEndsAndByteOrderMark_areAllowed() throws {
+    @Test func lineEndingsAndByteOrderMark_areAllowed() throws {
         let scenario = try Scenario("\u{FEFF}session a playback\r\n\tactivate a # now\r\n", file: "f")
         #expect(scenario.lines.map(\.number) == [1, 2])
     }
 
-    /// Anything may come: an error or a run, never a trap.
+    /// A mutated scenario gives an error or a run, but never traps.
     @Test func mutatedScenarios_neverTrap() throws {
         var random = SystemRandomNumberGenerator()
         let sources = try ExampleTests.files.map { Array(try String(contentsOf: $0, encoding: .utf8).utf8) }
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func failedExpectation_saysWhatIsSeen() throws {
+    @Test func failedExpectation_reportsTheActualState() throws {
         var run = Run(
             try Scenario(
                 """
@@ -123,7 +123,7 @@ import Testing
         #expect(run.failures[4].seen == "now playing is b")
     }
 
-    @Test func claims_runOutOnTheWay_eachAtItsTime() throws {
+    @Test func claims_expireDuringAWaitAtTheirTimes() throws {
         var run = Run(
             try Scenario(
                 """

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// A history that was written out and carried out again is the same to the byte.
+/// An exported history that is replayed and exported again is identical.
 @Suite struct ReplayTests {
     struct Shell {
         var arbiter = Arbiter()
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// Sessions of all kinds, and every event there is.
+    /// A random event of any kind, for sessions of all kinds.
     static func random(_ shell: Shell, using random: inout SplitMix64) -> Event {
         func pick<T>(_ values: [T]) -> T { values.randomElement(using: &random)! }
         func coin() -> Bool { Bool.random(using: &random) }
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [512, 40, 3, 1]) func randomHistory_carriedOutAgain_isTheSameToTheByte(capacity: Int) throws {
+    @Test(arguments: [512, 40, 3, 1]) func randomHistory_replayed_isIdentical(capacity: Int) throws {
         for seed in 0..<120 {
             var generator = SplitMix64(seed: UInt64(seed))
             var shell = Shell(history: History(capacity: capacity))
@@ -100,10 +100,11 @@ import Testing
                 shell.now = shell.now.advanced(bySeconds: Double.random(in: 0...2, using: &generator))
                 shell.send(Self.random(shell, using: &generator))
             }
-            // Asked for before every event, a start is never missing, were there room for one decision only.
+            // The shell keeps a checkpoint whenever the history wants one, so there is always a start, even with room
+            // for only one decision.
             let replayable = try #require(shell.history.replayable())
             let text = Transcript.text(of: replayable)
-            // As far back as the ring goes, but for what lies between two starts.
+            // The export goes back as far as the history, except for the decisions before its first checkpoint.
             let kept = shell.history.latest(.max).count
             #expect(replayable.entries.count > kept - max(1, capacity / 4) - 1)
             var run = Run(try Scenario(text, file: "seed \(seed)"))
@@ -113,8 +114,8 @@ import Testing
         }
     }
 
-    /// From wherever it begins it is exact, and no longer than asked for.
-    @Test func historyWithALimit_beginsLater_andIsTheSameToTheByte() throws {
+    /// The export is exact from each start, and not longer than the limit.
+    @Test func historyWithALimit_beginsLaterAndIsIdentical() throws {
         var generator = SplitMix64(seed: 7)
         var shell = Shell(history: History(capacity: 64))
         for _ in 0..<400 {
@@ -137,7 +138,7 @@ import Testing
         #expect(shell.history.replayable(from: shell.history.starts) == nil)
     }
 
-    @Test func changedDecision_isFoundAtItsLine() throws {
+    @Test func changedDecision_isReportedAtItsLine() throws {
         var shell = Shell(history: History(capacity: 8))
         let music = try Configuration(category: .playback)
         for number in 1...2 {
@@ -160,7 +161,7 @@ import Testing
         #expect(!run.failures.isEmpty)
     }
 
-    @Test func memory_ofARunningCore_isTheSameCore() throws {
+    @Test func memoryOfARunningArbiter_makesAnIdenticalArbiter() throws {
         for seed in UInt64(500)..<560 {
             var generator = SplitMix64(seed: seed)
             var shell = Shell(history: History(capacity: 8))

@@ -23,7 +23,7 @@ import Testing
         #expect(world.send(new(1)).refusal == nil)
     }
 
-    @Test func numbers_areNeverUsedAgain() {
+    @Test func numbers_areNeverReused() {
         var world = World()
         var seen: Set<SessionID> = []
         for round in 0..<50 {
@@ -69,7 +69,7 @@ import Testing
         #expect(world.arbiter.sequence == before.sequence + UInt64(refused.count))
     }
 
-    @Test func overrideOutput_wantsPlayAndRecordAndAServer() {
+    @Test func overrideOutput_needsPlayAndRecordAndAServer() {
         var world = World()
         let music = world.create("music", .app, .music)
         let voice = world.create("voice", .app, .voice)
@@ -82,7 +82,7 @@ import Testing
         #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
     }
 
-    @Test func preferredInput_readsEmptyOnceItsPortIsGone() {
+    @Test func preferredInput_isEmptyAfterItsPortIsRemoved() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let recorder = world.create("recorder", .app, .recording)
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// "The same event twice yields no effects."
-    @Test func sameEventTwice_secondSaysNothing() {
+    @Test func sameEventTwice_secondHasNoEffects() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let music = world.create("music", .app, .music)
@@ -118,8 +118,8 @@ import Testing
         }
     }
 
-    /// Who has the sound does not hang on what is plugged in just now: §4 alone decides, and a microphone may come.
-    @Test func recorderWithoutInputHardware_isActiveAllTheSame() {
+    /// Only §4 decides which session has the sound, not the devices. A microphone may be plugged in later.
+    @Test func recorderWithoutInputHardware_becomesActive() {
         var world = World()
         world.send(.servicesReset(Audio(route: .none, inputs: [], outputs: [Hardware.speaker])))
         let recorder = world.create("recorder", .app, .recording)
@@ -137,12 +137,12 @@ import Testing
         #expect(World.interruptions(decision).isEmpty)
     }
 
-    @Test func serverBetweenTwoDaemons_itsLossAndReturnAreToldOnce() throws {
+    @Test func serverChangesBetweenTwoDaemons_lossAndReturnAreReportedOnce() throws {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         func restarted(_ core: Arbiter) throws -> Arbiter {
             var memory = core.memory
-            // The next one has not read the server yet.
+            // The next daemon has not read the server yet.
             memory.audio = nil
             return try Arbiter(memory)
         }
@@ -166,7 +166,7 @@ import Testing
 
     // MARK: History
 
-    @Test func history_keepsTheNewest_newestLast() {
+    @Test func history_keepsTheNewestInOrder() {
         var world = World()
         var history = History(capacity: 4)
         let music = world.create("music", .app, .music)
@@ -183,7 +183,7 @@ import Testing
         #expect(history.latest(1).first?.decision.event.name == "deactivate")
     }
 
-    @Test func history_keepsRefusalsAndLeavesOutSilence() {
+    @Test func history_keepsRefusalsButNoEventsWithoutEffects() {
         var world = World()
         var history = History(capacity: 0)
         #expect(history.capacity == 1 && history.latest(1).isEmpty)
@@ -192,7 +192,7 @@ import Testing
         #expect(history.latest(9).map(\.decision.refusal?.code) == [.expiredSession])
     }
 
-    @Test func decision_namesItsSessionEvenWhenItCloses() {
+    @Test func decision_hasItsSessionEvenWhenItCloses() {
         var world = World()
         let music = world.player("music")
         let decision = world.send(.close(music))
@@ -217,7 +217,7 @@ import Testing
         #expect(world.arbiter.explain(SessionID(99)).isEmpty)
     }
 
-    @Test func explain_eachStateHasItsCause() {
+    @Test func explain_givesEachStateItsCause() {
         var world = World()
         let idle = world.create("idle")
         let music = world.player("music")
@@ -234,8 +234,9 @@ import Testing
         #expect(causes(music) == ["claim"])
     }
 
-    /// In crowds at random: it always ends, starts with what is true, and names everyone waited for.
-    @Test func explain_inACrowd_namesEveryoneWaitedForOnce() {
+    /// Random sessions: the explanation always ends, begins with the present state, and names every session that is
+    /// waited for.
+    @Test func explain_namesEverySessionThatIsWaitedFor() {
         var random = SplitMix64(seed: 42)
         var world = World()
         let configurations: [Configuration] = [.music, .podcast, .prompt, .mixing, .recording]

@@ -1,7 +1,7 @@
 import PluginAPI
 import Testing
 
-/// Behaviour §1 and §2, pair by pair, against the tables as they stand there.
+/// Compares each pair with the tables of behaviour §1 and §2.
 @Suite struct ConfigurationTests {
     struct CategoryRow: Sendable {
         let input: Bool
@@ -22,7 +22,7 @@ import Testing
             input: false, output: false, obeysSilentSwitch: false, prepares: false, plays: false),
     ]
 
-    /// §2's first table: the option, what it is legal with, what it implies.
+    /// The first table of §2: each option, the categories that allow it, and the options that it implies.
     static let options: [(name: String, legal: Set<String>, implies: Set<String>)] = [
         ("mix-with-others", ["playback", "play-and-record", "multi-route"], []),
         ("duck-others", ["playback", "play-and-record", "multi-route", "ambient"], ["mix-with-others"]),
@@ -37,7 +37,7 @@ import Testing
         ("override-muted-microphone-interruption", ["record", "play-and-record", "multi-route"], []),
     ]
 
-    /// §2's second table.
+    /// The second table of §2: each mode, the categories that allow it, and the options that it adds.
     static let modes: [(name: String, legal: Set<String>, adds: Set<String>)] = [
         ("default", Set(Category.allCases.map(\.rawValue)), []),
         ("voice-chat", ["play-and-record"], ["allow-bluetooth-hfp"]),
@@ -50,7 +50,7 @@ import Testing
         ("voice-prompt", ["playback", "play-and-record", "ambient"], []),
     ]
 
-    @Test func names_areThoseOfThePage() {
+    @Test func names_agreeWithTheContract() {
         #expect(
             Set(Category.allCases.map(\.rawValue)) == [
                 "ambient", "solo-ambient", "playback", "record", "play-and-record", "multi-route", "audio-processing",
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: Category.allCases)
-    func category_isAsInTheTable(_ category: Category) throws {
+    func category_agreesWithTheTable(_ category: Category) throws {
         let row = try #require(Self.categories[category])
         #expect(category.hasInput == row.input)
         #expect(category.hasOutput == row.output)
@@ -77,7 +77,7 @@ import Testing
         #expect(!Configuration.initial.isMixable)
     }
 
-    /// Every category × mode × set of up to two options, and all of them at once.
+    /// Every category, mode and set of up to two options, and the set of all options.
     @Test(arguments: Category.allCases)
     func everyTriple_isLegalOrRefusedAsInTheTables(_ category: Category) {
         var sets: [[String]] = [[], Self.options.map(\.name)]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Lowering, muting, hints: what follows from all requests together (behaviour §4, §6).
+/// Ducking, muting and hints, which follow from all sessions together (behaviour §4, §6).
 @Suite struct DerivationTests {
     // MARK: Ducking
 
@@ -21,7 +21,7 @@ import Testing
         #expect(decision.effects.contains(.duckingChanged(music, ducked: false, gain: 0)))
     }
 
-    @Test func ducker_startsOverMusic_lowersItBeforeItIsGranted() {
+    @Test func duckerStarts_musicIsDuckedFirst() {
         var world = World()
         let music = world.player("music")
         let ducker = world.create("ducker", .app, .ducker)
@@ -31,21 +31,21 @@ import Testing
         #expect((lowered ?? 0) < effects.firstIndex(of: .activated(ducker))!)
     }
 
-    @Test func newSession_meetsADucker_startsLowered() {
+    @Test func sessionStartsDuringDucking_isDucked() {
         var world = World()
         world.player("ducker", .ducker)
         let music = world.player("music")
         #expect(world.isDucked(music))
     }
 
-    @Test func ducker_meetsADucker_isNotLowered() {
+    @Test func duckerStartsDuringDucking_isNotDucked() {
         var world = World()
         let first = world.player("first", .ducker)
         let second = world.player("second", .ducker)
         #expect(!world.isDucked(first) && !world.isDucked(second))
     }
 
-    @Test func recorderAndCall_areNeverLowered() {
+    @Test func recorderAndCall_areNeverDucked() {
         var world = World()
         let recorder = world.player("recorder", .recording)
         world.player("ducker", .ducker)
@@ -56,7 +56,7 @@ import Testing
         #expect(world.state(call) == .active && !world.isDucked(call))
     }
 
-    @Test func duckerVanishes_comesBackUp() {
+    @Test func duckerDisconnects_musicIsRestored() {
         var world = World()
         let music = world.player("music")
         let ducker = world.create("ducker", .app, .ducker, client: 5)
@@ -65,7 +65,7 @@ import Testing
         #expect(decision.effects.contains(.duckingChanged(music, ducked: false, gain: 0)))
     }
 
-    @Test func duckerIsInterrupted_othersComeBackUp() {
+    @Test func duckerIsInterrupted_musicIsRestored() {
         var world = World()
         let music = world.player("music")
         world.player("ducker", .ducker)
@@ -76,7 +76,7 @@ import Testing
         #expect(world.state(music) == .active)
     }
 
-    @Test func gainReloadedWhileLowered_isToldAnew() {
+    @Test func gainChangesDuringDucking_isAnnounced() {
         var world = World()
         let music = world.player("music")
         world.player("ducker", .ducker)
@@ -89,7 +89,7 @@ import Testing
     // MARK: The silent switch and the screen lock
 
     @Test(arguments: Category.allCases)
-    func silentSwitch_mutesTheAmbientOnes_andInterruptsNobody(_ category: Category) {
+    func silentSwitch_mutesAmbientCategories_andInterruptsNothing(_ category: Category) {
         for event in [Event.setSilentMode, Event.setScreenLocked] {
             var world = World()
             let id = world.create("session", .app, .of(category))
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func bothSwitches_mutedUntilBothAreOff() {
+    @Test func bothSwitches_muteUntilBothAreOff() {
         var world = World()
         let id = world.create("idle")
         world.send(.setSilentMode(true))
@@ -114,7 +114,7 @@ import Testing
         #expect(!world.isMuted(id))
     }
 
-    @Test func categoryChangesUnderTheSwitch_muteFollows() {
+    @Test func categoryChangesWhileTheSwitchIsOn_muteFollows() {
         var world = World()
         let id = world.player("session")
         world.send(.setSilentMode(true))
@@ -127,7 +127,7 @@ import Testing
 
     // MARK: Secondary audio
 
-    @Test func nonMixableStarts_hintGoesToActiveForegroundSessionsAlone() {
+    @Test func nonMixableStarts_onlyActiveForegroundSessionsGetTheHint() {
         var world = World()
         let game = world.player("game", .ambient)
         let hidden = world.player("hidden", .mixing)
@@ -142,7 +142,7 @@ import Testing
         #expect(world.leave(music).hints == [.hint(game, false)])
     }
 
-    @Test func mixableStarts_otherAudioWithoutHint() {
+    @Test func mixableStarts_otherAudioIsReportedWithoutAHint() {
         var world = World()
         let game = world.player("game", .ambient)
         let decision = world.activate(world.create("other", .app, .mixing))
@@ -151,14 +151,14 @@ import Testing
         #expect(world.arbiter.session(game)?.shouldSilenceSecondaryAudio == false)
     }
 
-    @Test func hint_doesNotCountOneself() {
+    @Test func hint_doesNotCountTheSessionItself() {
         var world = World()
         let music = world.player("music")
         #expect(world.arbiter.session(music)?.shouldSilenceSecondaryAudio == false)
         #expect(world.arbiter.session(music)?.otherAudioPlaying == false)
     }
 
-    @Test func recorderAndMuted_doNotSound() {
+    @Test func recorderAndMutedSession_doNotSound() {
         var world = World()
         let game = world.player("game", .mixing)
         let recorder = world.player("recorder", .recording)
@@ -169,8 +169,8 @@ import Testing
         #expect(world.send(.setSilentMode(true)).hints == [.hint(game, false)])
     }
 
-    /// A core that goes on from before a restart has heard streams, and not yet its server.
-    @Test func serverAwayAfterARestart_soundingIsJudgedByTheStatesAgain() throws {
+    /// After a restart the arbiter still knows which sessions sounded, but has no server yet.
+    @Test func serverMissingAfterARestart_soundFollowsFromStates() throws {
         var world = World()
         let game = world.player("game", .ambient)
         world.send(.soundingChanged(Sounding(sessions: [], others: true)))
@@ -179,10 +179,10 @@ import Testing
         let decision = again.handle(.servicesLost, at: world.now)
         #expect(decision.isMemorable)
         #expect(again.session(game)?.otherAudioPlaying == false)
-        #expect(!decision.effects.contains(.servicesLost), "nobody was told that it was there")
+        #expect(!decision.effects.contains(.servicesLost), "the server was never announced")
     }
 
-    @Test func serverConnected_soundingIsJudgedByTheStreams() {
+    @Test func serverConnected_soundFollowsFromStreams() {
         var world = World()
         let game = world.player("game", .ambient)
         let music = world.player("music")
@@ -194,19 +194,19 @@ import Testing
         #expect(world.send(.soundingChanged(nil)).hints == [.hint(game, true)])
     }
 
-    /// The streams of those it interrupts are heard a moment longer.
-    @Test func callBegins_isNotHintedAtWhomItInterrupts() {
+    /// The streams of interrupted sessions may play a moment longer.
+    @Test func callBegins_interruptedStreamsGiveNoHint() {
         var world = World()
         let music = world.player("music")
         let call = world.create("call", .call, .voice)
         world.send(.soundingChanged(Sounding(sessions: [music], others: false)))
-        #expect(world.arbiter.session(call)?.shouldSilenceSecondaryAudio == true, "it does not sound yet")
+        #expect(world.arbiter.session(call)?.shouldSilenceSecondaryAudio == true, "the music still plays")
         #expect(world.activate(call).hints == [.hint(call, false)])
         #expect(world.arbiter.session(call)?.otherAudioPlaying == false)
         #expect(world.send(.soundingChanged(Sounding(sessions: [], others: false))).hints.isEmpty)
     }
 
-    @Test func callSounds_hintEvenIfItsCategoryMixes() {
+    @Test func mixingCallSounds_othersGetTheHint() {
         var world = World()
         world.activate(world.create("call", .call, .mixing))
         let game = world.player("game", .ambient)

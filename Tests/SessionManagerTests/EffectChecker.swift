@@ -1,7 +1,8 @@
 import PluginAPI
 import SessionManager
 
-/// Rejects illegal effects, knowing only what could be observed before and after: no rule of who interrupts whom.
+/// Rejects illegal effects. It compares the states before and after, and knows no rule about which session interrupts
+/// which.
 struct EffectChecker {
     let before: Arbiter
     let after: Arbiter
@@ -23,7 +24,7 @@ struct EffectChecker {
 
     private mutating func fault(_ text: String) { faults.append(text) }
 
-    // MARK: What can be read of a session
+    // MARK: Observable properties of a session
 
     static func differences(_ a: Session, in arbiterA: Arbiter, _ b: Session, in arbiterB: Arbiter) -> SessionProperties
     {
@@ -54,7 +55,7 @@ struct EffectChecker {
         return result
     }
 
-    /// Everything public that a refused event must leave alone, `refusal` itself aside.
+    /// Compares everything public that a refused event must not change, except `refusal` itself.
     static func observablyEqual(_ a: Arbiter, _ b: Arbiter, beside ignored: SessionProperties = []) -> Bool {
         guard a.sessions.count == b.sessions.count, a.audio == b.audio, a.isSilentMode == b.isSilentMode,
             a.isScreenLocked == b.isScreenLocked, a.nowPlaying == b.nowPlaying,
@@ -87,7 +88,7 @@ struct EffectChecker {
         }
     }
 
-    /// Loss before gain, and properties after everything.
+    /// Losses of sound come before gains, and properties after everything else.
     private mutating func checkOrder() {
         var hasGranted = false
         var hasListed = false
@@ -95,8 +96,8 @@ struct EffectChecker {
         for effect in decision.effects {
             switch effect {
             case .interruptionBegan(let id, _), .duckingChanged(let id, ducked: true, _), .mutedChanged(let id, true):
-                // The one that the event is about may be lowered or muted once it is in.
-                if hasGranted, id != decision.session { fault("\(effect): loss told after gain") }
+                // The session of the event may be ducked or muted after its activation.
+                if hasGranted, id != decision.session { fault("\(effect): a loss after a gain") }
             case .activated, .interruptionEnded, .duckingChanged, .mutedChanged:
                 hasGranted = true
             case .propertiesChanged(let id, let properties):
@@ -106,7 +107,7 @@ struct EffectChecker {
                 continue
             case .waitsChanged(let change):
                 hasListed = true
-                if change.waiters.isEmpty { fault("nobody waits, or no longer waits, for \(change.owner)") }
+                if change.waiters.isEmpty { fault("no session waits, or stops waiting, for \(change.owner)") }
                 continue
             case .managerPropertiesChanged:
                 hasListed = true
@@ -134,7 +135,7 @@ struct EffectChecker {
         count { if case .claimDropped(id, _) = $0 { true } else { false } }
     }
 
-    /// Every change of state has its effect, once, and no effect is without its change.
+    /// Every change of state has exactly one effect, and every effect has a change.
     private mutating func checkTransitions() {
         if decision.effects.isEmpty { return }
         for new in after.sessions {
@@ -149,19 +150,19 @@ struct EffectChecker {
                 fault("\(id): \(activated) activated from \(was) to \(new.state)")
             }
             let deactivated = count { $0 == .deactivated(id) }
-            if was == .active, new.state == .inactive, deactivated != 1 { fault("\(id): left, but is not told so") }
+            if was == .active, new.state == .inactive, deactivated != 1 { fault("\(id): inactive without an effect") }
             if was == .interrupted, new.state == .inactive {
-                if ended(id) + dropped(id) + deactivated == 0 { fault("\(id): its stretch ended without a word") }
+                if ended(id) + dropped(id) + deactivated == 0 { fault("\(id): no effect ended its interruption") }
                 if ended(id) > 0, new.claimExpires == nil { fault("\(id): ended, but no claim") }
             } else if ended(id) > 0 {
                 fault("\(id): ended from \(was) to \(new.state)")
             }
             if ended(id) > 1 { fault("\(id): ended twice") }
-            if ended(id) > 0, deactivated > 0 || dropped(id) > 0 { fault("\(id): ended, and left") }
+            if ended(id) > 0, deactivated > 0 || dropped(id) > 0 { fault("\(id): ended, and inactive") }
         }
         for old in before.sessions where after.session(old.id) == nil {
-            if count({ $0 == .closed(old.id) }) != 1 { fault("\(old.id): went without a word") }
-            if began(old.id) + ended(old.id) > 0 { fault("\(old.id): told something on its way out") }
+            if count({ $0 == .closed(old.id) }) != 1 { fault("\(old.id): removed without an effect") }
+            if began(old.id) + ended(old.id) > 0 { fault("\(old.id): an interruption of a removed session") }
         }
     }
 
@@ -173,7 +174,7 @@ struct EffectChecker {
                 if new?.reason != interruption.reason || new?.by != interruption.by || new?.since != interruption.since
                     || new?.byName != interruption.byName || new?.rule != interruption.rule
                 {
-                    fault("\(id): began says something else")
+                    fault("\(id): began differs from the state")
                 }
                 if before.session(id)?.state != .active { fault("\(id): began, but was not active") }
                 if interruption.since != decision.time { fault("\(id): began at another time") }
@@ -183,20 +184,20 @@ struct EffectChecker {
                 if decision.time.since(old.since) != microseconds { fault("\(id): ended after another time") }
             case .duckingChanged(let id, let ducked, let gain):
                 if before.session(id)?.isDucked == ducked, before.settings == after.settings {
-                    fault("\(id): ducking told, but it did not change")
+                    fault("\(id): ducking announced, but not changed")
                 }
-                if let new = after.session(id), new.isDucked != ducked { fault("\(id): ducking told wrongly") }
+                if let new = after.session(id), new.isDucked != ducked { fault("\(id): ducking announced wrongly") }
                 if gain != (ducked ? after.settings.duckGain : 0) { fault("\(id): gain \(gain)") }
             case .mutedChanged(let id, let muted):
-                if before.session(id)?.isMuted == muted { fault("\(id): muting told, but it did not change") }
-                if let new = after.session(id), new.isMuted != muted { fault("\(id): muting told wrongly") }
+                if before.session(id)?.isMuted == muted { fault("\(id): muting announced, but not changed") }
+                if let new = after.session(id), new.isMuted != muted { fault("\(id): muting announced wrongly") }
             case .silenceSecondaryAudioHint(let id, let begin):
                 guard let new = after.session(id) else {
-                    fault("\(id): a hint to one that went")
+                    fault("\(id): a hint to a removed session")
                     continue
                 }
                 if new.state != .active || !new.isForeground { fault("\(id): a hint, but \(new.state)") }
-                if new.shouldSilenceSecondaryAudio != begin { fault("\(id): the hint says something else") }
+                if new.shouldSilenceSecondaryAudio != begin { fault("\(id): the hint differs from the state") }
                 if before.session(id)?.shouldSilenceSecondaryAudio == begin { fault("\(id): the hint did not change") }
             case .created, .activated, .deactivated, .closed, .claimDropped, .interruptionIgnored, .routeChanged,
                 .servicesLost,
@@ -211,15 +212,16 @@ struct EffectChecker {
             if old.isDucked != new.isDucked,
                 count({ if case .duckingChanged(id, _, _) = $0 { true } else { false } }) != 1
             {
-                fault("\(id): ducking changed, not told once")
+                fault("\(id): ducking changed, not announced once")
             }
             if old.isMuted != new.isMuted, count({ $0 == .mutedChanged(id, new.isMuted) }) != 1 {
-                fault("\(id): muting changed, not told once")
+                fault("\(id): muting changed, not announced once")
             }
         }
     }
 
-    /// Everything that reads differently is announced, and nothing else; what others play only to active sessions.
+    /// Every changed property is announced, and no other. Properties about the sound of others are announced only to
+    /// active sessions.
     private mutating func checkProperties() {
         let always: SessionProperties = [.otherAudioPlaying, .silenceHint]
         for new in after.sessions {
@@ -227,15 +229,15 @@ struct EffectChecker {
             var announced: SessionProperties = []
             for case .propertiesChanged(new.id, let properties) in decision.effects { announced.formUnion(properties) }
             if checkWaits(old, new) {
-                if !announced.isEmpty { fault("\(new.id): its waits are told beside a list of properties") }
+                if !announced.isEmpty { fault("\(new.id): its waits are announced beside a list of properties") }
                 announced.insert(.waitingFor)
             }
             var changed = EffectChecker.differences(old, in: before, new, in: after)
             if new.state != .active { changed.subtract(always) }
             var missing = changed.subtracting(announced)
             var excess = announced.subtracting(changed)
-            // While it was not active it heard nothing of these two: what it must be told then depends on what it was
-            // told last, which the world keeps.
+            // An inactive session gets no announcement of these two. What it must get now depends on the last
+            // announcement, which the world keeps.
             if old.state != .active, new.state == .active {
                 missing.subtract(always)
                 excess.subtract(always)
@@ -245,13 +247,14 @@ struct EffectChecker {
         }
     }
 
-    /// Whether its waits are told of by themselves; then they say everything that a restart must know of it.
+    /// Whether the waits of a session are announced separately. Then they contain everything that the state file needs
+    /// about it.
     private mutating func checkWaits(_ old: Session, _ new: Session) -> Bool {
         var isConcerned = false
         guard var member = before.member(old.id) else { return false }
         for case .waitsChanged(let change) in decision.effects where change.waiters.contains(new.id) {
             isConcerned = true
-            if member.waitingFor.contains(change.owner) != change.isOver { fault("\(new.id): waits told wrongly") }
+            if member.waitingFor.contains(change.owner) != change.isOver { fault("\(new.id): waits announced wrongly") }
             member.apply(change)
         }
         if isConcerned, new.id != decision.session, member != after.member(new.id) {
@@ -284,42 +287,42 @@ struct EffectChecker {
         let owners = sessions.filter {
             $0.state == .active && $0.sessionClass == .app && !$0.configuration.isMixable
         }
-        if owners.count > 1 { faults.append("several own the sound: \(owners.map(\.id))") }
+        if owners.count > 1 { faults.append("several sessions have the sound: \(owners.map(\.id))") }
         for session in sessions {
             let id = session.id
             if (session.state == .interrupted) != (session.interruption != nil) {
                 faults.append("\(id): \(session.state), interruption: \(session.interruption != nil)")
             }
             if session.claimExpires != nil, session.state != .inactive {
-                faults.append("\(id): a claim, yet not inactive")
+                faults.append("\(id): a claim, but not inactive")
             }
             if session.state != .interrupted, !session.waitingFor.isEmpty {
-                faults.append("\(id): waits, yet not interrupted")
+                faults.append("\(id): waits, but not interrupted")
             }
             if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty {
-                faults.append("\(id): interrupted, yet waits for nobody")
+                faults.append("\(id): interrupted, but waits for no session")
             }
             if SessionSet(runs: session.waitingFor.runs) != session.waitingFor {
                 faults.append("\(id): waits out of order")
             }
             for owner in session.waitingFor where arbiter.session(owner)?.holdsClaim != true || owner == id {
-                faults.append("\(id): waits for \(owner), who has no claim")
+                faults.append("\(id): waits for \(owner), which has no claim")
             }
             if session.isDucked {
                 let duckers = sessions.filter { $0.state == .active && $0.configuration.ducksOthers && $0.id != id }
-                if duckers.isEmpty { faults.append("\(id): lowered without a ducker") }
-                if session.sessionClass != .app { faults.append("\(id): a call or alert is lowered") }
-                if session.state != .active { faults.append("\(id): lowered, but \(session.state)") }
+                if duckers.isEmpty { faults.append("\(id): ducked without a ducker") }
+                if session.sessionClass != .app { faults.append("\(id): a call or alert is ducked") }
+                if session.state != .active { faults.append("\(id): ducked, but \(session.state)") }
             }
         }
-        if let cycle = firstInCycle(of: arbiter) { faults.append("\(cycle): waits for itself in the end") }
-        if arbiter.nextDeadline != sessions.compactMap(\.claimExpires).min() { faults.append("another next deadline") }
+        if let cycle = firstInCycle(of: arbiter) { faults.append("\(cycle): waits for itself in a cycle") }
+        if arbiter.nextDeadline != sessions.compactMap(\.claimExpires).min() { faults.append("wrong next deadline") }
         return faults
     }
 
     private static func firstInCycle(of arbiter: Arbiter) -> SessionID? {
         var settled: Set<SessionID> = []
-        // Whoever waits only for settled ones is settled; what remains is in a cycle, or waits for one.
+        // A session that waits only for settled ones is settled. The remaining ones are in a cycle, or wait for one.
         var rest = arbiter.sessions
         while true {
             let (waiting, free) = rest.reduce(into: ([Session](), [Session]())) { parts, session in

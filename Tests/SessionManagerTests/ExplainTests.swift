@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Why a session is as it is, from what was recorded when it became so.
+/// Explains the state of a session from what was recorded when the state began.
 @Suite struct ExplainTests {
     private func text(_ world: World, _ id: SessionID, _ cause: String) -> String {
         world.arbiter.explain(id, at: world.now).filter { $0.cause == cause }.map(\.text).joined(separator: " | ")
@@ -14,7 +14,7 @@ import Testing
         world.arbiter.explain(id, at: world.now).first
     }
 
-    @Test func interruptedByACall_willResume_andWaitsAlsoForOthers() {
+    @Test func interruptedByACall_explainsThatItWillResume_andWaitsForOthers() {
         var world = World()
         let music = world.player("Music")
         world.pass(1)
@@ -37,7 +37,7 @@ import Testing
         #expect(chain.map(\.session) == [music, music, message, message])
     }
 
-    @Test func whoLeftWithoutNotifyOthers_isNamed() {
+    @Test func sessionThatEndsWithoutNotify_isNamed() {
         var world = World()
         let music = world.player("Music")
         let message = world.player("Message")
@@ -60,7 +60,7 @@ import Testing
         #expect(claim?.text.contains("not asked to resume: Message left without notify-others") == true)
     }
 
-    @Test func claimRanOut_saysSo() {
+    @Test func expiredClaim_isNamed() {
         var world = World()
         let music = world.player("Music")
         let phone = world.create("Phone", .call, .voice)
@@ -73,7 +73,7 @@ import Testing
         #expect(text(world, music, "inactive") == "it did not come back within 5 s after its interruption ended")
     }
 
-    @Test func vanishedAndClosed_areTold_withTheirNames() {
+    @Test func disconnectedSession_isNamed() {
         var world = World()
         let music = world.player("Music")
         let phone = world.create("Phone", .call, .voice)
@@ -85,7 +85,7 @@ import Testing
         #expect(world.arbiter.explain(music).first { $0.cause == "will-not-resume" }?.rule == .vanished)
     }
 
-    @Test func maxAge_isTheReason() {
+    @Test func longInterruption_namesMaxAge() {
         var settings = Arbiter.Settings()
         settings.maxAge = 10
         var world = World(settings: settings)
@@ -99,7 +99,7 @@ import Testing
         #expect(text(world, music, "claim").contains("it lasted longer than 10 s (max-age)"))
     }
 
-    @Test func lowered_byWhom_sinceWhen_untilTheLastLeaves() {
+    @Test func duckedSession_namesTheDuckersAndTheTime() {
         var world = World()
         let music = world.player("Music", .mixing)
         world.pass(1)
@@ -117,7 +117,7 @@ import Testing
         #expect(cause?.text == "ducked by 12 dB while Second plays; First ducked it first")
     }
 
-    @Test func silentSwitchAndLock_sinceTheFirst() {
+    @Test func silentSwitchAndLock_haveTheTimeOfTheFirst() {
         var world = World()
         let game = world.player("Game", .ambient)
         world.pass(1)
@@ -130,7 +130,7 @@ import Testing
         #expect(cause?.text == "muted: the silent switch is on and the screen is locked, and 'ambient' is affected")
     }
 
-    @Test func nothingSuits_sayWhat_sinceItWent_alsoAfterARestart() throws {
+    @Test func missingPort_isNamedWithItsTime_alsoAfterARestart() throws {
         var world = RouteTests.world([Hardware.speaker], [Hardware.microphone])
         let memo = world.player("Memo", .recording)
         #expect(text(world, memo, "lacks-route") == "")
@@ -154,7 +154,7 @@ import Testing
         #expect(text(world, memo, "lacks-route") == "")
     }
 
-    @Test func refused_withNameTimeAndWhoStoodInTheWay_untilItSucceeds() {
+    @Test func refusal_isExplainedUntilARequestSucceeds() {
         var world = World()
         let phone = world.create("Phone", .call, .voice)
         let memo = world.create("Memo", .app, .recording)
@@ -174,7 +174,7 @@ import Testing
         #expect(text(world, memo, "refused") == "")
     }
 
-    @Test func routeAndMicrophone_sayWhatWouldHelp() {
+    @Test func mutedMicrophone_isNamedWithItsRemedy() {
         var world = World()
         let memo = world.player("Memo", .recording)
         world.send(.microphoneMuted(true))
@@ -184,7 +184,7 @@ import Testing
         #expect(first(world, memo)?.rule == .microphone)
     }
 
-    @Test func takesBack_isR9_onBothSides() {
+    @Test func takingBack_isR9ForBothSessions() {
         var world = World()
         let a = world.player("A")
         let b = world.player("B")
@@ -193,7 +193,7 @@ import Testing
         #expect(first(world, b)?.rule == .takesBack && first(world, a)?.rule == .takesBack)
     }
 
-    @Test func givenUp_isR12() {
+    @Test func givingUpTheClaim_isR12() {
         var world = World()
         let a = world.player("A")
         let b = world.player("B")
@@ -203,7 +203,7 @@ import Testing
         #expect(first(world, b)?.cause == "active")
     }
 
-    /// Every state a session can be in has exactly one cause first, as old as the state itself.
+    /// In every state, exactly one cause comes first, and it is as old as the state.
     @Test func everyTransition_hasItsCause() {
         var random = SplitMix64(seed: 7)
         var world = World()
@@ -236,8 +236,8 @@ import Testing
         }
     }
 
-    /// Of a program that never asked for anything it is not said that it did.
-    @Test func adopted_playsAndStopsInsteadOfAsking() {
+    /// The explanation of an adopted program does not say that the program asked for anything.
+    @Test func adoptedProgram_playsAndStopsInsteadOfRequesting() {
         var world = World()
         let music = world.player("Music")
         var chain = world.arbiter.explain(music, adopted: "why")

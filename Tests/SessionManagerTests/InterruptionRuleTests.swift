@@ -31,7 +31,7 @@ import Testing
         #expect(world.arbiter.session(music)?.interruption?.by == alert)
     }
 
-    @Test func r2_victimIsSilentWhenTold_andComesBackByActivating() {
+    @Test func r2_interruptedSessionIsSilentAtOnce_andResumesByActivating() {
         var world = World()
         let music = world.player("music")
         let call = world.create("call", .call, .voice)
@@ -44,7 +44,7 @@ import Testing
         #expect(world.activate(music).effects.contains(.activated(music)))
     }
 
-    @Test func r3_thirdStarts_onlyTheSecondIsTold() {
+    @Test func r3_thirdStarts_onlyTheSecondIsNotified() {
         var world = World()
         let a = world.player("a")
         let b = world.player("b")
@@ -54,7 +54,7 @@ import Testing
         #expect(world.waits(b) == [c])
     }
 
-    @Test func r4_thirdEnds_onlyTheSecondIsTold() {
+    @Test func r4_thirdEnds_onlyTheSecondIsNotified() {
         var chain = Chain()
         #expect(chain.world.leave(chain.c).ended == [.resume(chain.b)])
         #expect(chain.world.waits(chain.a) == [chain.b])
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func r5_ownerLeaves_shouldResumeIsWhatItSaid(_ notify: Bool) {
+    func r5_ownerLeaves_hintFollowsItsNotifyOption(_ notify: Bool) {
         var world = World()
         let a = world.player("a")
         let b = world.player("b")
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [SessionClass.call, .alert])
-    func r5_callOrAlertLeavesAnyhow_shouldResume(_ sessionClass: SessionClass) {
+    func r5_callOrAlertEndsInAnyWay_givesTheResumeHint(_ sessionClass: SessionClass) {
         for way in 0..<4 {
             var world = World()
             let music = world.player("music")
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func r5_heldCallLeaves_recommendsToResume() {
+    @Test func r5_heldCallEnds_givesTheResumeHint() {
         var world = World()
         let music = world.player("music")
         let held = world.create("held", .call, .voice)
@@ -104,7 +104,7 @@ import Testing
         #expect(world.leave(second, notify: false).ended == [.resume(music)])
     }
 
-    @Test func r6_claimRunsOut_nextIsToldWithoutRecommendation() {
+    @Test func r6_claimExpires_nextGetsNoResumeHint() {
         var chain = Chain()
         chain.world.leave(chain.c)
         #expect(chain.world.arbiter.nextDeadline == chain.world.now.advanced(bySeconds: 5))
@@ -113,7 +113,7 @@ import Testing
         #expect(decision?.effects.contains(.claimDropped(chain.b, rule: .grace)) == true)
     }
 
-    @Test func r6_comesBackInTime_othersGoOnWaiting() {
+    @Test func r6_sessionResumesInTime_othersStillWait() {
         var chain = Chain()
         chain.world.leave(chain.c)
         chain.world.pass(4.9)
@@ -123,7 +123,7 @@ import Testing
         #expect(chain.world.leave(chain.b).ended == [.resume(chain.a)])
     }
 
-    @Test func r6_callsClaimRunsOut_noRecommendation() {
+    @Test func r6_claimOfACallExpires_nextGetsNoResumeHint() {
         var world = World()
         let music = world.player("music")
         let held = world.create("held", .call, .voice)
@@ -134,7 +134,7 @@ import Testing
         #expect(world.expire()?.ended == [.stay(music)])
     }
 
-    @Test func r6_tooEarly_nothingRunsOut() {
+    @Test func r6_beforeTheEndOfTheGracePeriod_nothingExpires() {
         var chain = Chain()
         chain.world.leave(chain.c)
         chain.world.pass(4.999)
@@ -151,7 +151,7 @@ import Testing
         #expect(world.arbiter.nextDeadline == world.now.advanced(bySeconds: 0.5))
     }
 
-    @Test func r7_interruptedSession_ownerLeaves_waiterWaitsForTheOtherAlone() {
+    @Test func r7_oneOfTwoOwnersLeaves_waiterWaitsForTheOther() {
         var chain = Chain()
         let decision = chain.world.leave(chain.b)
         #expect(decision.ended.isEmpty)
@@ -160,14 +160,14 @@ import Testing
     }
 
     @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
-    func r8_severalWereWaitedFor_recommendationIsTheAnd(_ first: Bool, _ second: Bool) {
+    func r8_severalOwnersLeave_hintNeedsAllOfThem(_ first: Bool, _ second: Bool) {
         var chain = Chain()
         chain.world.leave(chain.b, notify: first)
         let decision = chain.world.leave(chain.c, notify: second)
         #expect(decision.ended == [first && second ? .resume(chain.a) : .stay(chain.a)])
     }
 
-    @Test func r9_interruptedTakesItBack_ownerIsInterrupted_noEnded() {
+    @Test func r9_interruptedSessionTakesTheSoundBack_withoutAnEnd() {
         var world = World()
         let a = world.player("a")
         let b = world.player("b")
@@ -187,7 +187,7 @@ import Testing
         #expect(world.activate(recorder).refusal?.code == .insufficientPriority)
         #expect(world.state(recorder) == .interrupted)
         #expect(world.activate(music).refusal == nil)
-        // Beside the call, and in the recorder's way.
+        // The music plays during the call, and the recorder must wait for it.
         #expect(world.waits(recorder) == [music, call])
         #expect(world.leave(call).ended.isEmpty)
         #expect(world.leave(music).ended == [.resume(recorder)])
@@ -203,7 +203,7 @@ import Testing
         #expect(world.leave(call).ended == [.resume(a), .resume(b), .resume(c)])
     }
 
-    @Test func r10_callEnds_whoWaitsForAnotherGoesOnWaiting() {
+    @Test func r10_callEnds_sessionThatWaitsForAnotherStillWaits() {
         var world = World()
         let a = world.player("a")
         let b = world.player("b")
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func r11_ownerVanishes_countsAsItAskedFor(_ notifiesOnExit: Bool) {
+    func r11_ownerDisconnects_hintFollowsNotifyOnExit(_ notifiesOnExit: Bool) {
         var world = World()
         let a = world.player("a")
         let b = world.create("b", .app, .music, client: 7, notifiesOnExit: notifiesOnExit)
@@ -225,7 +225,7 @@ import Testing
         #expect(world.arbiter.isExpired(b))
     }
 
-    @Test func r11_clientWithSeveralVanishes_nobodyIsToldOnTheWayOut() {
+    @Test func r11_clientWithTwoSessionsDisconnects_onlyOthersAreNotified() {
         var world = World()
         let outside = world.player("outside")
         let first = world.create("first", .app, .music, client: 7, notifiesOnExit: true)
@@ -236,14 +236,14 @@ import Testing
         #expect(world.arbiter.sessions.map(\.id) == [outside])
     }
 
-    @Test func r11_unknownClientVanishes_nothingChanges() {
+    @Test func r11_unknownClientDisconnects_nothingChanges() {
         var world = World()
         world.player("a")
         #expect(world.send(.clientVanished(ClientID(999))).effects.isEmpty)
     }
 
     @Test(arguments: [true, false])
-    func r12_leavesWhileInterrupted_noEndedFollows(_ notify: Bool) {
+    func r12_sessionLeavesWhileInterrupted_noEndFollows(_ notify: Bool) {
         var chain = Chain()
         let decision = chain.world.leave(chain.b, notify: notify)
         #expect(decision.refusal == nil)
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func r12_leavesWithinTheGraceTime_releasesWithItsFlag(_ notify: Bool) {
+    func r12_sessionLeavesWithinTheGracePeriod_hintFollowsItsNotifyOption(_ notify: Bool) {
         var chain = Chain()
         chain.world.leave(chain.c)
         let decision = chain.world.leave(chain.b, notify: notify)
@@ -260,7 +260,7 @@ import Testing
         #expect(chain.world.arbiter.session(chain.b)?.holdsClaim == false)
     }
 
-    @Test func r13_promptsInARow_oneBeganAndOneEnded() {
+    @Test func r13_promptsInARow_areOneInterruption() {
         var world = World()
         let podcast = world.player("podcast", .podcast)
         let prompts = (0..<3).map { world.create("prompt \($0)", .app, .prompt) }
@@ -284,7 +284,7 @@ import Testing
         #expect(world.waits(recorder).isEmpty)
     }
 
-    @Test func r15_neverActive_neverEnded() {
+    @Test func r15_sessionThatWasNeverActive_getsNoEnd() {
         var world = World()
         let idle = world.create("idle", .app, .music)
         let b = world.player("b")
@@ -296,7 +296,7 @@ import Testing
         #expect(world.leave(call).effects.isEmpty)
     }
 
-    @Test func twoTakeItFromEachOther_lossIsToldOnceBeforeEachGain() {
+    @Test func twoSessionsInterruptEachOther_lossIsReportedOnceBeforeEachGain() {
         var world = World()
         let a = world.player("a")
         let b = world.create("b", .app, .music)
@@ -310,7 +310,7 @@ import Testing
     // MARK: max-age
 
     @Test(arguments: [(9.0, true), (11.0, false)])
-    func maxAge_longInterruption_isNotRecommended(_ seconds: Double, _ resumes: Bool) {
+    func interruptionLongerThanMaxAge_givesNoResumeHint(_ seconds: Double, _ resumes: Bool) {
         var settings = Arbiter.Settings()
         settings.maxAge = 10
         var world = World(settings: settings)
@@ -336,7 +336,7 @@ import Testing
         #expect(world.send(.microphoneMuted(false)).ended.map(\.id) == [talker])
     }
 
-    @Test func alert_noInterruptionsFromAlerts_playsOn_butNotUnderACall() {
+    @Test func noInterruptionsFromAlerts_playsOnDuringAnAlertButNotDuringACall() {
         var world = World()
         let music = world.create("music", .app, .music)
         var preferences = Preferences()

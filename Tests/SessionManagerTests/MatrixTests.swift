@@ -4,11 +4,11 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Behaviour §4's table, cell by cell, and the order of what is checked before it.
+/// Tests each cell of the table in behaviour §4, and the order of the checks before it.
 @Suite struct MatrixTests {
     typealias Member = (sessionClass: SessionClass, configuration: Configuration)
 
-    /// Every way there is of being the new one in that row.
+    /// Every kind of new session in that row.
     static func newcomers(_ row: SpecMatrix.Row) -> [Member] {
         let duckSpoken: Options = [.duckOthers, .interruptSpokenAudioAndMixWithOthers]
         func mixers(_ options: Options, ambient: Options?) -> [Member] {
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Every way of being there already in that column.
+    /// Every kind of active session in that column.
     static func incumbents(_ column: SpecMatrix.Column) -> [Member] {
         switch column {
         case .mixable:
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: SpecMatrix.Row.allCases, SpecMatrix.Column.allCases)
-    func cell_isAsInTheTable(_ row: SpecMatrix.Row, _ column: SpecMatrix.Column) {
+    func cell_agreesWithTheTable(_ row: SpecMatrix.Row, _ column: SpecMatrix.Column) {
         for old in Self.incumbents(column) {
             for new in Self.newcomers(row) { expect(new, row, over: old, column) }
         }
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func severalActive_mostRecentlyActiveIsToldFirst() {
+    @Test func severalAreInterrupted_mostRecentlyActiveFirst() {
         var world = World()
         let ids = (0..<4).map { world.create("m\($0)", .app, .mixing) }
         for index in [2, 0, 3, 1] { world.activate(ids[index]) }
@@ -102,12 +102,12 @@ import Testing
         #expect(decision.effects.firstIndex(of: .activated(call))! > 3)
     }
 
-    @Test func oneRefusesAndOneWouldYield_nothingChanges() {
+    @Test func oneConflictRefuses_nothingChanges() {
         var world = World()
         let music = world.player("music")
         let call = world.create("call", .call, .music)
         world.activate(call)
-        // Plays beside the call.
+        // The music plays during the call.
         world.activate(music)
         let recorder = world.create("recorder", .app, .recording)
         let decision = world.activate(recorder)
@@ -115,7 +115,7 @@ import Testing
         #expect(world.state(music) == .active && world.state(call) == .active)
     }
 
-    @Test func active_activatesAgain_saysNothing() {
+    @Test func activeSessionActivates_hasNoEffects() {
         var world = World()
         let music = world.player("music")
         #expect(world.activate(music).effects.isEmpty)
@@ -123,7 +123,7 @@ import Testing
         #expect(world.activate(music).refusal == nil)
     }
 
-    @Test func inactive_deactivates_saysNothing() {
+    @Test func inactiveSessionDeactivates_hasNoEffects() {
         var world = World()
         let music = world.create("music", .app, .music)
         let decision = world.leave(music)
@@ -141,7 +141,7 @@ import Testing
     ]
 
     @Test(arguments: background)
-    func fromTheBackground_categoryDecides(_ configuration: Configuration, _ code: SessionError.Code?) {
+    func activationInTheBackground_dependsOnTheCategory(_ configuration: Configuration, _ code: SessionError.Code?) {
         var world = World()
         let id = world.create("background", .app, configuration)
         world.send(.setForeground(id, false))
@@ -164,7 +164,7 @@ import Testing
         #expect(world.activate(id).refusal?.code == .insufficientPriority)
     }
 
-    @Test func nowPlaying_comesBackFromTheBackground_untilItsClaimIsGone() {
+    @Test func nowPlayingSession_mayResumeInTheBackgroundUntilItsClaimExpires() {
         var world = World()
         let music = world.player("music")
         let call = world.create("call", .call, .voice)
@@ -196,7 +196,7 @@ import Testing
 
     // MARK: Changing the category
 
-    @Test func categoryChangedWhileActive_whoConflictsNowIsInterrupted() {
+    @Test func categoryChangedWhileActive_conflictingSessionIsInterrupted() {
         var world = World()
         let music = world.player("music")
         let other = world.player("other", .mixing)
@@ -233,7 +233,7 @@ import Testing
         #expect(world.send(.setCategory(music, .podcast)).refusal == nil)
     }
 
-    @Test func ownerTurnsMixable_waiterIsReleasedWithoutRecommendation() {
+    @Test func ownerBecomesMixable_waiterIsReleasedWithoutAResumeHint() {
         var world = World()
         let music = world.player("music")
         let other = world.player("other")
@@ -242,14 +242,14 @@ import Testing
         #expect(world.state(music) == .inactive && world.state(other) == .active)
     }
 
-    @Test func waiterTurnsMixable_itsWaitIsOver() {
+    @Test func waiterBecomesMixable_itsWaitEnds() {
         var world = World()
         let music = world.player("music")
         world.player("other")
         #expect(world.send(.setCategory(music, .mixing)).ended == [.stay(music)])
     }
 
-    @Test func waiterTurnsMixableUnderACall_goesOnWaiting() {
+    @Test func waiterBecomesMixableDuringACall_stillWaits() {
         var world = World()
         let music = world.player("music")
         let call = world.create("call", .call, .voice)
@@ -263,7 +263,7 @@ import Testing
         let first = world.player("first", .mixing)
         let second = world.player("second", .mixing)
         #expect(world.send(.setCategory(first, .mixing)).effects.isEmpty)
-        // Nor does it make it the newest.
+        // It does not make the session the newest one, either.
         #expect(world.activate(world.create("call", .call, .voice)).began == [second, first])
     }
 
@@ -275,7 +275,7 @@ import Testing
         #expect(world.activate(world.create("call", .call, .voice)).began == [first, second])
     }
 
-    @Test func setCategory_announcesWhatReadsDifferentlyAlone() {
+    @Test func setCategory_announcesOnlyChangedProperties() {
         var world = World()
         let music = world.create("music", .app, .music)
         let decision = world.send(.setCategory(music, .podcast))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Long random runs over six sessions, reproducible from the seed that a failure prints.
+/// Long random runs over six sessions. A failure prints its seed, which reproduces it.
 @Suite struct RandomRunTests {
-    @Test func seededRuns_coreAgreesWithTheModel() {
+    @Test func randomRuns_arbiterAgreesWithTheModel() {
         for seed in 1...200 as ClosedRange<UInt64> {
             var run = RandomRun(seed: seed, isModelled: true)
             if let failure = run.play(steps: 500) {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func seededRunsWithRoutesAndServers_effectsAreLegal() {
+    @Test func randomRunsWithRoutesAndServers_effectsAreLegal() {
         for seed in 1001...1100 as ClosedRange<UInt64> {
             var run = RandomRun(seed: seed, isModelled: false)
             if let failure = run.play(steps: 300) {
@@ -27,7 +27,7 @@ import Testing
     }
 }
 
-/// What is plugged in, in the tests' one computer.
+/// The ports of the computer in the tests.
 enum Hardware {
     static let speaker = Port(type: .speaker, name: "Speaker", uid: "speaker", channels: 2)
     static let headphones = Port(type: .headphones, name: "Headphones", uid: "headphones", channels: 2)
@@ -46,7 +46,7 @@ enum Hardware {
     static let unplugged = Audio(
         route: Route(inputs: [microphone], outputs: [speaker]), inputs: [microphone], outputs: [speaker])
 
-    /// Some of everything there is, in any order, and a route through some of it.
+    /// A random choice of ports, in random order, and a route through some of them.
     static func random(_ random: inout SplitMix64) -> Audio {
         func some(_ ports: [Port]) -> [Port] {
             ports.shuffled(using: &random).filter { _ in Bool.random(using: &random) }
@@ -64,7 +64,7 @@ struct RandomRun {
     private struct Step {
         let event: Event
         let at: Instant
-        /// What a `create` made in the full run: in a shorter one the numbers are others.
+        /// The session that `create` made in the full run. In a shortened run its number may differ.
         var made: SessionID?
     }
 
@@ -86,7 +86,7 @@ struct RandomRun {
         random = SplitMix64(seed: seed)
         self.isModelled = isModelled
         var settings = Arbiter.Settings()
-        // Odd numbers of microseconds, so that no event falls on the very edge.
+        // Odd numbers of microseconds, so that no event happens exactly at a limit.
         settings.grace = 3.000_001
         settings.maxAge = seed.isMultiple(of: 2) ? 20.000_003 : 0
         settings.replug = [0, 10.000_007, 1_000_000][Int(seed % 3)]
@@ -95,7 +95,7 @@ struct RandomRun {
         self.settings = settings
     }
 
-    /// The first fault, with the shortest sequence found that still shows it; nil: none.
+    /// Returns the first fault, with the shortest sequence found that still shows it, or nil.
     mutating func play(steps count: Int) -> String? {
         var world = World(settings: settings, checksEffects: !isModelled)
         var steps: [Step] = []
@@ -121,7 +121,7 @@ struct RandomRun {
         return nil
     }
 
-    // MARK: What happens next
+    // MARK: The next events
 
     private mutating func pick<T>(_ choices: [T]) -> T { choices.randomElement(using: &random)! }
 
@@ -129,7 +129,7 @@ struct RandomRun {
         if number == 0 { return [.servicesReset(Hardware.plugged)] }
         let last = world.arbiter.sessions.last?.id.number ?? 0
         if world.arbiter.sessions.count < 6 { return newcomer(last) }
-        // Now and then one that is no more, or never was.
+        // Sometimes a session that no longer exists, or never existed.
         let isStray = Int.random(in: 0..<60, using: &random) == 0
         let id = isStray ? SessionID(UInt64.random(in: 0...last + 3, using: &random)) : pick(world.arbiter.sessions).id
         switch Int.random(in: 0..<100, using: &random) {
@@ -184,7 +184,8 @@ struct RandomRun {
             others: Int.random(in: 0..<4, using: &random) == 0)
     }
 
-    /// Numbers only ascend, so the next one is known only where no later one has gone; preferences then fall away.
+    /// The number of the new session is a guess: it is wrong if sessions with higher numbers were closed. Then the
+    /// preferences are refused.
     private mutating func newcomer(_ last: UInt64) -> [Event] {
         let sessionClass: SessionClass =
             switch Int.random(in: 0..<10, using: &random) {
@@ -201,7 +202,7 @@ struct RandomRun {
         return [.create(new), .setPreferences(SessionID(last + 1), preferences)]
     }
 
-    // MARK: Shorter
+    // MARK: Shortening a sequence
 
     private func faults(_ steps: [Step]) -> [String] {
         replay(steps).faults
@@ -226,7 +227,7 @@ struct RandomRun {
             if let made = step.made { numbers[made] = decision.created }
             if !faults.isEmpty { return (faults, told) }
         }
-        // A fault at a deadline comes after the last of the others.
+        // A fault may happen at a deadline after the last event.
         while let deadline = world.arbiter.nextDeadline {
             world.now = deadline
             told.append("  \(Double(deadline.microseconds) / 1_000_000) s: time passed")
@@ -236,10 +237,10 @@ struct RandomRun {
         return ([], told)
     }
 
-    /// Of the same kind: the same words with other numbers.
+    /// The kind of a fault: its words without the numbers.
     private func kind(_ faults: [String]) -> String { faults.first?.filter { !$0.isNumber } ?? "" }
 
-    /// Leaves out what is not needed for that fault, in ever smaller pieces.
+    /// Removes the steps that the fault does not need, in ever smaller pieces.
     private func shortened(_ steps: [Step]) -> [Step] {
         let wanted = kind(faults(steps))
         var shortest = steps

@@ -2,11 +2,11 @@ import PluginAPI
 import SessionManager
 import Testing
 
-/// Behaviour §7: who decides the route, what suits whom, and what is told of it.
+/// Behaviour §7: which session decides the route, which ports it may use, and what is announced.
 @Suite struct RouteTests {
     private static let talking: Configuration = .of(.playAndRecord)
 
-    /// Nothing but ports: the route goes through the last of each.
+    /// Some ports. The route goes through the last output and the last input.
     static func audio(_ outputs: [Port], _ inputs: [Port] = []) -> Audio {
         Audio(route: Route(inputs: inputs.suffix(1), outputs: outputs.suffix(1)), inputs: inputs, outputs: outputs)
     }
@@ -23,9 +23,9 @@ import Testing
         }
     }
 
-    // MARK: Who decides
+    // MARK: The deciding session
 
-    @Test func nobodyActive_newestOutputAndInput_neverReceiverNorHandsFree() {
+    @Test func noSessionActive_newestPortsAreUsed_butNotReceiverOrHandsFree() {
         let all = [Hardware.speaker, Hardware.headphones, Hardware.receiver]
         let world = RouteTests.world(all, [Hardware.microphone, Hardware.talkInput])
         #expect(world.arbiter.routeChoice.output == "headphones")
@@ -33,7 +33,7 @@ import Testing
         #expect(RouteTests.world([Hardware.receiver]).arbiter.routeChoice.output == "receiver")
     }
 
-    @Test func talking_receiverBeforeSpeaker_unlessDefaultToSpeakerOrOthersAreNewer() {
+    @Test func playAndRecord_prefersTheReceiver_unlessDefaultToSpeakerOrANewerPort() {
         let pair = [Hardware.receiver, Hardware.speaker]
         var world = RouteTests.world(pair)
         let voice = world.player("voice", RouteTests.talking)
@@ -47,10 +47,10 @@ import Testing
         #expect(world.arbiter.routeChoice.output == "speaker")
         world.leave(voice)
         world.send(.portsChanged(RouteTests.audio(pair)))
-        #expect(world.arbiter.routeChoice.output == "speaker", "gone: the speaker again")
+        #expect(world.arbiter.routeChoice.output == "speaker", "no call: the speaker again")
     }
 
-    @Test func talking_bluetoothAndNetworkOnlyByOption() {
+    @Test func playAndRecord_usesBluetoothAndNetworkOnlyWithAnOption() {
         let outputs = [Hardware.speaker, Hardware.network, Hardware.music]
         for (options, expected) in [
             ([], "speaker"), (.allowAirPlay, "kitchen"), (.allowBluetoothA2DP, "buds/a2dp"),
@@ -61,16 +61,16 @@ import Testing
         }
         var world = RouteTests.world(outputs)
         world.player("music")
-        #expect(world.arbiter.routeChoice.output == "buds/a2dp", "output-only categories may by nature")
+        #expect(world.arbiter.routeChoice.output == "buds/a2dp", "categories without input need no option")
     }
 
-    @Test func voiceChat_makesTheHeadsetHandsFree_andStaysOnIt() {
+    @Test func voiceChat_changesTheHeadsetToItsCallProfile() {
         var world = RouteTests.world(
             [Hardware.speaker, Hardware.music], [Hardware.microphone, Hardware.talkInput])
         let chat = world.player("chat", .voice)
         let choice = world.arbiter.routeChoice
         #expect(choice.input == "buds/hfp-input" && choice.handsFree == "buds/hfp-input")
-        #expect(choice.output == "buds/a2dp", "the profile changes, the headset stays")
+        #expect(choice.output == "buds/a2dp", "the headset changes its profile and stays the output")
         world.leave(chat)
         #expect(world.arbiter.routeChoice.handsFree == nil)
         #expect(world.arbiter.routeChoice.input == "microphone")
@@ -79,7 +79,7 @@ import Testing
         #expect(world.arbiter.routeChoice.output == "speaker")
     }
 
-    @Test func severalWantDifferently_latestThatDoesNotMixDecides_elseTheLatest() {
+    @Test func severalSessions_latestNonMixableDecides_orElseTheLatest() {
         let outputs = [Hardware.speaker, Hardware.receiver]
         var world = RouteTests.world(outputs)
         let quiet = world.player("quiet", .of(.playAndRecord, .default, [.mixWithOthers]))
@@ -87,14 +87,14 @@ import Testing
         let music = world.player("music")
         #expect(world.arbiter.routeChoice.output == "speaker")
         world.send(.setCategory(quiet, .of(.playAndRecord, .voiceChat, [.mixWithOthers])))
-        #expect(world.arbiter.routeChoice.output == "speaker", "newer, but it mixes")
+        #expect(world.arbiter.routeChoice.output == "speaker", "it is newer, but it mixes")
         world.leave(music)
         #expect(world.arbiter.routeChoice.output == "receiver")
         world.player("mixing", .mixing)
         #expect(world.arbiter.routeChoice.output == "speaker")
     }
 
-    @Test func preferencesOfWhoDecidesTheOutput_areWhatIsWishedOfIt() {
+    @Test func preferencesOfTheDecidingSession_areRequestedFromTheOutput() {
         var world = RouteTests.world([Hardware.speaker], [Hardware.microphone])
         var preferences = Preferences()
         (preferences.sampleRate, preferences.ioBufferDuration) = (44_100, 0.01)
@@ -103,20 +103,20 @@ import Testing
         world.send(.setPreferences(music, preferences))
         #expect(world.arbiter.routeChoice.wish == OutputWish(sampleRate: 44_100, bufferDuration: 0.01))
         world.player("mixing", .mixing)
-        #expect(world.arbiter.routeChoice.wish.bufferDuration == 0.01, "newer, but it mixes")
+        #expect(world.arbiter.routeChoice.wish.bufferDuration == 0.01, "it is newer, but it mixes")
         world.leave(music)
         #expect(world.arbiter.routeChoice.wish.isEmpty)
         world.send(.setPreferences(world.player("memo", .recording), preferences))
-        #expect(world.arbiter.routeChoice.wish.isEmpty, "it has no output")
+        #expect(world.arbiter.routeChoice.wish.isEmpty, "the category has no output")
     }
 
-    @Test func preferredInputOfTheDecider_isTheInput_andEmptyOnceGone() {
+    @Test func preferredInputOfTheDecidingSession_isTheInput_andEmptyWhenRemoved() {
         let inputs = [Hardware.headset, Hardware.microphone]
         var world = RouteTests.world([Hardware.speaker], inputs)
         let memo = world.player("memo", .recording)
         #expect(world.arbiter.routeChoice.input == "microphone")
         let chosen = world.send(.setPreferredInput(memo, uid: "headset"))
-        #expect(reasons(chosen, memo) == [.override], "as everybody is told when the server has followed")
+        #expect(reasons(chosen, memo) == [.override], "the others are notified when the server has changed")
         #expect(world.arbiter.routeChoice.input == "headset")
         world.send(.portsChanged(RouteTests.audio([Hardware.speaker], [Hardware.microphone])))
         #expect(world.arbiter.session(memo)?.preferredInput == "")
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: The override
 
-    @Test func override_isWantedByWhoDecides_untilTheRouteChanges() {
+    @Test func overrideOfTheDecidingSession_appliesUntilTheRouteChanges() {
         let outputs = [Hardware.speaker, Hardware.headphones]
         var world = RouteTests.world(outputs)
         let voice = world.player("voice", RouteTests.talking)
@@ -136,26 +136,26 @@ import Testing
         audio.route.outputs = [Hardware.speaker]
         let moved = world.send(.routeChanged(.override, audio))
         #expect(reasons(moved, voice) == [.override] && reasons(moved, nil) == [.override])
-        #expect(world.arbiter.session(voice)?.override == .speaker, "its own change does not end it")
+        #expect(world.arbiter.session(voice)?.override == .speaker, "its own change must not end it")
         world.send(.routeChanged(.newDeviceAvailable, RouteTests.audio(outputs + [Hardware.network])))
         #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
         #expect(world.arbiter.routeChoice.isOverridden == false)
     }
 
-    @Test func override_endsWhereItsSessionChoosesAnotherInput() {
+    @Test func override_endsWhenItsSessionChoosesAnotherInput() {
         var world = RouteTests.world(
             [Hardware.speaker, Hardware.headphones], [Hardware.headset, Hardware.microphone])
         let voice = world.player("voice", RouteTests.talking)
         world.send(.overrideOutput(voice, .speaker))
         world.send(.setPreferredInput(voice, uid: "microphone"))
-        #expect(world.arbiter.session(voice)?.override == .speaker, "that is the input already")
+        #expect(world.arbiter.session(voice)?.override == .speaker, "it is the input already")
         world.send(.setPreferredInput(voice, uid: "headset"))
         #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
     }
 
-    // MARK: What is told
+    // MARK: Announcements
 
-    @Test func newcomerThatWillBeTheRoute_isToldOnce_whenItIs() {
+    @Test func newPortThatWillBeTheRoute_isAnnouncedOnceWhenItIs() {
         var world = RouteTests.world([Hardware.speaker])
         let music = world.player("music")
         var audio = RouteTests.audio([Hardware.speaker, Hardware.headphones])
@@ -167,7 +167,7 @@ import Testing
         #expect(reasons(become, nil) == [.newDeviceAvailable] && reasons(become, music) == [.newDeviceAvailable])
     }
 
-    @Test func newcomerThatWillNot_isToldThatItCould() {
+    @Test func newPortThatWillNotBeTheRoute_isAnnouncedAtOnce() {
         var world = RouteTests.world([Hardware.speaker])
         let voice = world.player("voice", RouteTests.talking)
         var audio = RouteTests.audio([Hardware.speaker, Hardware.music])
@@ -176,11 +176,11 @@ import Testing
         #expect(reasons(could, nil) == [.newDeviceAvailable] && reasons(could, voice).isEmpty)
     }
 
-    @Test func noInput_isToldAtActivation_atTheChange_andWhenTheLastGoes() {
+    @Test func noInput_isAnnouncedAtActivationAtAChangeAndWhenTheLastIsRemoved() {
         var world = RouteTests.world([Hardware.speaker], [Hardware.talkInput])
         let memo = world.create("memo", .app, .recording)
         let activated = world.activate(memo)
-        #expect(reasons(activated, memo) == [.noSuitableRouteForCategory], "a headset it may not use is none")
+        #expect(reasons(activated, memo) == [.noSuitableRouteForCategory], "a headset it may not use does not count")
         #expect(reasons(activated, nil) == [.noSuitableRouteForCategory])
         #expect(reasons(world.send(.setCategory(memo, .music)), memo) == [.categoryChange])
         #expect(
@@ -193,7 +193,7 @@ import Testing
         #expect(reasons(gone, nil) == [.oldDeviceUnavailable, .noSuitableRouteForCategory])
     }
 
-    @Test func wakeFromSleep_isToldToWhoIsActive_andChangesNothing() {
+    @Test func wakeFromSleep_isAnnouncedToActiveSessions_andChangesNothing() {
         var world = RouteTests.world([Hardware.speaker, Hardware.headphones])
         let voice = world.player("voice", RouteTests.talking)
         let idle = world.create("idle", .app, .music)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// The table of docs/rules.md is the table that MatrixTests holds the rules to.
+/// The table in docs/rules.md must agree with the table that `MatrixTests` compares the rules with.
 @Suite struct RulesPageTests {
     private static func title(_ row: SpecMatrix.Row) -> String {
         switch row {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// With the page's note ¹ where a session with a microphone is refused and another is not.
+    /// The words of a cell, with the page's note ¹ if only a session with a microphone is refused.
     private static func words(_ row: SpecMatrix.Row, _ column: SpecMatrix.Column) -> String {
         let cell = SpecMatrix.cell(row, hasInput: false, over: column)
         let differs = SpecMatrix.cell(row, hasInput: true, over: column) != cell
@@ -45,7 +45,7 @@ import Testing
         return differs ? words + "¹" : words
     }
 
-    @Test func table_saysWhatTheRulesDo() throws {
+    @Test func table_agreesWithTheRules() throws {
         func line(_ cells: [String]) -> String { "| " + cells.joined(separator: " | ") + " |" }
         let columns = SpecMatrix.Column.allCases
         var table = [line(["the new session"] + columns.map(Self.title))]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Every sequence of events up to a length over three sessions, in several casts.
+/// Every sequence of events up to a certain length over three sessions, with several sets of sessions.
 @Suite struct SmallWorldTests {
     struct Role: Sendable {
         let sessionClass: SessionClass
@@ -18,9 +18,9 @@ import Testing
     struct Cast: Sendable, CustomTestStringConvertible {
         let name: String
         let roles: [Role]
-        /// What the first one may change to, and back.
+        /// The configuration to which the first session may change, and back.
         var alternative: Configuration?
-        /// Whether the switches are thrown, the first one goes to the back, and the others close or vanish.
+        /// Whether the switches change, the first session goes to the background, and the others close or disconnect.
         var hasSurroundings = false
         let length: Int
         var testDescription: String { name }
@@ -54,7 +54,7 @@ import Testing
     ]
 
     @Test(arguments: casts)
-    func everySequence_coreAgreesWithTheModel(_ cast: Cast) {
+    func everySequence_arbiterAgreesWithTheModel(_ cast: Cast) {
         var world = World()
         let ids = cast.roles.enumerated().map {
             world.create("s\($0.offset)", $0.element.sessionClass, $0.element.configuration)
@@ -78,8 +78,9 @@ import Testing
     }
 }
 
-/// Depth first, the world copied at every fork; what changed nothing is not followed further, for what comes after
-/// it comes after the shorter sequence, too. Of each kind of fault the shortest sequence is kept.
+/// Explores all sequences depth first, with a copy of the world for each event. It does not follow an event without
+/// effects, because the shorter sequence without it leads to the same. It keeps the shortest sequence for each kind of
+/// fault.
 struct Explorer {
     let events: [Event]
     private(set) var steps = 0
@@ -113,7 +114,7 @@ struct Explorer {
     }
 }
 
-/// An event as short as it is still understood.
+/// A short text for an event.
 func shortText(_ event: Event) -> String {
     switch event {
     case .create(let new): "create(\(new.sessionClass), \(shortText(new.configuration)), client \(new.client.number))"

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Behaviour §7: the output that plays goes, and comes back.
+/// Behaviour §7: the output in use is unplugged and plugged in again.
 @Suite struct UnplugRuleTests {
-    @Test func unplug_nowPlayingIsInterrupted_noEndedByItself() {
+    @Test func unplug_nowPlayingSessionIsInterruptedUntilItActivates() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let old = world.player("old")
@@ -21,7 +21,7 @@ import Testing
         #expect(world.leave(music).ended == [.resume(old)])
     }
 
-    @Test func unplug_playersThatCannotBeTold_arePausedToo_latestFirst() {
+    @Test func unplug_adoptedPlayersArePausedToo_latestFirst() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let (radio, game) = (world.player("radio", .mixing), world.player("game", .mixing))
@@ -31,12 +31,12 @@ import Testing
             .soundingChanged(Sounding(sessions: [radio, game, video], pausable: [radio, video], others: false)))
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began == [video, music, radio])
         #expect(world.state(game) == .active)
-        // The same one is back in time.
+        // The same output is back in time.
         let back = world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged))
         #expect(Set(back.ended) == [.resume(video), .resume(music), .resume(radio)])
     }
 
-    @Test func unplug_prefersOtherwise_playsOn() {
+    @Test func unplug_sessionThatPrefersNotToPausePlaysOn() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let music = world.player("music")
@@ -46,7 +46,7 @@ import Testing
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began.isEmpty)
     }
 
-    @Test func plugIn_neverPauses() {
+    @Test func plugIn_pausesNothing() {
         var world = World()
         world.send(.servicesReset(Hardware.unplugged))
         let music = world.player("music")
@@ -54,8 +54,8 @@ import Testing
         #expect(world.state(music) == .active)
     }
 
-    /// A jack's port stays listed, as not available.
-    @Test func unplug_portStaysListed_nowPlayingIsInterrupted() {
+    /// The port of a jack stays in the list, as not available.
+    @Test func unplug_portStaysInTheList_nowPlayingSessionIsInterrupted() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let music = world.player("music")
@@ -65,8 +65,8 @@ import Testing
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, audio)).began == [music])
     }
 
-    /// A server that does not change ports by itself: the sound leaves the port because we ask for it.
-    @Test func unplug_portIsTheRouteStill_isToldOnceAndPausesOnce() {
+    /// A server that does not change ports by itself. The sound leaves the port because the daemon requests it.
+    @Test func unplug_portIsStillTheRoute_isAnnouncedOnceAndPausesOnce() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let music = world.player("music")
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [(10.0, true), (30.0, true), (30.1, false)])
-    func replug_inTime_offersToResume(_ seconds: Double, isOffered: Bool) {
+    func replugInTime_givesTheResumeHint(_ seconds: Double, isOffered: Bool) {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let music = world.player("music")
@@ -100,7 +100,7 @@ import Testing
         #expect(world.state(music) == (isOffered ? .inactive : .interrupted))
     }
 
-    @Test func replug_touchedMeanwhile_offersNothing() {
+    @Test func replugAfterAChange_givesNoResumeHint() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         let (music, other) = (world.player("music"), world.create("other", .app, .music))
@@ -110,11 +110,11 @@ import Testing
         world.activate(music)
         world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
         world.activate(other)
-        // Another plays by now: it would be interrupted by a resume that nobody asked for.
+        // Another session plays now. A resume would interrupt it.
         #expect(world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged)).ended.isEmpty)
     }
 
-    @Test func replug_anotherDevice_offersNothing() {
+    @Test func plugInOfAnotherDevice_givesNoResumeHint() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         world.player("music")
@@ -125,7 +125,7 @@ import Testing
         #expect(world.send(.routeChanged(.newDeviceAvailable, audio)).ended.isEmpty)
     }
 
-    @Test func replug_othersAreCalledTheSame_offersToResume() {
+    @Test func replugAmongDevicesOfTheSameName_givesTheResumeHint() {
         let outputs = ["desk", "phones"].map { Port(type: .headphones, name: "Analog Output", uid: $0, channels: 2) }
         let plugged = Audio(route: Route(inputs: [], outputs: [outputs[1]]), inputs: [], outputs: outputs)
         let unplugged = Audio(route: Route(inputs: [], outputs: [outputs[0]]), inputs: [], outputs: [outputs[0]])
@@ -137,7 +137,7 @@ import Testing
         #expect(world.send(.routeChanged(.newDeviceAvailable, plugged)).ended == [.resume(music)])
     }
 
-    @Test func unplug_switchedOff_playsOn() {
+    @Test func unplugSettingOff_musicPlaysOn() {
         var settings = Arbiter.Settings()
         settings.pausesOnUnplug = false
         var world = World(settings: settings)
@@ -147,7 +147,7 @@ import Testing
         #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began.isEmpty)
     }
 
-    @Test func guardsOutput_whileNowPlayingPlaysOnWhatCanGo() {
+    @Test func guardsOutput_whileTheNowPlayingSessionUsesARemovableOutput() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
         #expect(!world.arbiter.guardsOutput)
@@ -156,6 +156,6 @@ import Testing
         world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
         #expect(!world.arbiter.guardsOutput)
         world.activate(music)
-        #expect(!world.arbiter.guardsOutput, "the speaker is built in")
+        #expect(!world.arbiter.guardsOutput, "the speaker cannot be unplugged")
     }
 }

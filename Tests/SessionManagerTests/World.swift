@@ -4,18 +4,18 @@ import Testing
 
 @testable import ReferenceModel
 
-/// The core and the model side by side: every event goes to both, and every difference is a fault.
+/// The arbiter and the model. Every event goes to both, and every difference is a fault.
 struct World {
     private(set) var arbiter: Arbiter
     private(set) var model: ReferenceModel
     var now = Instant(microseconds: 1_000_000)
-    /// False once an event came that the model knows nothing of.
+    /// False after an event that the model does not implement.
     private(set) var isModelled = true
-    /// True once core and model disagreed: nothing after that says anything.
+    /// True after arbiter and model disagreed. Later differences mean nothing.
     private(set) var isBroken = false
-    /// What each session was last told of the two that only active sessions are told of.
+    /// The last announcement to each session of the two properties that are announced only to active sessions.
     private var told: [SessionID: (others: Bool, hint: Bool)] = [:]
-    /// Whether every effect is checked, too.
+    /// Whether `EffectChecker` checks every effect.
     private let checksEffects: Bool
 
     init(settings: Arbiter.Settings = Arbiter.Settings(), checksEffects: Bool = true) {
@@ -47,7 +47,7 @@ struct World {
         return (decision, faults)
     }
 
-    /// An active session's last word of what others play is the truth.
+    /// Checks that the last announcement to each active session about the sound of others is true.
     private mutating func checkTold(_ decision: Decision) -> [String] {
         for case .propertiesChanged(let id, let properties) in decision.effects {
             guard let session = arbiter.session(id) else { continue }
@@ -61,7 +61,7 @@ struct World {
         return arbiter.sessions.filter { $0.state == .active }.compactMap { session in
             let last = told[session.id, default: (false, false)]
             return last == (session.otherAudioPlaying, session.shouldSilenceSecondaryAudio)
-                ? nil : "\(session.id): was last told \(last) of what others play"
+                ? nil : "\(session.id): the last announcement about other sound was \(last)"
         }
     }
 
@@ -115,7 +115,7 @@ struct World {
         }
     }
 
-    /// What is told to sessions that were there before.
+    /// The announcements to sessions that existed before the event.
     static func others(_ decision: Decision) -> Set<Told> {
         let created = decision.created
         var result: Set<Told> = []
@@ -152,7 +152,7 @@ struct World {
         return decision.created ?? SessionID(0)
     }
 
-    /// An app that plays alone, and already does.
+    /// Creates an app session and activates it.
     @discardableResult
     mutating func player(_ name: String, _ configuration: Configuration = .music) -> SessionID {
         let id = create(name, .app, configuration)
@@ -174,7 +174,7 @@ struct World {
 
     mutating func pass(_ seconds: Double) { now = now.advanced(bySeconds: seconds) }
 
-    /// The claim that runs out next does.
+    /// Lets time pass until the next claim expires.
     @discardableResult
     mutating func expire(sourceLocation: SourceLocation = #_sourceLocation) -> Decision? {
         guard let deadline = arbiter.nextDeadline else {
@@ -192,10 +192,10 @@ struct World {
 }
 
 extension Decision {
-    /// Who was told `began`, in order.
+    /// The sessions with the effect `began`, in order.
     var began: [SessionID] { effects.compactMap { if case .interruptionBegan(let id, _) = $0 { id } else { nil } } }
 
-    /// Who was told `ended`, in order, with should-resume.
+    /// The sessions with the effect `ended`, in order, with the should-resume hint.
     var ended: [Ended] {
         effects.compactMap {
             if case .interruptionEnded(let id, let shouldResume, _, _, _) = $0 {
@@ -224,7 +224,7 @@ extension Decision.Ended {
 }
 
 extension Configuration {
-    /// A legal triple; an illegal one is a mistake of the test.
+    /// A legal configuration. An illegal one is a mistake of the test.
     static func of(_ category: Category, _ mode: Mode = .default, _ options: Options = []) -> Configuration {
         do {
             return try Configuration(category: category, mode: mode, options: options)

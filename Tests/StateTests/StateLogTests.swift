@@ -5,9 +5,9 @@ import Testing
 
 @testable import ReferenceModel
 
-/// What is written of a core and read again is the same core, in whatever state it was.
+/// An arbiter that is written to the state log and read again is the same, in any state.
 @Suite struct StateLogTests {
-    /// A core that random clients ask things of, and the file that is kept of it.
+    /// An arbiter with random clients, and its state file.
     private struct Story {
         var core: Arbiter
         var now = Instant(microseconds: 1_000_000)
@@ -66,7 +66,7 @@ import Testing
             }
         }
 
-        /// As the daemon keeps it.
+        /// Handles an event, and writes a record like the daemon.
         mutating func handle(_ event: Event) {
             let decision = core.handle(event, at: now)
             guard decision.isMemorable else { return }
@@ -96,7 +96,7 @@ import Testing
         static let interruption = Interruption(
             reason: .default, by: nil, byName: "", since: Instant(microseconds: 1), rule: .matrix, order: 1)
 
-        /// The core as one reads it that knows only the file.
+        /// The arbiter that is read from the file.
         func restarted() throws -> Arbiter {
             let log = try #require(StateLog(file))
             #expect(log.isWhole)
@@ -106,8 +106,8 @@ import Testing
         }
     }
 
-    /// Every sentence, time, rule and name, and every state; then everything that follows from them.
-    @Test(arguments: 1...6) func randomHistory_restarted_isTheSameAndSaysTheSame(seed: Int) throws {
+    /// Compares every state and explanation, with its text, time, rule and name; then the effects of further events.
+    @Test(arguments: 1...6) func randomHistory_afterARestart_isTheSameWithTheSameExplanations(seed: Int) throws {
         var story = Story(seed: UInt64(seed))
         var kinds: Set<String> = []
         for step in 0..<100 {
@@ -123,7 +123,7 @@ import Testing
                 #expect(saysTheSame, "step \(step): \(then.map(\.text)), before \(explained.map(\.text))")
                 kinds.formUnion(explained.map(\.cause))
             }
-            // The same decisions from here on.
+            // Both make the same decisions from here on.
             var before = story.core
             let later = story.now.advanced(bySeconds: 3)
             for event in [Event.timePassed, .setSilentMode(!story.core.isSilentMode), .clientVanished(ClientID(1))] {
@@ -131,11 +131,11 @@ import Testing
                 #expect(isSame, "step \(step), \(event.name)")
             }
         }
-        // What one seed does not come to, another does; these come up in each.
+        // These causes occur with each seed; others only with some.
         #expect(kinds.isSuperset(of: ["active", "inactive", "interrupted", "refused", "waits-for"]), "\(kinds)")
     }
 
-    @Test func truncatedFile_isTheStateUpToThere() throws {
+    @Test func truncatedFile_isReadUpToItsLastCompleteRecord() throws {
         var story = Story(seed: 3)
         var sizes: [Int] = []
         for _ in 0..<25 {
@@ -151,7 +151,7 @@ import Testing
         for size in 0..<StateLog.magic.count { #expect(StateLog(Array(story.file[..<size])) == nil) }
     }
 
-    @Test func anyByteChanged_endsTheStateThere_andNothingTraps() throws {
+    @Test func changedByte_endsTheLogThereWithoutATrap() throws {
         var story = Story(seed: 4)
         for _ in 0..<12 { try story.step() }
         for place in StateLog.magic.count..<story.file.count {
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func countsBeyondBelief_areRefused() throws {
+    @Test func hugeCounters_areRefused() throws {
         var story = Story(seed: 5)
         for _ in 0..<12 { try story.step() }
         let good = try #require(StateLog(story.file)?.summary?.core)
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func entryThatCannotBeRead_costsItsSessionAlone() throws {
+    @Test func unreadableEntry_discardsOnlyItsSession() throws {
         var story = Story(seed: 6)
         let playback = try Configuration(category: .playback, mode: .default, options: [])
         for client in 1...3 as ClosedRange<UInt64> {
@@ -192,7 +192,7 @@ import Testing
             core: story.core.memoryOfNobody, changed: entries, told: [notice, .servicesLost],
             paused: [broken, paused])
         var bytes = record.bytes
-        // No text has such a byte.
+        // This byte never occurs in UTF-8.
         for place in bytes.indices.dropLast(6) where bytes[place..<place + 6].elementsEqual("Broken".utf8) {
             bytes[place] = 0xff
         }
@@ -203,8 +203,8 @@ import Testing
         #expect(read.paused == [paused])
     }
 
-    /// Each of three in its turn is such as no history leads to.
-    @Test func sessionThatCannotBe_costsItselfAlone() throws {
+    /// Each of three sessions in turn gets a state that no history leads to.
+    @Test func impossibleSession_isDiscardedAlone() throws {
         var story = Story(seed: 6)
         let playback = try Configuration(category: .playback, mode: .default, options: [])
         for client in 1...3 as ClosedRange<UInt64> {
@@ -229,7 +229,8 @@ import Testing
                 others.remove(good.members[x].id)
                 var core = try Arbiter(bad)
                 #expect(Set(core.sessions.map(\.id)) == others, "\(number) of \(x)")
-                // The one that sounded is gone: nobody waits for it, and none of those that did is told to resume.
+                // If the discarded session was active, no session waits for it, and the sessions that waited get no
+                // should-resume hint.
                 let told = core.handle(.timePassed, at: story.now).effects
                 for effect in told {
                     if case .interruptionEnded(_, let shouldResume, _, _, _) = effect { #expect(!shouldResume) }
@@ -246,8 +247,8 @@ import Testing
         #expect(try Arbiter(twoActive).sessions.map(\.id.number) == [2, 3])
     }
 
-    /// Everybody waits for all who came after; who comes, and who goes, is written down in a few bytes.
-    @Test func crowdThatWaitsForEachOther_costsARecordNoMoreThanAFew() throws {
+    /// Every session waits for all later ones. A record about a session that comes or goes has only a few bytes.
+    @Test func manyWaitingSessions_keepRecordsSmall() throws {
         var story = Story(seed: 6)
         var largest = 0
         func handle(_ event: Event) {
@@ -267,7 +268,7 @@ import Testing
         #expect(try story.restarted().memory.members == story.core.memory.members)
     }
 
-    /// A record tells of one session: among a thousand as alone, and within what one write of a page holds.
+    /// The record of one session is small, so that a single write of a page holds it.
     @Test func recordOfOneSession_isSmall() throws {
         var core = Arbiter()
         let first = core.handle(

@@ -1,9 +1,9 @@
 import Foundation
 import PluginAPI
 
-/// The path of an executable of this package, beside the running tests.
+/// The path of an executable of this package, next to the running tests.
 ///
-/// The plugins are there under their names, as `make install` installs them.
+/// The plugins have their own names there, as `make install` installs them.
 public func builtProduct(named name: String) throws -> String {
     let folder = try folderOfProducts.get()
     let path = folder + "/" + name
@@ -13,7 +13,7 @@ public func builtProduct(named name: String) throws -> String {
     return path
 }
 
-/// The folder of the executables; in it each plugin is a hard link to the executable that is built.
+/// The folder of the executables. Each plugin with a session in it is a hard link to the executable that SwiftPM builds.
 private let folderOfProducts = Result<String, any Error> {
     let running = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     var folder = URL(fileURLWithPath: running).deletingLastPathComponent()
@@ -32,8 +32,8 @@ private let folderOfProducts = Result<String, any Error> {
     throw SupportError("no executables beside \(running): swift build first")
 }
 
-/// Makes `path` a hard link to `file`, unless it is one. Several suites do this at the same time, and a program that runs
-/// from `path` goes on.
+/// Makes `path` a hard link to `file`, unless it is one already. Several suites may do this at the same time, and
+/// programs that run from `path` must go on, so the link is made under another name and renamed.
 private func link(_ file: String, to path: String) throws {
     var built = stat()
     var there = stat()
@@ -41,7 +41,7 @@ private func link(_ file: String, to path: String) throws {
     if lstat(path, &there) == 0, there.st_ino == built.st_ino, there.st_dev == built.st_dev { return }
     let temporary = "\(path).\(getpid())"
     unlink(temporary)
-    // If somebody else has just made the link, renaming changes nothing, and this name remains.
+    // If another suite has just made the link, renaming does nothing, and this name remains.
     defer { unlink(temporary) }
     guard Glibc.link(file, temporary) == 0, rename(temporary, path) == 0 else {
         throw SupportError("\(path): \(String(cString: strerror(errno)))")

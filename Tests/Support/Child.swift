@@ -1,8 +1,9 @@
 import Foundation
 
-/// A program we started. Killed, with everything it started itself, when this object goes or the tests end.
+/// A program that the test started. It is killed, with all its children, when this object is released or the tests end.
 ///
-/// Its output is read whenever this object is asked something; 1 MB waits unread before the program does.
+/// Its output is read whenever a member of this object is used. The pipes hold 1 MB, so the program seldom waits for
+/// that.
 public final class Child {
     /// How a program ended.
     public enum Exit: Equatable, Sendable {
@@ -12,7 +13,7 @@ public final class Child {
 
     public let processID: Int32
     public let name: String
-    /// Whole lines so far, without their line ends.
+    /// The complete lines so far, without line endings.
     public private(set) var output: [String] = []
     public private(set) var errors: [String] = []
     private var exit: Exit?
@@ -20,7 +21,8 @@ public final class Child {
     private var rests: [[UInt8]] = [[], []]
     private var input: Int32
 
-    /// Starts `program` (a path, or a name in PATH). `environment` is all it gets; `nil` for our own.
+    /// Starts `program` (a path, or a name in PATH). `environment` is its whole environment; `nil` means the
+    /// environment of the tests.
     public init(
         _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, folder: String? = nil
     ) throws {
@@ -66,7 +68,7 @@ public final class Child {
         for descriptor in descriptors + [input] where descriptor >= 0 { close(descriptor) }
     }
 
-    /// Where the program is: a sound server that Scripts/setup unpacked, or what PATH has by that name.
+    /// The path of a sound server that Scripts/setup unpacked, or else the name, to be found in PATH.
     private static func located(_ program: String) -> String {
         let unpacked = unpackedServers + "/" + program
         return FileManager.default.isExecutableFile(atPath: unpacked) ? unpacked : program
@@ -78,7 +80,7 @@ public final class Child {
         }
     }
 
-    /// What tells a sanitizer how to behave concerns every program that is built with it.
+    /// Whether a variable configures a sanitizer. Every program that is built with it needs such variables.
     private static func isForSanitizer(_ variable: (key: String, value: String)) -> Bool {
         ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains(variable.key)
     }
@@ -88,25 +90,25 @@ public final class Child {
         return exit == nil
     }
 
-    /// Everything it wrote to standard output so far.
+    /// The standard output so far.
     public var text: String {
         pump(milliseconds: 0)
         return output.joined(separator: "\n")
     }
 
-    /// Sends a signal to the program alone.
+    /// Sends a signal to the program, not to its children.
     public func signal(_ number: Int32) {
         if exit == nil { Glibc.kill(processID, number) }
     }
 
-    /// SIGKILL to it and everything it started; waits for its end.
+    /// Sends SIGKILL to the program and all its children, and waits for its end.
     public func kill() {
         guard exit == nil else { return }
         Glibc.kill(-processID, SIGKILL)
         _ = wait(timeout: 10)
     }
 
-    /// SIGSTOP, and not before the kernel says it is stopped.
+    /// Sends SIGSTOP, and waits until the kernel reports the program as stopped.
     public func suspend() {
         signal(SIGSTOP)
         eventually(timeout: 5) { state == "T" }
@@ -114,7 +116,7 @@ public final class Child {
 
     public func resume() { signal(SIGCONT) }
 
-    /// Writes a line to its standard input.
+    /// Writes a line to the standard input of the program.
     public func send(_ line: String) {
         var line = line + "\n"
         line.withUTF8 { _ = write(input, $0.baseAddress, $0.count) }
@@ -125,7 +127,7 @@ public final class Child {
         input = -1
     }
 
-    /// How it ended; nil where it still ran after `timeout` seconds.
+    /// Waits for the end of the program and returns how it ended, or nil if it still runs after `timeout` seconds.
     public func wait(timeout: Double = 10) -> Exit? {
         let end = monotonicNow() + timeout
         while true {
@@ -136,7 +138,8 @@ public final class Child {
         }
     }
 
-    /// The first line of output (or errors) that passes `test`, waiting for it; nil after `timeout` seconds or its end.
+    /// Waits for the first line of output or errors that passes `test`. Returns nil if the program ends or `timeout` is
+    /// over.
     public func line(timeout: Double = 10, where test: (String) -> Bool) -> String? {
         let end = monotonicNow() + timeout
         while true {
@@ -147,7 +150,7 @@ public final class Child {
         }
     }
 
-    /// Runs a program to its end and returns what it wrote; throws where it fails or takes longer than `timeout`.
+    /// Runs a program to its end and returns its output. Throws if it fails or takes longer than `timeout`.
     @discardableResult
     public static func run(
         _ program: String, _ arguments: [String] = [], environment: [String: String]? = nil, timeout: Double = 20
@@ -177,7 +180,7 @@ public final class Child {
         }
         var ended = exit != nil
         if !ended {
-            // Looked at, not reaped: the number stays ours until the reaper forgot it.
+            // WNOWAIT does not reap the process, so its id cannot be reused before the reaper has forgotten it.
             var info = siginfo_t()
             if waitid(P_PID, id_t(processID), &info, WEXITED | WNOHANG | WNOWAIT) == 0, info.si_signo == SIGCHLD {
                 ended = true

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The compiler that builds what the tests need in C: clang, which Swift brings along, or the system's.
+/// The compiler for the C parts of the tests: clang, which comes with Swift, or the system's.
 public enum CompilerOfC {
     public static let name: String = {
         let folders = searchPath.split(separator: ":")
         return folders.contains { FileManager.default.isExecutableFile(atPath: $0 + "/clang") } ? "clang" : "cc"
     }()
 
-    /// Compiles `source` of Tests/FakeCard with all warnings into a file of that name, which is kept for as long as the
-    /// tests run, and returns its path.
+    /// Compiles `source` in Tests/FakeCard with all warnings. Returns the path of the result, which exists as long as
+    /// the tests run.
     static func build(_ source: String, into name: String, _ flags: [String]) throws -> String {
         let folder = try Unmanaged.passRetained(PrivateFolder()).takeUnretainedValue()
         let file = repository.appendingPathComponent("Tests/FakeCard/" + source).path

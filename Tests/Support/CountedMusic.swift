@@ -1,7 +1,7 @@
 import Foundation
 
-/// A piece that says at each moment how far it is, so that what was left out of it can be heard: a sine on the left,
-/// and on the right a ramp that begins again every ``period`` seconds.
+/// Music whose position can be read from its sound, so that a recording shows what is missing. The left channel has a
+/// sine, the right channel a ramp that begins again every ``period`` seconds.
 public enum CountedMusic {
     public static let hertz = 440.0
     public static let period = 4.0
@@ -25,39 +25,40 @@ public enum CountedMusic {
     }
 }
 
-/// What became of a ``CountedMusic`` over its longest silence.
+/// The longest silence in a recording of ``CountedMusic``, and what was lost in it.
 public struct MusicHeard: Sendable {
-    /// Seconds in which nothing was heard.
+    /// The seconds of silence.
     public let silence: Double
-    /// Seconds of the piece that are missing there: neither heard, nor put off. Less than half a period either way.
+    /// The seconds of music that are missing: neither heard before nor continued afterwards. Its absolute value is less
+    /// than half a period.
     public let lost: Double
-    /// Seconds of all other silences together: where a program ran dry.
+    /// The seconds of all other silences together, in which a program delivered no data in time.
     public let dropOuts: Double
 }
 
 extension Ear {
-    /// Listens back from `start` to `end` (``monotonicNow()``); nil where the music was not heard, at the same volume,
-    /// shortly before and after the longest silence between them.
+    /// Examines the recording from `start` to `end` (``monotonicNow()``). Returns nil unless the music was heard with
+    /// the same volume shortly before and after the longest silence.
     ///
-    /// A busy machine lets programs run dry, before it and after it, and gst-play leaves out what was due meanwhile: that
-    /// is not counted as lost.
+    /// On a busy machine programs may deliver data too late, before or after the silence, and gst-play skips what was
+    /// due meanwhile. That does not count as lost.
     public func music(from start: Double, to end: Double) -> MusicHeard? {
         let (samples, blocks) = recorded
         guard let first = place(of: start, blocks), let last = place(of: end, blocks), first < last else { return nil }
-        // A little more than a period of the sine, whose two halves are then both seen.
+        // A little more than a period of the sine, so that each window contains both half-waves.
         let window = Int(Ear.rate * 0.0025)
         var longest = first..<first
         var current = first..<first
         var silent = 0
         for place in stride(from: first, to: last - window, by: window) {
             let stretch = samples[place..<place + window]
-            // The ramp moves by less than that in one window.
+            // The ramp changes by less than that in one window.
             guard Int(stretch.max() ?? 0) - Int(stretch.min() ?? 0) < 60 else { continue }
             silent += window
             current = (current.upperBound == place ? current.lowerBound : place)..<place + window
             if current.count > longest.count { longest = current }
         }
-        // The most, because it may have run dry here and there.
+        // The largest of several, because some may contain a drop-out.
         var full = 0.0
         for start in stride(from: first - Ear.stretch, to: max(0, first - 9 * Ear.stretch), by: -Ear.stretch) {
             full = max(full, sine(samples[start..<start + Ear.stretch]))
@@ -65,7 +66,7 @@ extension Ear {
         guard let before = position(samples, at: longest.lowerBound, -1, full),
             let after = position(samples, at: longest.upperBound, 1, full)
         else { return nil }
-        // Between the two stretches, what of the piece was heard, and how far it went on.
+        // How far the music advanced between the two stretches, minus the music that was heard between them.
         var lost = after.seconds - before.seconds - Double(after.place - before.place - longest.count) / Ear.rate
         lost -= CountedMusic.period * (lost / CountedMusic.period).rounded()
         return MusicHeard(
@@ -77,10 +78,10 @@ extension Ear {
         blocks.first { $0.arrival >= time }.map { max(0, $0.end - Int(($0.arrival - time) * Ear.rate)) }
     }
 
-    /// Samples of eleven periods of the sine, which leave the ramp alone.
+    /// The samples in eleven periods of the sine. Over whole periods, the sine does not change the mean of the ramp.
     private static let stretch = Int(11 / CountedMusic.hertz * Ear.rate)
 
-    /// The sine's amplitude over whole periods of it, all of them counting alike, as they do for the ramp.
+    /// The amplitude of the sine over whole periods, without a window function.
     private func sine(_ samples: ArraySlice<Int16>) -> Double {
         let step = 2 * Double.pi * CountedMusic.hertz / Ear.rate
         var (real, imaginary) = (0.0, 0.0)
@@ -91,8 +92,9 @@ extension Ear {
         return 2 * (real * real + imaginary * imaginary).squareRoot() / Double(max(1, samples.count))
     }
 
-    /// How far the music is, in seconds into its period, in the middle of the nearest stretch on the way of `steps` from
-    /// that place that says so clearly: with the sine at its `full` amplitude, and so neither fading nor interrupted.
+    /// The position of the music, in seconds into its period. It is measured in the middle of the nearest clear
+    /// stretch, in the direction of `steps` from `place`: one with the sine at its `full` amplitude, which is neither
+    /// faded nor interrupted.
     private func position(
         _ samples: [Int16], at place: Int, _ steps: Int, _ full: Double
     ) -> (seconds: Double, place: Int)? {
@@ -105,7 +107,7 @@ extension Ear {
             func ramp(_ part: ArraySlice<Int16>) -> Double {
                 part.reduce(0.0) { $0 + Double($1) } / Double(part.count) / full
             }
-            // Where it begins again there is no saying; what is left of the sine in each half is 0.06.
+            // Where the ramp begins again, the position is unclear. The rest of the sine in each half is 0.06.
             let halves = (ramp(stretch.prefix(count / 2)), ramp(stretch.suffix(count / 2)))
             guard abs(ramp(stretch)) < 0.95, abs(halves.0 - halves.1) < 0.16 else { continue }
             return ((ramp(stretch) + 1) / 2 * CountedMusic.period, start + count / 2)

@@ -1,7 +1,7 @@
 import CPulse
 import Foundation
 
-/// Records the monitor of a sink continuously from its creation on, 48 kHz mono.
+/// Records the monitor of a sink continuously, 48 kHz mono, as long as this object exists.
 public final class Ear {
     public static let rate = 48_000.0
 
@@ -9,12 +9,12 @@ public final class Ear {
     private let stream: OpaquePointer
     private let recording = Recording()
 
-    /// Starts to listen and waits until the first samples are there. Fragments of `fragment` seconds.
+    /// Starts to record in fragments of `fragment` seconds, and waits for the first samples.
     public convenience init(_ pulse: any PrivateServer, sink: String, fragment: Double = 0.002) throws {
         try self.init(server: pulse.serverString, sink: sink, fragment: fragment)
     }
 
-    /// The same on any server, given as for PULSE_SERVER.
+    /// The same on any server. `server` has the form of PULSE_SERVER.
     public init(server: String, sink: String, fragment: Double = 0.002) throws {
         let connection = try PulseThread(server: server, name: "ear", properties: ["media.role": "test"])
         self.connection = connection
@@ -42,11 +42,11 @@ public final class Ear {
             try connection.wait { pa_context_suspend_sink_by_name(connection.context, sink, 1, nil, nil) }
             try connection.wait { pa_context_suspend_sink_by_name(connection.context, sink, 0, nil, nil) }
         }
-        guard status == 0, eventually(timeout: 10, hears) else { throw SupportError("cannot hear \(sink)") }
+        guard status == 0, eventually(timeout: 10, hears) else { throw SupportError("cannot record \(sink)") }
     }
 
-    /// Whether nothing plays there. PulseAudio's null sink then sleeps for the two seconds it was told to before
-    /// anybody listened, unless it is suspended and wakes up.
+    /// Whether nothing plays on the sink. An idle null sink of PulseAudio may still sleep for two seconds, which it
+    /// began before the recording. Suspending and resuming it ends the sleep.
     private func isIdle(_ sink: String) throws -> Bool {
         var state = PA_SINK_INVALID_STATE
         try withUnsafeMutablePointer(to: &state) { state in
@@ -70,18 +70,19 @@ public final class Ear {
         }
     }
 
-    /// What is in the recording now: seconds of it.
+    /// The length of the recording so far, in seconds.
     public var duration: Double { connection.locked { Double(recording.samples.count) } / Ear.rate }
 
-    /// The pitch's level in dBFS (0 a full-scale sine, -120 silence) over the last `seconds` heard.
+    /// The level of a frequency in dBFS (0 is a full-scale sine, -120 silence) over the last `seconds` of the
+    /// recording.
     public func level(of hertz: Double, last seconds: Double = 0.05) -> Double {
         connection.locked {
             Pitch.level(of: hertz, in: recording.samples.suffix(Int(seconds * Ear.rate)), rate: Ear.rate)
         }
     }
 
-    /// The level of a steady pitch: of two pieces of `seconds` each that agree, so that there is no drop-out in them, as there
-    /// are on a busy machine. Waits for such; otherwise the last level.
+    /// The level of a steady tone. Waits until two pieces of `seconds` each have the same level, because on a busy
+    /// machine a piece may contain a drop-out. If there are none, returns the last level.
     public func steadyLevel(of hertz: Double, seconds: Double = 0.1) -> Double {
         let count = Int(seconds * Ear.rate)
         var result: Double?
@@ -97,8 +98,8 @@ public final class Ear {
         return result ?? level(of: hertz, last: seconds)
     }
 
-    /// Waits until the pitch is at least (`above`) or at most (`below`) that loud, in dBFS, in samples heard from now
-    /// on, over `window` seconds; false after `timeout` seconds.
+    /// Waits until the level of a frequency over `window` seconds is at least `above` and at most `below`, in dBFS.
+    /// Only samples that are recorded from now on count. Returns false after `timeout` seconds.
     public func waitUntil(
         _ hertz: Double, above: Double? = nil, below: Double? = nil, window: Double = 0.02, timeout: Double = 10
     ) -> Bool {
@@ -110,7 +111,8 @@ public final class Ear {
         }
     }
 
-    /// The pitch's level, window by window, with the time (``monotonicNow()``) each window ended; heard since `since`.
+    /// The level of a frequency in each window since `since`, with the time (``monotonicNow()``) at which the window
+    /// ended.
     public func trace(_ hertz: Double, window: Double = 0.005, since: Double = 0) -> [(time: Double, level: Double)] {
         let (samples, blocks) = connection.locked { (recording.samples, recording.blocks) }
         let count = max(1, Int(window * Ear.rate))
@@ -129,15 +131,15 @@ public final class Ear {
         return result
     }
 
-    /// Everything so far, and for each fragment where it ends and when it came.
+    /// All samples so far, with the end and the time of arrival of each fragment.
     var recorded: (samples: [Int16], blocks: [(end: Int, arrival: Double)]) {
         connection.locked { (recording.samples, recording.blocks) }
     }
 
-    /// What libpulse's thread writes; read under the connection's lock.
+    /// libpulse's thread writes this. Other threads read it under the connection's lock.
     private final class Recording {
         var samples: [Int16] = []
-        /// One for each fragment: where it ends, and when it came.
+        /// The end and the time of arrival of each fragment.
         var blocks: [(end: Int, arrival: Double)] = []
 
         func read(_ stream: OpaquePointer) {

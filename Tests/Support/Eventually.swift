@@ -1,9 +1,8 @@
 import Foundation
 
-/// Waits until `condition` is true; false if `timeout` seconds have passed before.
+/// Waits until `condition` is true. Returns false if that takes more than `timeout` seconds.
 ///
-/// For what happens in other processes and threads. What happens on a loop waits with
-/// `EventLoop.iterate(timeout:until:)`.
+/// This is for events in other processes and threads. For events on a loop, use `EventLoop.iterate(timeout:until:)`.
 @discardableResult
 public func eventually(timeout: Double = 10, _ condition: () throws -> Bool) rethrows -> Bool {
     let end = monotonicNow() + timeout

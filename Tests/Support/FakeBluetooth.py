@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""BlueZ and oFono as PulseAudio's module-bluez5-discover (headset=ofono) meets them, without a radio: one adapter, and a
-headset that can connect and disconnect its two profiles. What goes over the air ends here.
+"""Mocks of BlueZ and oFono for PulseAudio's module-bluez5-discover (headset=ofono), without a radio: one adapter, and a
+headset that can connect and disconnect its two profiles. The sound for the headset is discarded.
 
-Runs on the bus of DBUS_SYSTEM_BUS_ADDRESS. Reads one command a line from standard input: connect PROFILE,
-disconnect PROFILE; PROFILE is a2dp or hfp. Answers "done COMMAND" once PulseAudio was told, and "failed …".
+Runs on the bus of DBUS_SYSTEM_BUS_ADDRESS. Reads commands from standard input, one on each line: connect PROFILE,
+disconnect PROFILE; PROFILE is a2dp or hfp. Prints "done COMMAND" after PulseAudio was notified, or "failed …".
 """
 import math
 import socket
@@ -86,7 +86,7 @@ class Exported(dbus.service.Object):
 
 
 class Link:
-    """The air: one end goes to the server, whatever comes out of the other is dropped."""
+    """A radio link: a pair of sockets. The server gets one end; this end discards what it receives."""
 
     def __init__(self, microphone=False):
         self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -102,7 +102,7 @@ class Link:
             pass
 
     def speak(self):
-        """500 Hz as 16 bits at 8 kHz, 3 ms a packet."""
+        """Sends 500 Hz, 16 bits, 8 kHz, in packets of 3 ms."""
         begun, count = time.monotonic(), 0
         try:
             while True:
@@ -120,7 +120,7 @@ class Link:
         return descriptor
 
     def close(self):
-        # Not only closed: the thread that reads holds it open.
+        # Closing is not enough: the thread that reads keeps the socket open.
         try:
             self.ours.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -220,7 +220,7 @@ class Root(dbus.service.Object):
 
     @dbus.service.method(MANAGER, out_signature="a(oa{sv})")
     def GetCards(self):
-        # Asked for after registering. A card that was told of and is then in this list too ends PulseAudio 16.
+        # PulseAudio asks after it registered. PulseAudio 16 aborts if a card was announced and is then in this list too.
         say("agent registered")
         return dbus.Array([(dbus.ObjectPath(path), card) for path, card in self.cards.items()], signature="(oa{sv})")
 
@@ -248,7 +248,7 @@ def failed(what):
 
 
 class Headset:
-    """Nothing here waits for PulseAudio, which waits for us while it takes a link over."""
+    """Never waits for PulseAudio, because PulseAudio waits for this process while it acquires a link."""
 
     def __init__(self):
         self.root = Root()
@@ -276,7 +276,7 @@ class Headset:
             system.call_async(
                 owner, endpoint, ENDPOINT, "SetConfiguration", "oa{sv}", (dbus.ObjectPath(STREAM), variants(values)),
                 lambda: done(), failed("SetConfiguration"))
-        # SBC, everything a headset can.
+        # SBC, with all capabilities of a headset.
         system.call_async(
             owner, endpoint, ENDPOINT, "SelectConfiguration", "ay", (dbus.ByteArray(bytes([0xFF, 0xFF, 2, 53])),),
             configured, failed("SelectConfiguration"))
@@ -305,7 +305,7 @@ class Headset:
 
 
 headset = Headset()
-# The names come last: who looks finds everything.
+# Own the names last, so that all objects exist when PulseAudio finds the names.
 names = [dbus.service.BusName(name, system) for name in ("org.bluez", "org.ofono")]
 loop = GLib.MainLoop()
 

@@ -1,25 +1,25 @@
 import Foundation
 
-/// A Bluetooth headset of a private PulseAudio: mocks of BlueZ and oFono on a system bus of their own, and the server's
-/// real Bluetooth modules.
+/// A Bluetooth headset for a private PulseAudio: mocks of BlueZ and oFono on a system bus of their own, and the
+/// server's real Bluetooth modules.
 public final class FakeBluetooth {
     public enum Profile: String, Sendable {
         /// Music: a sink.
         case a2dp
-        /// Telephony: a sink and a microphone, 8 kHz. The microphone hears 500 Hz.
+        /// Telephony: a sink and a microphone, 8 kHz. The microphone records a tone of 500 Hz.
         case hfp
     }
 
-    /// The server's name of the headset's card.
+    /// The name of the headset's card at the server.
     public let card = "bluez_card.02_00_00_00_00_02"
     private let bus: PrivateBus
     private let mock: Child
 
-    /// Makes the radio. Pass ``environment`` to the server before it starts, and then ``attach(to:)`` it.
+    /// Starts the mocks. Start the server with ``environment``, then call ``attach(to:)``.
     public init() throws {
         bus = try PrivateBus()
         let script = URL(fileURLWithPath: #filePath).deletingPathExtension().appendingPathExtension("py").path
-        // Debian's own Python, whatever else is first in PATH.
+        // Debian's Python, because another one in PATH may lack the D-Bus module.
         mock = try Child(
             "/usr/bin/python3", [script], environment: ["PATH": searchPath].merging(bus.environment) { $1 })
         guard mock.line(where: { $0 == "ready" }) != nil else {
@@ -27,10 +27,10 @@ public final class FakeBluetooth {
         }
     }
 
-    /// What the server must see of it.
+    /// Environment variables for the server.
     public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
 
-    /// Loads the server's Bluetooth modules and waits until they have found the radio.
+    /// Loads the server's Bluetooth modules and waits until they have found the mocks.
     public func attach(to pulse: PrivatePulse) throws {
         try pulse.loadModule("module-bluez5-discover headset=ofono")
         guard mock.line(where: { $0 == "registered" }) != nil,
@@ -38,7 +38,7 @@ public final class FakeBluetooth {
         else { throw SupportError("PulseAudio does not find the mock of BlueZ: \(pulse.log) \(mock.errors)") }
     }
 
-    /// The card appears when both profiles are there, or some seconds after one.
+    /// The card appears when both profiles are connected, or some seconds after the first one.
     public func connect(_ profile: Profile) throws { try tell("connect \(profile.rawValue)") }
     public func disconnect(_ profile: Profile) throws { try tell("disconnect \(profile.rawValue)") }
 

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A card of a private PulseAudio, with jacks to plug: a sink with speaker, earpiece and headphones, a source with a
-/// built-in and a headset's microphone. Tests/FakeCard is the module that plays it.
+/// A card with jacks for a private PulseAudio: a sink with speaker, earpiece and headphones, and a source with a
+/// built-in microphone and a headset's microphone. Its module is in Tests/FakeCard.
 public final class FakeCard {
-    /// A socket of it; the raw value is the server's name of the port. Speaker, earpiece and internal microphone are
-    /// there for good ("availability unknown"); the jacks are empty at first.
+    /// A jack; the raw value is the name of its port at the server. The jacks are empty at first. Speaker, earpiece and
+    /// built-in microphone have no jack ("availability unknown").
     public enum Jack: String, Sendable {
         case headphones = "analog-output-headphones"
         case headsetMicrophone = "analog-input-headset-mic"
@@ -16,15 +16,15 @@ public final class FakeCard {
     private let pulse: PrivatePulse
     private let modules: [UInt32]
 
-    /// The uid of each port, as the daemon spells it.
+    /// The daemon's uid of each port.
     public var speaker: String { sink + "/analog-output-speaker" }
     public var headphones: String { sink + "/analog-output-headphones" }
     public var earpiece: String { sink + "/output-earpiece" }
     public var builtInMicrophone: String { source + "/analog-input-internal-mic" }
     public var headsetMicrophone: String { source + "/analog-input-headset-mic" }
 
-    /// Puts it into the server. What its microphone hears is played into the sink `NAME_room`. The server switches
-    /// ports by itself where it has module-switch-on-port-available, as desktops do.
+    /// Adds the card to the server. Its microphone records what plays on the sink `NAME_room`. The server switches
+    /// ports by itself if it has module-switch-on-port-available, as desktops do.
     public init(_ pulse: PrivatePulse, name: String = "card") throws {
         (self.pulse, self.name) = (pulse, name)
         sink = name + "_output"
@@ -49,7 +49,7 @@ public final class FakeCard {
     public func plug(_ jack: Jack) throws { try tell("plug " + jack.rawValue) }
     public func unplug(_ jack: Jack) throws { try tell("unplug " + jack.rawValue) }
 
-    /// Takes the whole card out.
+    /// Removes the card.
     public func remove() throws {
         for module in modules.reversed() { try pulse.unloadModule(module) }
     }

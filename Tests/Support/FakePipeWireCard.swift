@@ -1,16 +1,15 @@
 import Foundation
 
-/// A card of a private PipeWire, with a jack to plug: a sink with speaker and headphones. Tests/FakeCard has the program
-/// that plays it.
+/// A card with a jack for a private PipeWire: a sink with speaker and headphones. Its program is in Tests/FakeCard.
 public final class FakePipeWireCard {
     public let sink: String
     private let program: Child
 
-    /// The uid of each port, as the daemon spells it.
+    /// The daemon's uid of each port.
     public var speaker: String { sink + "/analog-output-speaker" }
     public var headphones: String { sink + "/analog-output-headphones" }
 
-    /// Puts it into the graph, with nothing plugged in, and waits until clients of PulseAudio see its sink.
+    /// Adds the card to the graph, with nothing plugged in, and waits until PulseAudio clients see its sink.
     public init(_ server: PrivatePipeWire, name: String = "card") throws {
         let sink = name + "_output"
         self.sink = sink
@@ -22,12 +21,12 @@ public final class FakePipeWireCard {
 
     public func plug() { program.send("plug") }
     public func unplug() { program.send("unplug") }
-    /// Takes the whole card out.
+    /// Removes the card.
     public func remove() { program.kill() }
 
     /// Compiled once for all tests.
     private static let built = Result { () throws -> String in
-        // PipeWire's headers are not free of warnings.
+        // PipeWire's headers cause warnings, so they are included as system headers.
         let flags = try Child.run("pkg-config", ["--cflags", "--libs", "libpipewire-0.3"]).split(separator: " ")
             .map { $0.hasPrefix("-I") ? "-isystem" + $0.dropFirst(2) : String($0) }
         return try CompilerOfC.build("FakePipeWireCard.c", into: "FakePipeWireCard", flags)

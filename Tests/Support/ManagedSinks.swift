@@ -1,8 +1,8 @@
 import Foundation
 
 extension PrivatePipeWire {
-    /// Has the session manager make those sinks whenever it starts, one after the other, as it does with ALSA's: they go and
-    /// come with it. The first has the highest rank, so that it is the default where nobody chose one. To be called before
+    /// Makes the session manager create these sinks one after the other whenever it starts, like those of ALSA; they
+    /// end with it. The first has the highest rank, so it is the default if the user chose none. Call this before
     /// ``restart()``.
     public func addManagedSinks(_ names: [String]) throws {
         // A constructed object lives as long as something refers to it.
@@ -19,7 +19,7 @@ extension PrivatePipeWire {
         let script = try folder.file("sinks.lua", (["sinks = {}"] + nodes).joined(separator: "\n") + "\n")
         _ = try folder.folder("config/wireplumber/main.lua.d")
         _ = try folder.folder("config/wireplumber/wireplumber.conf.d")
-        // Of WirePlumber 0.4, and of 0.5.
+        // The first file is for WirePlumber 0.4, the second for 0.5.
         try folder.file("config/wireplumber/main.lua.d/95-sinks.lua", "load_script(\"\(script)\")\n")
         try folder.file(
             "config/wireplumber/wireplumber.conf.d/95-sinks.conf",
@@ -35,13 +35,13 @@ extension PrivatePipeWire {
             """)
     }
 
-    /// What WirePlumber has on disk of the defaults that were chosen: "key=value" lines.
+    /// The chosen defaults that WirePlumber has written to disk, as "key=value" lines.
     public var rememberedDefaults: [String] {
         let text = try? String(contentsOfFile: folder.path + "/state/wireplumber/default-nodes", encoding: .utf8)
         return (text ?? "").split(separator: "\n").map(String.init).filter { $0.hasPrefix("default.") }
     }
 
-    /// Puts that on disk, the last chosen first, as it would stand there.
+    /// Writes chosen defaults to disk as WirePlumber does, the last chosen one first.
     public func remember(defaultSinks names: [String]) throws {
         _ = try folder.folder("state/wireplumber")
         let lines = names.enumerated().map { place, name in

@@ -1,18 +1,18 @@
 import Foundation
 
-/// A fenced code block of README or of a page in docs.
+/// A fenced code block in README or in a page of docs.
 public struct PageBlock: Sendable, CustomStringConvertible {
     /// The page's path in the repository.
     public let page: String
     /// The number of the block's first line of code.
     public let line: Int
-    /// What follows the fence: a language, and a mark where there is one; empty for pictures made of text.
+    /// The text after the fence: a language, and sometimes a mark. Empty for pictures made of text.
     public let tag: String
     public let text: String
 
     public var description: String { "\(page):\(line)" }
 
-    /// Every block of README, docs and the design decisions.
+    /// Every block in README, docs and the design decisions.
     public static let all: [PageBlock] = pages.flatMap { page in
         blocks(of: page, (try? String(contentsOfFile: repository.path + "/" + page, encoding: .utf8)) ?? "")
     }

@@ -1,13 +1,14 @@
 import Foundation
 
-/// How loud one pitch is in a stretch of samples.
+/// Measures the level of one frequency in a series of samples.
 enum Pitch {
-    /// What silence measures, in dBFS.
+    /// The level of silence, in dBFS.
     static let silence = -120.0
 
-    /// The pitch's level in dBFS, 0 for a sine of full scale (Goertzel). -120 for silence and for no samples.
+    /// The level of a frequency in dBFS: 0 for a full-scale sine, -120 for silence and for no samples (Goertzel
+    /// algorithm).
     ///
-    /// A Hann window keeps one pitch out of another's figure: two pitches need two periods of their difference.
+    /// A Hann window separates frequencies: the samples must cover two periods of the difference of two frequencies.
     static func level(of hertz: Double, in samples: ArraySlice<Int16>, rate: Double) -> Double {
         guard !samples.isEmpty else { return silence }
         let step = 2 * Double.pi * hertz / rate

@@ -1,21 +1,22 @@
 import Foundation
 
-/// A message bus of the test's own: the real dbus-daemon, with nothing activatable but what is asked for.
+/// A message bus for one test: a real dbus-daemon that can activate only the given services.
 public final class PrivateBus {
-    /// As for DBUS_SESSION_BUS_ADDRESS.
+    /// The address, in the form of DBUS_SESSION_BUS_ADDRESS.
     public let address: String
     public let folder: PrivateFolder
     private let arguments: [String]
     private var daemon: Child
 
-    /// Starts it and waits until it listens. `services` are folders with `*.service` files; `environment` is what
-    /// activated services get beside PATH and HOME.
+    /// Starts the bus and waits until it listens. `services` are folders with `*.service` files. `environment` has the
+    /// variables of activated services in addition to PATH and HOME.
     public init(services: [String] = [], environment: [String: String] = [:]) throws {
         folder = try PrivateFolder()
         let path = folder.path + "/bus"
         address = "unix:path=\(path)"
         let folders = services.map { "<servicedir>\($0)</servicedir>" }.joined()
-        // The limits of Debian's session.conf, which are higher than the built-in ones.
+        // The limits of Debian's session.conf, which are higher than the built-in ones; and as many descriptors in one
+        // message as other buses let by.
         let limits = [
             "max_incoming_bytes": 1_000_000_000, "max_incoming_unix_fds": 250_000_000,
             "max_outgoing_bytes": 1_000_000_000, "max_outgoing_unix_fds": 250_000_000,
@@ -23,7 +24,7 @@ public final class PrivateBus {
             "pending_fd_timeout": 150_000, "max_completed_connections": 100_000,
             "max_incomplete_connections": 10_000, "max_connections_per_user": 100_000,
             "max_pending_service_starts": 10_000, "max_names_per_connection": 50_000,
-            "max_match_rules_per_connection": 50_000, "max_replies_per_connection": 50_000,
+            "max_match_rules_per_connection": 50_000, "max_replies_per_connection": 50_000, "max_message_unix_fds": 253,
         ]
         .map { "<limit name=\"\($0.key)\">\($0.value)</limit>" }.joined()
         let configuration = try folder.file(
@@ -50,7 +51,8 @@ public final class PrivateBus {
 
     public var processID: Int32 { daemon.processID }
 
-    /// What a program needs to find this bus; as both session and system bus, so that it never meets the real ones.
+    /// The variables with which a program finds this bus. It is both the session bus and the system bus, so that the
+    /// program never uses the real ones.
     public var environment: [String: String] {
         ["DBUS_SESSION_BUS_ADDRESS": address, "DBUS_SYSTEM_BUS_ADDRESS": address]
     }
@@ -63,5 +65,5 @@ public final class PrivateBus {
 /// PATH for children that get no other environment.
 let searchPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
 
-/// Where Scripts/setup puts the sound servers that it does not install.
+/// The folder in which Scripts/setup unpacks the sound servers that it does not install.
 let unpackedServers = repository.appendingPathComponent(".build/servers/bin").path

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A fresh folder only we can read; removed with this object, at the latest when the tests end.
+/// A new folder that only the own user can read. It is removed with this object, at the latest when the tests end.
 public final class PrivateFolder {
     public let path: String
 
     public init() throws {
-        // Short, because sockets in it must fit 108 bytes.
+        // The path is short, because the paths of sockets in it must fit into 108 bytes.
         var template = Array("/tmp/sessiond-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw SupportError("mkdtemp: \(String(cString: strerror(errno)))") }
         path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
@@ -14,7 +14,7 @@ public final class PrivateFolder {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Makes a folder in it (with those above it) and returns its path.
+    /// Makes a folder in this folder, with its parents, and returns its path.
     public func folder(_ name: String) throws -> String {
         let made = path + "/" + name
         try FileManager.default.createDirectory(
@@ -22,7 +22,7 @@ public final class PrivateFolder {
         return made
     }
 
-    /// Writes a file in it and returns its path.
+    /// Writes a file in this folder and returns its path.
     @discardableResult
     public func file(_ name: String, _ text: String) throws -> String {
         let made = path + "/" + name

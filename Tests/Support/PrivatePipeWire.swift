@@ -1,16 +1,16 @@
 import Foundation
 
-/// PipeWire, WirePlumber and pipewire-pulse of the test's own, without hardware, found like a ``PrivatePulse``.
+/// PipeWire, WirePlumber and pipewire-pulse for one test, without hardware. Programs find it like a ``PrivatePulse``.
 public final class PrivatePipeWire: PrivateServer {
     public let folder: PrivateFolder
     private let sinks: [String]
     private let modules: [String]
     private let bus: PrivateBus
-    /// In the order of their starting: the graph, who decides in it, and who speaks PulseAudio's protocol.
+    /// The programs in the order of their start: PipeWire, its session manager, and its PulseAudio server.
     private var programs: [Child] = []
 
-    /// Starts it with those null sinks and modules, and waits until it answers and the first sink is the default.
-    /// `modules` are lines as for `pactl load-module`; `start: false` leaves the server absent until ``restart()``.
+    /// Starts the server with null sinks and modules, and waits until it answers and the first sink is the default.
+    /// `modules` are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``.
     public init(sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true) throws {
         folder = try PrivateFolder()
         bus = try PrivateBus()
@@ -21,8 +21,8 @@ public final class PrivatePipeWire: PrivateServer {
         if start { try restart() }
     }
 
-    /// Whatever sound, camera or radio this machine has is none of the tests' business. WirePlumber 0.4 is told so in Lua,
-    /// 0.5 in a fragment of its configuration; neither minds what is meant for the other.
+    /// The tests must not use the sound cards, cameras and radios of this machine. WirePlumber 0.4 is configured in
+    /// Lua, 0.5 with a configuration fragment; each ignores the files of the other.
     private static func withoutHardware(_ folder: PrivateFolder) throws {
         for name in ["main.lua.d", "bluetooth.lua.d", "wireplumber.conf.d"] {
             _ = try folder.folder("config/wireplumber/" + name)
@@ -67,9 +67,9 @@ public final class PrivatePipeWire: PrivateServer {
         try run("pipewire", environment) { FileManager.default.fileExists(atPath: folder.path + "/run/pipewire-0") }
         try run("wireplumber", environment) { true }
         try run("pipewire-pulse", environment) { accepts() }
-        // Nothing is linked to anything before the session manager is at work.
+        // Before the session manager works, nothing is linked.
         guard try eventually(timeout: 15, { try pactl(["list", "clients"]).contains("\"wireplumber\"") }) else {
-            throw SupportError("wireplumber does not come: \(log)")
+            throw SupportError("wireplumber did not connect: \(log)")
         }
         for sink in sinks { try addSink(sink) }
         for module in modules { try loadModule(module) }
@@ -78,7 +78,7 @@ public final class PrivatePipeWire: PrivateServer {
             try eventually(
                 timeout: 15,
                 {
-                    // Before the session manager is at work there is nothing to be set.
+                    // Before the session manager works, no default can be set.
                     _ = try? pactl(["set-default-sink", first])
                     return try pactl(["get-default-sink"]) == first
                 })
@@ -87,7 +87,7 @@ public final class PrivatePipeWire: PrivateServer {
         }
     }
 
-    /// Ends the session manager alone, and starts it anew.
+    /// Ends only the session manager, and starts it again.
     public func restartSessionManager() throws {
         var environment = self.environment.merging(bus.environment) { $1 }
         environment["PULSE_SERVER"] = nil
@@ -127,7 +127,7 @@ public final class PrivatePipeWire: PrivateServer {
 
     private func forget() {
         programs = []
-        // A socket that nobody listens at would look like a server that is up.
+        // A socket without a listener would look like a running server.
         try? FileManager.default.removeItem(atPath: folder.path + "/run/pipewire-0")
     }
 }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// A PulseAudio server of the test's own, with null sinks. Nothing it does reaches the machine's sound.
+/// A PulseAudio server for one test, with null sinks. It does not touch the sound of the machine.
 public final class PrivatePulse: PrivateServer {
     public let folder: PrivateFolder
     private let modules: [String]
     private let more: [String: String]
     private var server: Child?
 
-    /// Starts it with those null sinks (the first is the default) and modules, and waits until it answers.
-    /// `modules` are lines as for `pactl load-module`; `start: false` leaves the server absent until ``restart()``.
-    /// `environment` is what the server gets beside the usual.
+    /// Starts the server with null sinks (the first is the default) and modules, and waits until it answers. `modules`
+    /// are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``.
+    /// `environment` has additional variables for the server.
     public init(
         sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true, environment: [String: String] = [:]
     ) throws {
@@ -20,14 +20,14 @@ public final class PrivatePulse: PrivateServer {
         if start { try restart() }
     }
 
-    /// Where the server looks for modules beside its own.
+    /// The folder in which the server searches for additional modules.
     var moduleFolder: String { folder.path + "/modules" }
     public var processID: Int32 { server?.processID ?? 0 }
     public var isRunning: Bool { server?.isRunning ?? false }
-    /// What the server wrote to its standard error.
+    /// The server's standard error.
     public var log: String { server?.errors.joined(separator: "\n") ?? "" }
 
-    /// Stops it where it runs and starts it again at the same socket, with the modules of the beginning.
+    /// Kills the server if it runs, and starts it again at the same socket, with the same modules as at first.
     public func restart() throws {
         kill()
         var arguments = [
@@ -35,7 +35,7 @@ public final class PrivatePulse: PrivateServer {
             "--log-target=stderr",
         ]
         for module in modules { arguments += ["-L", module] }
-        // Last, so that who connects finds everything there.
+        // This module comes last, so that everything exists when a client can connect.
         arguments += ["-L", "module-native-protocol-unix auth-anonymous=1 socket=\(socket)"]
         var environment = self.environment
         environment["PULSE_SERVER"] = nil
@@ -48,14 +48,14 @@ public final class PrivatePulse: PrivateServer {
         }
     }
 
-    /// SIGTERM; waits for its end.
+    /// Sends SIGTERM and waits for the end.
     public func stop() {
         server?.signal(SIGTERM)
         if server?.wait(timeout: 10) == nil { server?.kill() }
         server = nil
     }
 
-    /// SIGKILL: the socket stays behind, and nobody listens.
+    /// Sends SIGKILL. The socket stays, without a listener.
     public func kill() {
         server?.kill()
         server = nil

@@ -1,32 +1,33 @@
 import Foundation
 
-/// A sound server of the test's own, whatever program it is: found by ``environment`` or ``serverString`` alone.
-/// Nothing it does reaches the machine's sound.
+/// A sound server of any kind for one test. Programs find it only by ``environment`` or ``serverString``. It does not
+/// touch the sound of the machine.
 public protocol PrivateServer: AnyObject {
     var folder: PrivateFolder { get }
     /// The process that speaks PulseAudio's protocol; 0 if it does not run.
     var processID: Int32 { get }
     var isRunning: Bool { get }
-    /// What the server wrote to its standard error.
+    /// The server's standard error.
     var log: String { get }
 
-    /// Stops it where it runs and starts it again at the same socket, with the sinks and modules of the beginning.
+    /// Kills the server if it runs, and starts it again at the same socket, with the same sinks and modules as at
+    /// first.
     func restart() throws
-    /// SIGTERM; waits for its end.
+    /// Sends SIGTERM and waits for the end.
     func stop()
-    /// SIGKILL: the socket stays, and nobody listens.
+    /// Sends SIGKILL. The socket stays, without a listener.
     func kill()
-    /// SIGSTOP, and not before the kernel says it is stopped.
+    /// Sends SIGSTOP, and waits until the kernel reports the server as stopped.
     func suspend()
     func resume()
 }
 
 extension PrivateServer {
     public var socket: String { folder.path + "/run/pulse/native" }
-    /// As for PULSE_SERVER and `pa_context_connect`.
+    /// The address, in the form of PULSE_SERVER and of `pa_context_connect`.
     public var serverString: String { "unix:" + socket }
 
-    /// What a program needs to find this server and no other.
+    /// The variables with which a program finds this server and no other.
     public var environment: [String: String] {
         [
             "PATH": searchPath, "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path + "/run",
@@ -36,7 +37,7 @@ extension PrivateServer {
         ]
     }
 
-    /// The folders that ``environment`` names, and no starting of servers by clients.
+    /// Makes the folders that ``environment`` names, and a configuration that stops clients from starting servers.
     static func furnish(_ folder: PrivateFolder) throws {
         _ = try folder.folder("run/pulse")
         _ = try folder.folder("config/pulse")
@@ -57,30 +58,30 @@ extension PrivateServer {
 
     public func unloadModule(_ index: UInt32) throws { try pactl(["unload-module", String(index)]) }
 
-    /// Adds a null sink with those properties and returns its module.
+    /// Adds a null sink and returns the index of its module.
     @discardableResult
     public func addSink(_ name: String, properties: [String: String] = [:], channels: Int = 2) throws -> UInt32 {
-        // The quotes of the value and of the list are parsed one after the other.
+        // The server parses first the quotes of the list, then those of the values.
         let list = properties.sorted { $0.key < $1.key }.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
         return try loadModule(
             "module-null-sink sink_name=\(name) rate=48000 channels=\(channels)"
                 + (list.isEmpty ? "" : " sink_properties=\"\(list)\""))
     }
 
-    /// Makes that source the default, and waits until it is. Which one a server takes by itself is its own affair:
-    /// WirePlumber 0.5 prefers a monitor to a virtual microphone.
+    /// Makes a source the default, and waits until it is. Servers differ in the default that they select: WirePlumber
+    /// 0.5 prefers a monitor to a virtual microphone.
     public func setDefaultSource(_ source: String) throws {
         guard
             try eventually({
-                // Before the session manager is at work there is nothing to be set.
+                // Before the session manager works, no default can be set.
                 _ = try? pactl(["set-default-source", source])
                 return try pactl(["get-default-source"]) == source
             })
         else { throw SupportError("\(source) does not become the default source: \(log)") }
     }
 
-    /// Has that source run for a moment: a virtual device of PipeWire 1.4 forgets the volume and the mute it is given
-    /// before it has run once.
+    /// Makes a source run for a moment, because a virtual device of PipeWire 1.4 forgets a volume and a mute switch
+    /// that are set before it has run once.
     public func wake(_ source: String) throws {
         let program = try Child("parec", ["--device=" + source, "/dev/null"], environment: environment)
         guard
@@ -94,8 +95,8 @@ extension PrivateServer {
         program.kill()
     }
 
-    /// Moves a sink input, as the user would, and waits until it is there. What PipeWire's server is asked of a stream
-    /// that has only just begun may be lost, and is asked again.
+    /// Moves a sink input like a user, and waits until it is there. PipeWire's server may lose a request for a stream
+    /// that has only just begun, so the request is repeated.
     public func moveStream(_ index: String, to sink: String) throws {
         func number(_ list: String, _ column: Int, _ value: String, _ result: Int) throws -> Substring? {
             let rows = try pactl(["list", "short", list]).split(separator: "\n").map { $0.split(separator: "\t") }
@@ -108,16 +109,16 @@ extension PrivateServer {
             }
             if isThere { return }
         }
-        throw SupportError("nobody moves stream \(index) to \(sink): \(log)")
+        throw SupportError("stream \(index) was not moved to \(sink): \(log)")
     }
 
-    /// Runs pactl on this server and returns what it wrote.
+    /// Runs pactl on this server and returns its output.
     @discardableResult
     public func pactl(_ arguments: [String], timeout: Double = 10) throws -> String {
         try Child.run("pactl", arguments, environment: environment, timeout: timeout)
     }
 
-    /// Whether somebody listens at the socket.
+    /// Whether a server listens at the socket.
     func accepts() -> Bool {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | 0o2000000, 0)
         guard descriptor >= 0 else { return false }

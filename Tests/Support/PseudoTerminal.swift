@@ -6,11 +6,11 @@ public final class PseudoTerminal {
     private let child: Child
     private var bytes: [UInt8] = []
 
-    /// Starts `program` as the leader of a session whose controlling terminal this is.
+    /// Starts `program` as the leader of a session with this controlling terminal.
     public init(
         _ program: String, _ arguments: [String], environment: [String: String], columns: UInt16 = 100
     ) throws {
-        // As posix_openpt(3), unlockpt(3) and ptsname(3) do, which Glibc shows to XSI sources alone.
+        // The same as posix_openpt(3), unlockpt(3) and ptsname(3), which Glibc declares only for XSI sources.
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
         var (lock, number): (Int32, Int32) = (0, 0)
         guard master >= 0, ioctl(master, 0x4004_5431 /* TIOCSPTLCK */, &lock) == 0,
@@ -19,23 +19,23 @@ public final class PseudoTerminal {
         let terminal = "/dev/pts/\(number)"
         var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(master, UInt(TIOCSWINSZ), &size)
-        // The first terminal that a session's leader opens becomes its own.
+        // The first terminal that the leader of a session opens becomes its controlling terminal.
         child = try Child(
             "setsid", ["-w", "sh", "-c", "exec \"$@\" <\(terminal) >\(terminal) 2>&1", "sh", program] + arguments,
             environment: environment)
     }
 
-    /// Hangs up, which ends the program.
+    /// Hangs up. That ends the program.
     deinit { close(master) }
 
-    /// Everything it wrote so far.
+    /// The output so far.
     public var text: String {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while case let count = read(master, &buffer, buffer.count), count > 0 { bytes += buffer[..<count] }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What is on the line where the cursor is.
+    /// The text in the line of the cursor.
     public var line: String { text.split(whereSeparator: { $0 == "\r" || $0.isNewline }).last.map(String.init) ?? "" }
 
     public func type(_ keys: String) {
@@ -43,29 +43,29 @@ public final class PseudoTerminal {
         keys.withUTF8 { _ = write(master, $0.baseAddress, $0.count) }
     }
 
-    /// Whether such a thing is in the cursor's line at last.
+    /// Waits until the line of the cursor passes `test`.
     public func shows(timeout: Double = 20, _ test: (String) -> Bool) -> Bool {
         eventually(timeout: timeout) { test(line) }
     }
 
     public func shows(_ part: String) -> Bool { shows { $0.contains(part) } }
 
-    /// Whether keys reach the program one by one and unseen.
+    /// Whether the program gets each key at once and without an echo.
     public var isRaw: Bool {
         var attributes = termios()
         tcgetattr(master, &attributes)
         return attributes.c_lflag & tcflag_t(ICANON | ECHO) == 0
     }
 
-    /// To the program in front.
+    /// Sends a signal to the foreground process group.
     public func signal(_ number: Int32) {
         let group = tcgetpgrp(master)
         if group > 0 { kill(-group, number) }
     }
 
-    /// How it ended; nil where it still ran after `timeout` seconds.
+    /// Waits for the end of the program and returns how it ended, or nil if it still runs after `timeout` seconds.
     public func wait(timeout: Double = 20) -> Child.Exit? {
-        // Who writes to a terminal that nobody reads waits for ever.
+        // Read meanwhile, because the program blocks when its output is not read.
         let end = monotonicNow() + timeout
         while monotonicNow() < end {
             _ = text

@@ -1,13 +1,14 @@
 import CPulse
 import Foundation
 
-/// A connection to a sound server with libpulse's own thread and lock, so that sound goes on while a test waits.
+/// A connection to a sound server with libpulse's own thread and lock, so that sound continues while a test waits.
 public final class PulseThread {
-    /// The connection (`pa_context`). To be touched under ``locked(_:)`` only.
+    /// The connection (`pa_context`). Use it only within ``locked(_:)``.
     public let context: OpaquePointer
     private let loop: OpaquePointer
 
-    /// Connects and waits until the server is ready. `properties` are the client's (`application.process.id`, …).
+    /// Connects and waits until the server is ready. `properties` are those of the client (`application.process.id`,
+    /// …).
     public init(server: String, name: String, properties: [String: String] = [:]) throws {
         guard let loop = pa_threaded_mainloop_new() else { throw SupportError("pa_threaded_mainloop_new") }
         self.loop = loop
@@ -44,7 +45,7 @@ public final class PulseThread {
         return try body()
     }
 
-    /// Sends a request and waits until the server did it; throws where it does not within `timeout` seconds.
+    /// Sends a request and waits until the server has carried it out. Throws if that takes more than `timeout` seconds.
     public func wait(timeout: Double = 10, _ request: () -> OpaquePointer?) throws {
         guard let operation = locked(request) else { throw SupportError("request refused: not connected?") }
         let done = eventually(timeout: timeout) { locked { pa_operation_get_state(operation) != PA_OPERATION_RUNNING } }

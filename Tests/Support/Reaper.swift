@@ -1,14 +1,16 @@
 import Foundation
 
-/// A shell that outlives the test process by a moment: kills the children and removes the folders it left behind.
+/// A shell that outlives the test process by a moment. It kills the children and removes the folders that the tests
+/// left.
 ///
-/// PR_SET_PDEATHSIG is of no use here: it follows the thread that spawned, and test threads come and go.
+/// PR_SET_PDEATHSIG does not work here: it acts when the thread that started the child ends, and test threads end all
+/// the time.
 final class Reaper: Sendable {
     static let shared = Reaper()
 
     private let pipe: Int32
 
-    /// `-s`, because dash takes no `--` after `-KILL`.
+    /// The script uses `kill -s`, because dash allows no `--` after `-KILL`.
     private static let script = """
         trap '' INT TERM HUP
         pids=; folders=
@@ -24,7 +26,7 @@ final class Reaper: Sendable {
         """
 
     private init() {
-        // Writing to a child that is gone must be an error to handle, not the end of the tests.
+        // Writing to a child that has ended must return an error, not end the tests.
         signal(SIGPIPE, SIG_IGN)
         guard let ends = closedPipe() else { fatalError("pipe: \(String(cString: strerror(errno)))") }
         pipe = ends[1]
@@ -40,17 +42,17 @@ final class Reaper: Sendable {
     func remove(process: pid_t) { tell("- \(process)\n") }
     func add(folder: String) { tell("f \(folder)\n") }
 
-    /// Lines are shorter than PIPE_BUF, so threads cannot mix them.
+    /// Lines are shorter than PIPE_BUF, so lines of several threads are not mixed.
     private func tell(_ line: String) {
         var line = line
         line.withUTF8 { _ = write(pipe, $0.baseAddress, $0.count) }
     }
 }
 
-/// Swift sees no pipe2, so nobody may start a child between a pipe's making and its close-on-exec.
+/// Swift does not import pipe2. So no child may start between the creation of a pipe and its close-on-exec flag.
 private let spawning = NSLock()
 
-/// A pipe no child inherits by accident; nil where descriptors are exhausted.
+/// A pipe that no child inherits by accident; nil if there are no free descriptors.
 func closedPipe() -> [Int32]? {
     spawning.lock()
     defer { spawning.unlock() }
@@ -60,7 +62,8 @@ func closedPipe() -> [Int32]? {
     return ends
 }
 
-/// `posix_spawnp` in a process group of its own, with default signals; descriptors not listed are /dev/null.
+/// `posix_spawnp` with a process group of its own and default signals. Standard descriptors that are not listed are
+/// /dev/null.
 func spawn(
     _ process: inout pid_t, _ arguments: [String], environment: [String: String],
     descriptors: [(from: Int32, to: Int32)]

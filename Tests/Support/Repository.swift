@@ -1,5 +1,5 @@
 public import Foundation
 
-/// The repository's folder, where tests find what is installed from it.
+/// The folder of the repository, in which tests find the files that are installed.
 public let repository = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
     .standardized

@@ -1,11 +1,12 @@
 import Foundation
 
-/// The sound servers everything must work on: `@Test(arguments: ServerKind.allCases)`.
+/// The sound servers on which everything must work: `@Test(arguments: ServerKind.allCases)`.
 public enum ServerKind: String, CaseIterable, Sendable, CustomStringConvertible {
     case pulseAudio
     case pipeWire
 
-    /// Those that are there: both, or what the environment names. Debian 13 is tested without PulseAudio (Scripts/root).
+    /// The servers to test with: both, or those that the environment names. Debian 13 is tested without PulseAudio
+    /// (Scripts/root).
     public static let allCases: [ServerKind] = {
         guard let named = ProcessInfo.processInfo.environment["SESSIOND_TEST_SERVERS"] else {
             return [.pulseAudio, .pipeWire]
@@ -17,17 +18,17 @@ public enum ServerKind: String, CaseIterable, Sendable, CustomStringConvertible 
         return kinds.compactMap { $0 }
     }()
 
-    /// For tests that need a sound server and do not mind which.
+    /// For tests that need any sound server.
     public static var standard: ServerKind { allCases[0] }
 
-    /// For tests of what one server alone has: `.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: …")`.
-    /// Scripts/check takes such a test for skipped rightly where that server is not among those of the environment.
+    /// For tests that work only on one server: `.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: …")`.
+    /// Scripts/check allows such a test to be skipped if the environment does not name that server.
     public var isHere: Bool { ServerKind.allCases.contains(self) }
 
-    /// What can be started on this machine, PulseAudio rather than PipeWire; for who is not a test.
+    /// A server that is installed on this machine, preferably PulseAudio. For programs that are no tests.
     public static var installed: ServerKind { Child.isInstalled("pulseaudio") ? .pulseAudio : .pipeWire }
 
-    /// A private server of that kind with those null sinks (the first is the default) and modules.
+    /// Starts a private server of this kind with null sinks (the first is the default) and modules.
     public func server(
         sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true
     ) throws -> any PrivateServer {

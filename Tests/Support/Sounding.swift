@@ -1,14 +1,14 @@
 import Foundation
 
-/// How much of a stretch of samples sounds, whatever it is, and where it is silent between.
+/// Measures sound and silence in a series of samples.
 ///
-/// A server that a busy machine starves puts silence in, all zeros; a wave is never at zero for a millisecond.
+/// A server on a busy machine inserts silence, which is all zeros. A wave is never zero for a millisecond.
 public struct Sounding: Sendable {
-    /// Seconds of sound, the silences left out.
+    /// The seconds of sound, without silences.
     public let seconds: Double
-    /// The silences between the first and the last of the sound, in seconds each.
+    /// The silences between the first and the last sound, in seconds.
     public let silences: [Double]
-    /// From the first to the last of the sound, in seconds.
+    /// The time from the first to the last sound, in seconds.
     public var span: Double { seconds + silences.reduce(0, +) }
 
     public init(_ samples: some Sequence<Int16>, rate: Double) {
@@ -16,7 +16,7 @@ public struct Sounding: Sendable {
         var (sounding, zeros) = (0, 0)
         var silences: [Int] = []
         for sample in samples {
-            // Resamplers and dither leave a trace.
+            // Resamplers and dither make silence not quite zero.
             guard sample.magnitude > 2 else {
                 zeros += 1
                 continue
@@ -33,7 +33,7 @@ public struct Sounding: Sendable {
 }
 
 extension Ear {
-    /// What sounded from then (``monotonicNow()``) until now.
+    /// The sound since `start` (``monotonicNow()``).
     public func sounding(since start: Double) -> Sounding {
         let (samples, blocks) = recorded
         return Sounding(samples[(place(of: start, blocks) ?? samples.count)...], rate: Ear.rate)

@@ -7,9 +7,10 @@ public final class Tone {
     private let stream: OpaquePointer
     private let wave: Wave
 
-    /// Starts to play and waits until the server has the stream. `properties` are the stream's (`media.role`, …);
-    /// `processID` is what the client says of itself; `sink` nil is the server's choice; `obeysCork` makes it pause
-    /// when the server asks (`request-cork`); `isFixed` that nobody may move it to another sink.
+    /// Starts to play and waits until the server has the stream. `properties` are those of the stream (`media.role`,
+    /// …). `processID` is the process that the client states. Without `sink` the server chooses one. With `obeysCork`
+    /// the program pauses when the server asks for it (`request-cork`). With `isFixed` the stream cannot be moved to
+    /// another sink.
     public init(
         _ pulse: any PrivateServer, hertz: Double, amplitude: Double = 0.25, name: String = "tone", sink: String? = nil,
         processID: Int32? = nil, properties: [String: String] = [:], obeysCork: Bool = false, isFixed: Bool = false,
@@ -65,23 +66,24 @@ public final class Tone {
 
     private var state: pa_stream_state_t { connection.locked { pa_stream_get_state(stream) } }
 
-    /// The server's number for the stream (sink input).
+    /// The number of the stream (sink input) at the server.
     public var index: UInt32 { connection.locked { pa_stream_get_index(stream) } }
-    /// The sink it plays on now.
+    /// The present sink of the stream.
     public var sink: String {
         connection.locked { pa_stream_get_device_name(stream).map { String(cString: $0) } ?? "" }
     }
     public var isCorked: Bool { connection.locked { pa_stream_is_corked(stream) == 1 } }
     public var isFailed: Bool { state == PA_STREAM_FAILED }
-    /// What the server asked of it so far (`request-cork`, …).
+    /// The requests of the server so far (`request-cork`, …).
     public var events: [String] { connection.locked { wave.events } }
 
     public func cork() throws { try connection.wait { pa_stream_cork(stream, 1, nil, nil) } }
     public func uncork() throws { try connection.wait { pa_stream_cork(stream, 0, nil, nil) } }
 
-    /// A real program in a process of its own (pacat) that plays `hertz` for `seconds`; returns without waiting for it.
+    /// Starts a real program in a process of its own (pacat) that plays `hertz` for `seconds`, and does not wait for
+    /// it.
     ///
-    /// With a much lower `latency` (seconds) pacat runs dry on a busy machine, which is heard.
+    /// With a much lower `latency` (in seconds), pacat has drop-outs on a busy machine.
     public static func program(
         _ pulse: any PrivateServer, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25,
         name: String = "pacat",
@@ -97,7 +99,7 @@ public final class Tone {
         return try Child("pacat", arguments + [path], environment: pulse.environment)
     }
 
-    /// The raw samples of `hertz`: 16 bits, 48 kHz, mono.
+    /// Writes a file with raw samples of `hertz` (16 bits, 48 kHz, mono) and returns its path.
     public static func file(
         _ pulse: any PrivateServer, hertz: Double, seconds: Double = 60, amplitude: Double = 0.25
     ) throws -> String {
@@ -110,7 +112,7 @@ public final class Tone {
         return path
     }
 
-    /// What libpulse's thread uses; else touched under the connection's lock.
+    /// libpulse's thread uses this. Other threads use it under the connection's lock.
     private final class Wave {
         let step: Double
         let amplitude: Double

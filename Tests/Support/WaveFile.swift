@@ -1,8 +1,8 @@
 import Foundation
 
-/// WAV files of 16 bits, as tests play them.
+/// Makes 16-bit WAV files for tests.
 public enum WaveFile {
-    /// Writes samples, those of several channels in turn, and returns the path.
+    /// Writes samples, with the channels interleaved, and returns the path.
     @discardableResult
     public static func write(
         _ samples: [Int16], rate: Int = 48_000, channels: Int = 1, to path: String
@@ -27,7 +27,7 @@ public enum WaveFile {
         return path
     }
 
-    /// One sine after the other, without a click between; of -12 dBFS where nothing else is said.
+    /// One sine after the other, without a click between them; by default with -12 dBFS.
     public static func sines(
         _ stretches: [(hertz: Double, seconds: Double)], rate: Int = 48_000, channels: Int = 1,
         amplitude: Double = 8_192

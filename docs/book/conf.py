@@ -10,10 +10,10 @@ language = "en"
 smartquotes = False
 
 extensions = ["myst_parser"]
-# The anchors of headings, as GitHub makes them.
+# The same anchors of headings as on GitHub.
 myst_heading_anchors = 4
 
-# Where Pygments cannot read all of a block, it colours what it can.
+# Pygments colours only a part of a block if it cannot read all of it.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"

@@ -1,5 +1,5 @@
-// Counts what a program allocates, by standing in for the C library's functions: nothing is preloaded or traced.
+// Counts the allocations of a program. It replaces the functions of the C library, without preloading or tracing.
 #pragma once
 
-/// Calls of malloc, calloc, realloc and the aligned ones since the program started. For one thread.
+/// The number of calls of malloc, calloc, realloc and the aligned functions since the program started. Not thread-safe.
 unsigned long allocation_count(void);

@@ -2,7 +2,7 @@ import EventLoop
 import Glibc
 import PluginKit
 
-/// A player plugin in a page: `paplay` makes the sound, PluginKit does everything else.
+/// A player plugin of one page: `paplay` plays the sound, and PluginKit does everything else.
 final class Paplay: PlayerEngine {
     private(set) var uri: String?
     private(set) var state = PlayerState.stopped { didSet { if state != oldValue { onStateChanged?(state) } } }
@@ -23,7 +23,7 @@ final class Paplay: PlayerEngine {
         } else {
             _ = children
             let path = String(uri.dropFirst("file://".count))
-            // Ends with us, even where we are killed.
+            // paplay ends with the plugin, even if that is killed.
             let words = ["setpriv", "--pdeathsig", "KILL", "paplay", "--latency-msec=20", path]
             var arguments = words.map { strdup($0) } + [nil]
             defer { arguments.forEach { free($0) } }
@@ -61,7 +61,7 @@ final class Paplay: PlayerEngine {
         if status == 0 { onFinished?(true) } else { onFailed?("no paplay, or it cannot play '\(uri ?? "")'") }
     }
 
-    // What paplay has not: read and set, and without effect.
+    // Required properties that have no effect here, because paplay has no such features.
     var (position, duration, channels) = (0.0, Double?.none, 0)
     var (volume, isMuted, pan, rate, loops) = (1.0, false, 0.0, 1.0, 0)
     var (meteringEnabled, device, duckGain) = (false, String?.none, 0.0)

@@ -2,7 +2,7 @@ import CGStreamer
 import FileFormats
 import PluginAPI
 
-/// The elements from a source to raw sound, in a bin of their own within a pipeline.
+/// The elements from a source to raw sound, in a separate bin of a pipeline.
 final class Chain {
     let source: MediaSource
     /// The chain's output, valid as long as the chain.
@@ -23,7 +23,7 @@ final class Chain {
         guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
         (self.source, self.pipeline) = (source, pipeline)
         bin = UnsafeMutableRawPointer(made).assumingMemoryBound(to: GstElement.self)
-        // Not by the parser: that would also expose the pads that a demultiplexer links later.
+        // The parser could do this, but it would also expose the pads that a demultiplexer links later.
         guard let origin = Pipeline.child("source", of: bin), let end = Pipeline.child("end", of: bin),
             let inner = gst_element_get_static_pad(end, "src")
         else {

@@ -3,14 +3,14 @@ import Glibc
 
 /// An error from a pipeline's bus, as text for the user.
 struct Failure {
-    /// What went wrong, and what the user can do.
+    /// The error, and what the user can do.
     let message: String
     /// Other elements may be able to play it: the data is not what its first bytes suggested, or a plugin is missing.
     let isAboutFormat: Bool
     /// The sound server is away or refuses; the item itself is fine.
     let isAboutServer: Bool
 
-    /// `missing`: the format for which GStreamer has no plugin, in its words.
+    /// `missing`: GStreamer's name of the format for which it has no plugin.
     init(_ message: UnsafeMutablePointer<GstMessage>, item: String, missing: String?) {
         var pointer: UnsafeMutablePointer<GError>?
         var detail: UnsafeMutablePointer<CChar>?

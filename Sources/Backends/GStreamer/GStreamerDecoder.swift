@@ -16,7 +16,7 @@ public final class GStreamerDecoder: SoundDecoder {
 
     static let sampleRate = 48_000
     static let channels = 2
-    /// Longer than any disk needs; a file that delivers nothing is refused.
+    /// Seconds after which a file without data is refused; any disk is faster.
     private static let patience = 10.0
 
     public func decode(

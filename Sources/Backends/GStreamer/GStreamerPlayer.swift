@@ -7,12 +7,12 @@ public import PluginAPI
 ///
 /// One pipeline for each item: source, decoder, filters while they are wanted, the user's volume, the duck's volume,
 /// pulsesink. State changes and seeks are requested on the loop; their results are read from the pipeline's bus.
-/// pulsesink's own volume and mute are never touched: the server would remember them for the next stream.
+/// The volume and mute of pulsesink are never changed: the server would remember them for the next stream.
 public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
     private var content = Content.nothing
-    /// The silent item before it, which keeps the connection to the server up while the next one takes it over.
+    /// The previous item, which is silent. It keeps the connection to the server until the next item uses it.
     private var retired: Item?
     private lazy var retirement = Timer(on: loop) { [weak self] in self?.closeRetired() }
     /// Increased by each load, so that a late failure of an earlier load is ignored.
@@ -20,9 +20,9 @@ public final class GStreamerPlayer: QueueingEngine {
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
     private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
 
-    /// What is loaded.
+    /// The loaded content.
     private enum Content {
-        /// Nothing; or it failed, or its failure or its list is about to be reported.
+        /// Nothing is loaded, or it failed, or its failure or its list will be reported soon.
         case nothing
         /// It may be a playlist, and is read as one.
         case list(PlaylistFetch)
@@ -68,7 +68,7 @@ public final class GStreamerPlayer: QueueingEngine {
         self.identity = identity
     }
 
-    // MARK: What it plays like
+    // MARK: Volume, pan and rate
 
     public var volume = 1.0 {
         didSet {
@@ -220,8 +220,8 @@ public final class GStreamerPlayer: QueueingEngine {
     /// Longer than the next item needs until it is heard, in seconds.
     private static let retirementTime = 0.5
 
-    /// Reads it as a playlist. If it is none, it is played; if `failure` is given, playing has failed already, and that
-    /// is reported.
+    /// Reads the source as a playlist. If it is none, it is played. If `failure` is given, playing has failed before,
+    /// and the failure is reported.
     private func read(_ source: MediaSource, instead failure: String?) {
         watchdog.arm(after: GStreamerPlayer.networkTime)
         do throws(PipelineError) {
@@ -291,7 +291,7 @@ public final class GStreamerPlayer: QueueingEngine {
             } else if item.loopsLeft != 0 {
                 return reopen(at: 0, loopsLeft: max(item.loopsLeft - 1, -1))
             } else {
-                // If it were reopened in the state playing, it would play.
+                // In the state playing, the reopened item would play.
                 state = .stopped
                 reopen(at: 0, loopsLeft: loops)
             }
@@ -347,7 +347,7 @@ public final class GStreamerPlayer: QueueingEngine {
         if item.source.isLocal { item.rewind() } else { reopen(at: 0, loopsLeft: loops) }
     }
 
-    /// Opens the item again, with another sink or decoder or by another request, and continues at `place`.
+    /// Opens the item again, for example with another sink or decoder, and continues at `place`.
     private func reopen(_ source: MediaSource? = nil, at place: GstClockTime, loopsLeft: Int) {
         guard let old = item else { return }
         closeItem()
@@ -369,7 +369,7 @@ public final class GStreamerPlayer: QueueingEngine {
         onFailed?(message)
     }
 
-    /// After the current call; not if something else was loaded meanwhile.
+    /// Calls `body` after the current call, unless something else was loaded in the meantime.
     private func later(_ body: @escaping (GStreamerPlayer) -> Void) {
         let expected = generation
         loop.later { [weak self] in

@@ -55,7 +55,7 @@ final class GainRamp {
             let time = head &+ Runtime.nanoseconds(span * part)
             next.append((time, step == steps ? gain : GainRamp.gain(max(from + (to - from) * part, -79.9))))
         }
-        // At exactly 1 the element does not touch a buffer at all, even if the curve leaves 1 within it.
+        // At exactly 1, the element does not change a buffer at all, even if the curve leaves 1 within it.
         for place in next.indices.dropLast() where next[place].gain > 0.998 { next[place].gain = 0.998 }
         target = gain
         bind(Array(next))
@@ -77,7 +77,7 @@ final class GainRamp {
         bind([first] + points.filter { $0.time > head }.map { ($0.time - head, $0.gain) })
     }
 
-    /// Where the element's last buffer ended, in the item's time; nil before the first one.
+    /// The end of the element's last buffer, in the item's time; nil before the first one.
     var head: GstClockTime? {
         let head = shim_transform_position(element)
         return head == GstClockTime.max ? nil : head

@@ -2,7 +2,7 @@ import CGStreamer
 import EventLoop
 import PluginAPI
 
-/// One item in its pipeline. What is requested of it and what is under way is decided by its ``Playhead``.
+/// One item in its pipeline. Its ``Playhead`` decides what to request from the pipeline.
 final class Item {
     enum Event {
         /// The first sample is ready or heard: duration and channels are known.
@@ -78,7 +78,7 @@ final class Item {
         ahead.disarm()
     }
 
-    // MARK: What is asked of it
+    // MARK: Requests
 
     func prepare() { pipeline.setState(GST_STATE_PAUSED) }
 
@@ -100,7 +100,7 @@ final class Item {
         set { handle(.loops(newValue)) }
     }
 
-    /// How often it begins again from now on.
+    /// How often the item begins again from now on.
     var loopsLeft: Int {
         get { playhead.loopsLeft }
         set { playhead.loopsLeft = newValue }
@@ -142,7 +142,7 @@ final class Item {
         if let element = pipeline.child("pan") { shim_set_float(element, "panorama", pan) }
     }
 
-    // MARK: What it tells
+    // MARK: State
 
     /// The position in the item, or the goal of the current seek.
     var place: GstClockTime { playhead.target?.time ?? GstClockTime(clamping: pipeline.position ?? 0) }
@@ -156,8 +156,8 @@ final class Item {
         return Runtime.seconds(pipeline.position ?? 0)
     }
 
-    /// As ``position``, if the server is gone and with it the sink's clock: the decoded sound without the part that
-    /// waited in the sink's buffer.
+    /// The position after the server, and with it the sink's clock, is gone: the end of the decoded sound, minus the
+    /// part in the sink's buffer.
     var lastPosition: Double {
         if playhead.target != nil { return position }
         guard let head = volume.head else { return position }
@@ -186,7 +186,7 @@ final class Item {
 
     func levels() -> [ChannelLevel] { meter.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
 
-    // MARK: Under way
+    // MARK: Effects of the playhead
 
     func handle(_ input: Playhead.Input) {
         for effect in playhead.handle(input) {
@@ -306,7 +306,7 @@ final class Item {
     }
 }
 
-// The network.
+// Streams from the network.
 extension Item {
     private func buffered(_ percent: Int) {
         let was = isStalled

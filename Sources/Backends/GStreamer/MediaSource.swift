@@ -3,7 +3,7 @@ import FileFormats
 import Glibc
 import PluginAPI
 
-/// Where an item comes from, and which elements decode it.
+/// The source of an item, and the elements that decode it.
 struct MediaSource {
     /// gst-launch text from the source to raw audio; the source is named "source".
     let description: String
@@ -30,7 +30,7 @@ struct MediaSource {
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
 
-    /// Everything that is known without opening a pipeline.
+    /// The reason why the item cannot be played, as far as it is known without a pipeline.
     struct Refusal: Error {
         let message: String
     }

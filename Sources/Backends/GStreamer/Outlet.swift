@@ -12,10 +12,11 @@ final class Outlet {
     /// Its stream has not played yet.
     var isFresh = true
 
-    /// In microseconds: enough that a busy machine with two cores loses nothing (measured: 80 ms drops out; a block of
-    /// FLAC alone has 93 ms). A pause does not wait for it, but a lowered gain is heard that much later.
+    /// In microseconds. It is long enough that a busy machine with two cores has no drop-outs (with 80 ms it has some;
+    /// one block of FLAC has 93 ms). A pause does not wait for the buffer, but a change of the gain is heard this much
+    /// later.
     static let bufferTime: Int = 200_000
-    /// How much is sent to the server at once, in microseconds: with half of it, the threads wake two thirds more
+    /// The length of one transfer to the server, in microseconds: with half of it, the threads wake two thirds more
     /// often.
     private static let latencyTime: Int = 20_000
 
@@ -40,8 +41,8 @@ final class Outlet {
 
     /// Replaces the stream by a new one, in a paused pipeline. A flushing seek must follow, and then ``open()``.
     ///
-    /// The position of a used stream is known only to a few hundredths of a second: the server has taken more than was
-    /// heard, and does not give all of it back. What is written before that position is never heard.
+    /// The position of a used stream is known only to a few hundredths of a second: the server has taken more data than
+    /// it has played, and does not give all of them back. Data that are written before that position are never played.
     func renew() {
         isFresh = true
         // Data that still arrives waits here until the seek discards it: it must not reach the sink while that is

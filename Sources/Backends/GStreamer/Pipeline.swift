@@ -53,10 +53,10 @@ final class Pipeline {
         }
     }
 
-    /// Does something that may have to wait for the sound server. The order is kept, also if the server does not
-    /// respond and it is done later (``ServerThread``).
+    /// Executes `body`, which may have to wait for the sound server. The order is kept, also if the server does not
+    /// respond and `body` is executed later (``ServerThread``).
     ///
-    /// `body` may touch the pipeline's elements, and nothing that the loop touches.
+    /// `body` may use the pipeline's elements, but no objects that the loop uses.
     /// - Parameter late: called on another thread if it was done later.
     /// - Returns: nil if it is not done yet.
     @discardableResult
@@ -64,7 +64,7 @@ final class Pipeline {
         reachesServer ? ServerThread.shared.run(body, late: late) : body()
     }
 
-    /// Whether a state above NULL was requested, and it is not closed.
+    /// Whether a state above NULL was requested and the pipeline is not closed.
     private(set) var isStarted = false
 
     /// False if it is refused; a later refusal arrives as an error on the bus.
@@ -98,7 +98,7 @@ final class Pipeline {
         element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, child) }
     }
 
-    /// Removes the element, and frees it if nobody else has a reference.
+    /// Removes the element, and frees it if this was the last reference.
     func remove(_ child: UnsafeMutablePointer<GstElement>) {
         element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
     }

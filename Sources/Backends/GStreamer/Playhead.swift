@@ -1,7 +1,8 @@
-/// Where an item is and goes: what is requested of its pipeline (playing, seeks, loops, the rate), what is under way, and
-/// what follows from the pipeline's messages.
+/// The state of an item's playback: the requests to its pipeline (playing, seeks, loops, the rate), the current seek,
+/// and the effects of the pipeline's messages.
 ///
-/// A value without a pipeline. Each input gives effects, to be carried out in order. Times are nanoseconds of the item.
+/// It is a value without a pipeline. Each input returns effects, which the caller carries out in order. Times are
+/// nanoseconds of the item.
 ///
 /// ```
 ///                 prepared          seek              done
@@ -16,23 +17,24 @@ struct Playhead: Sendable, Hashable {
     /// The goal of a seek.
     struct Target: Sendable, Hashable {
         let time: UInt
-        /// Whether its end is reported.
+        /// Whether the end of the seek is reported.
         let isTold: Bool
-        /// On a new stream of the server, which plays only when the beginning waits in it.
+        /// Whether it uses a new stream of the server, which starts only when it contains the beginning.
         var isAnew = false
     }
 
-    /// The item's source has ended, but not all of it is heard yet. What follows flows already, or nothing does.
+    /// The item's source has ended, but the sink still plays its rest. The next item, if there is one, is being
+    /// decoded.
     struct Crossing: Sendable, Hashable {
         /// When the last sample of the item will be heard, in running time.
         let end: UInt
-        /// Where that is in the item, in seconds.
+        /// The position of the last sample in the item, in seconds.
         let place: Double
-        /// Nothing follows.
+        /// Whether there is no next item.
         let isEnd: Bool
     }
 
-    /// `next` is the newest seek that waits for its turn.
+    /// `next` is the newest seek that is not started yet.
     enum Phase: Sendable, Hashable {
         /// The first sample is not there yet.
         case loading(next: Target?)
@@ -52,33 +54,33 @@ struct Playhead: Sendable, Hashable {
         case rate(Double)
         case loops(Int)
         case rewind
-        /// What flows already counts as heard, because something is to be requested of the item.
+        /// A request concerns the item, so the next item counts as heard from now on.
         case crossed
         // Messages of the pipeline.
-        /// A change of its state or a seek is done.
+        /// A change of state or a seek is complete.
         case done
-        /// It cannot seek: it stays where it is.
+        /// The pipeline cannot seek, so the position stays the same.
         case seekRefused
         case endReached
         case segmentDone
-        /// The source has ended; what follows, if anything, has been put in its place.
+        /// The source has ended. The next item, if there is one, has replaced it.
         case sourceEnded(Crossing)
         // Effects that were carried out.
-        /// `position` as above.
+        /// `position`: the current position of the item.
         case seekHere(position: UInt)
         /// The seek began on a new stream of the server.
         case beganAnew
-        /// The event before was reported, and whoever heard it may have made requests.
+        /// The previous event was reported, and the receiver may have made requests.
         case goOn(isFirst: Bool)
         case finish
         case beginningRefused
     }
 
     enum Effect: Sendable, Hashable {
-        /// Seek there, exactly and at once. If the pipeline refuses, pass ``Input/seekRefused``.
+        /// Seek to the target, exactly and at once. If the pipeline refuses, pass ``Input/seekRefused``.
         case seek(Target)
-        /// Begin again: at once, or without a gap after the end of the segment. If the pipeline refuses, pass
-        /// ``Input/beginningRefused``.
+        /// Start again from the beginning: at once, or without a gap after the end of the segment. If the pipeline
+        /// refuses, pass ``Input/beginningRefused``.
         case beginAgain(isAtOnce: Bool)
         /// Play the rest of the segment as the last one.
         case playOut
@@ -97,20 +99,21 @@ struct Playhead: Sendable, Hashable {
         case finish
     }
 
-    /// What a seek requests beside its goal.
+    /// The parameters of a seek, in addition to its goal.
     struct Manner: Sendable, Hashable {
         var rate = 1.0
-        /// A message at the end of the segment instead of an end, so that the beginning follows without a gap.
+        /// Whether the pipeline posts a message instead of ending at the end of the segment, so that the item can begin
+        /// again without a gap.
         var isSegmented = false
     }
 
     private(set) var phase = Phase.loading(next: nil)
     private(set) var wantsPlaying = false
     private(set) var rate = 1.0
-    /// How often it begins again, and how often it still does; below 0: for ever.
+    /// How often the item begins again, and how often it still does; negative: forever.
     private(set) var loops = 0
     var loopsLeft = 0
-    /// That of the last seek.
+    /// The parameters of the last seek.
     private(set) var manner = Manner()
     /// Only local files are looped by seeking: many servers cannot seek.
     let isLocal: Bool
@@ -121,14 +124,14 @@ struct Playhead: Sendable, Hashable {
         if case .loading = phase { false } else { true }
     }
 
-    /// Nothing is under way and nothing waits.
+    /// Whether no seek is in progress or waiting.
     var isSteady: Bool { phase == .steady(next: nil) }
 
     var crossing: Crossing? {
         if case .crossing(let crossing) = phase { crossing } else { nil }
     }
 
-    /// Where it is going; nil: it stays where it is.
+    /// The goal of the last requested seek; nil if there is none.
     var target: Target? {
         switch phase {
         case .loading(let next), .steady(let next): next
@@ -137,8 +140,8 @@ struct Playhead: Sendable, Hashable {
         }
     }
 
-    /// Whether it may be heard. Before its first seek nothing of a faster or looping item may be heard, and of a stream
-    /// nothing before it is known whether enough of it is there.
+    /// Whether the item may be heard. A faster or looping item must not be heard before its first seek. A stream must
+    /// not be heard before it is known whether enough data has arrived.
     var mayPlay: Bool {
         switch phase {
         case .loading(let next): isLocal && !needsSeek && next == nil
@@ -210,7 +213,7 @@ struct Playhead: Sendable, Hashable {
     }
 
     private mutating func seekHere(_ position: UInt) -> [Effect] {
-        // Where it is going, if it is: the way there may be long.
+        // Uses the goal of the current seek, because the seek may take long.
         seek(Target(time: target?.time ?? position, isTold: target?.isTold == true))
     }
 
@@ -219,7 +222,7 @@ struct Playhead: Sendable, Hashable {
         return [.lookAhead]
     }
 
-    /// Silent and at the beginning; all loops are ahead again.
+    /// Goes to the beginning without playing, and resets the loops.
     private mutating func rewind() -> [Effect] {
         loopsLeft = loops
         return pause() + seek(Target(time: 0, isTold: false))
@@ -245,7 +248,7 @@ struct Playhead: Sendable, Hashable {
         }
     }
 
-    /// The seek that waits is next; or the first one, if the item is not to play once and at its own rate.
+    /// Starts the waiting seek, or the first seek of an item that loops or has another rate.
     private mutating func goOn(_ isFirst: Bool) -> [Effect] {
         guard case .steady(let waiting) = phase else { return [.update] }
         guard let target = waiting ?? (isFirst && needsSeek ? Target(time: 0, isTold: false) : nil) else {
@@ -265,7 +268,7 @@ struct Playhead: Sendable, Hashable {
     private mutating func endReached() -> [Effect] {
         switch phase {
         case .steady(nil), .crossing: crossed() + [.finish]
-        // An end from before the seek is not the end.
+        // The end was reported before the seek, so it does not count.
         case .loading, .steady, .seeking: []
         }
     }
@@ -278,12 +281,13 @@ struct Playhead: Sendable, Hashable {
         case .loading, .steady, .seeking: return []
         }
         if needsSegments { return beginAgain(isAtOnce: false) }
-        // The loops were taken back meanwhile: an empty rest without the message ends it, once all is heard.
+        // The loops were removed in the meantime. An empty last segment without the message ends the item after its
+        // rest was played.
         manner.isSegmented = false
         return [.playOut]
     }
 
-    /// From the beginning; the last time without the message, so that its end is the end.
+    /// Plays again from the beginning. The last time, it does so without the message, so that the item ends.
     private mutating func beginAgain(isAtOnce: Bool) -> [Effect] {
         if loopsLeft > 0 { loopsLeft -= 1 }
         manner = Manner(rate: rate, isSegmented: needsSegments)

@@ -3,8 +3,8 @@ import Glibc
 
 /// The files of GStreamer's plugins for the elements that are named in this module.
 ///
-/// Reading the list of all plugins takes longer than anything else at the start, and 3 MB for ever. Elements that are
-/// found here do not need it.
+/// Reading the list of all plugins is the longest part of the start, and needs 3 MB permanently. Elements in this table
+/// do not need it.
 enum PluginFiles {
     /// The elements of players, recorders and effects, by the file that has them. Not libav: it has 651 elements, and
     /// without the list all their classes are created, which takes ten times as long as reading the list.
@@ -40,8 +40,8 @@ enum PluginFiles {
         return true
     }
 
-    /// The folders from GStreamer's environment variables, or the user's folder and the one beside GStreamer's library;
-    /// the first match is used.
+    /// The folders from GStreamer's environment variables, or the user's folder and the one next to GStreamer's
+    /// library. The first match is used.
     static let folders: [String] = {
         func list(_ name: String) -> [String]? {
             (getenv(name + "_1_0") ?? getenv(name)).map { String(cString: $0).split(separator: ":").map(String.init) }

@@ -14,7 +14,7 @@ enum Runtime {
         if !leavesList { _ = list }
     }()
 
-    /// Not if the environment requests that every file is checked each time.
+    /// Whether the list is not read at the start. False if the environment requests a check of every file.
     private static let leavesList =
         listSwitch != nil && getenv("GST_REGISTRY_UPDATE").map { String(cString: $0) } == "no"
 

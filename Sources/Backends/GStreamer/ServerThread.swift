@@ -8,8 +8,8 @@ import EventLoop
 /// the call counts as done, and further calls are queued behind it. All are carried out in order when the server
 /// responds again or ends.
 final class ServerThread: @unchecked Sendable {
-    // SAFETY: the jobs and the counts are touched with the lock held alone. A job runs on the thread, and touches nothing
-    // but C objects that can be used from any thread; the loop does not touch what it captures before it is done.
+    // SAFETY: the jobs and the counts are used only under the lock. A job runs on the thread and uses only C objects
+    // that any thread may use. The loop does not use the captured objects before the job has ended.
     static let shared = ServerThread()
 
     private let lock = UnsafeMutablePointer<GMutex>.allocate(capacity: 1)

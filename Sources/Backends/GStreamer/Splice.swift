@@ -97,8 +97,8 @@ final class Splice {
             guard let element = made.removeValue(forKey: filter) else { continue }
             pipeline.add(element)
             present[filter] = element
-            // It must run before data can reach it: an element that does not run refuses data, and that stops a live
-            // source for ever.
+            // The element must run before data can reach it: otherwise it refuses the data, and a live source then
+            // stops forever.
             gst_element_sync_state_with_parent(element)
         }
         let after = chain()

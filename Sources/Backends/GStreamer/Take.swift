@@ -12,7 +12,7 @@ import PluginAPI
 final class Take {
     enum Event {
         case limitReached
-        /// Everything is in the file.
+        /// The file is complete.
         case ended
         case failed(String)
     }
@@ -100,7 +100,7 @@ final class Take {
         shim_set_int64(source, "buffer-time", Take.bufferTime)
         shim_set_int64(source, "latency-time", Take.latencyTime)
         shim_set_string(source, "device", device)
-        // It writes to the opened file, whichever file has that name by now.
+        // It writes to the opened file, even if another file has its name by now.
         let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         place = "/proc/self/fd/\(kept)"
         shim_set_string(file, "location", place)
@@ -160,7 +160,7 @@ final class Take {
         if !pipeline.setState(GST_STATE_PAUSED) { throw refusal }
     }
 
-    /// Why the source has just refused.
+    /// The reason of the source's refusal.
     private var refusal: SessionError {
         SessionError(.cannotStartRecording, pipeline.popError(item: path) ?? "the source cannot be opened")
     }
@@ -186,7 +186,7 @@ final class Take {
         headerTimer.arm(after: 0.02)
     }
 
-    /// Tells `ended` when the file is whole.
+    /// Reports `ended` when the file is complete.
     func end() {
         // The source itself is not asked to end: it would answer only with its next data, and a suspended source has
         // none.

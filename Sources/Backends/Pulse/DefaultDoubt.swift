@@ -16,7 +16,7 @@ struct DefaultDoubt {
         return true
     }
 
-    /// The time has come.
+    /// The planned time has come.
     mutating func elapsed() { due = nil }
 
     /// A check starts.

@@ -1,6 +1,6 @@
 /// The default sink that was requested last and is not the default yet: WirePlumber 0.4 can overlook it if its device has
 /// just appeared (seen on a busy machine in 1 of 8 replugs). Then it is requested again, but only while the default is
-/// the one from before: any other default shows that the request took effect, or that somebody chose it.
+/// the one from before: any other default shows that the request took effect, or that the user chose another sink.
 struct DefaultRequest: Equatable {
     /// The port that was requested, and its sink.
     let output: String

@@ -51,15 +51,15 @@ struct Enumeration {
     /// Those that have lost all their devices but still exist.
     private var same: Set<String> = []
     private var others: Set<String> = []
-    /// Clients that have devices; and those that still have older ones.
+    /// Clients that have devices, and (`steady`) clients that still have older ones.
     private var clients: Set<String> = []
     private var steady: Set<String> = []
     private var looksForMissing = false
-    /// One has gone and the next one has no device yet.
+    /// The session manager is gone, and the next one has no device yet.
     private var lacksManager = false
 
-    /// Whether the clients must be read before these devices are processed. `isLate`: also because of removed devices;
-    /// what was to be removed with them is gone by now.
+    /// Whether the clients must be read before these devices are processed. `isLate`: also because of removed devices,
+    /// because everything that belonged to them is gone by now.
     mutating func asksForClients(of devices: [PulseDevice], isLate: Bool) -> Bool {
         let devices = devices.filter(Enumeration.counts)
         let before = clients

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A named pipe that is full, for a pipe sink of PulseAudio that shall never write anything.
+/// A named pipe that is full, for a pipe sink of PulseAudio that must never write.
 ///
 /// One byte fills it, because it has room for one page. The sink reports what is in the pipe as its latency, and
 /// PulseAudio takes a moved stream back by the latency of the sink that it leaves: a pipe full to its last byte would make
@@ -27,7 +27,7 @@ final class FullPipe {
     }
 
     /// Closes the pipe, and returns whether another program has it open. A server on another machine, or with another root
-    /// directory, has created a pipe of its own, which is empty.
+    /// directory, has created another pipe, which is empty.
     func handOver() -> Bool {
         close(descriptor)
         descriptor = -1
@@ -42,6 +42,6 @@ final class FullPipe {
         return Glibc.poll(&poll, 1, 0) == 0
     }
 
-    /// F_SETPIPE_SZ, which glibc shows to GNU sources alone. The kernel rounds the size up to a page.
+    /// F_SETPIPE_SZ, which glibc defines only with _GNU_SOURCE. The kernel rounds the size up to a page.
     private static let setSize: Int32 = 1031
 }

@@ -1,4 +1,4 @@
-/// What was requested for the guard and its second one, until the server shows it.
+/// The requests for the guard and the second guard, until the server shows their results.
 struct GuardState {
     enum Request: Sendable, Hashable {
         case creating
@@ -8,23 +8,24 @@ struct GuardState {
     /// The second guard, which ranks before all devices. One that an earlier daemon left is released together with the
     /// streams on it.
     enum Second {
-        /// It may be there.
+        /// It may exist.
         case allowed
         case coming
-        /// To be removed when it exists; then that is called.
+        /// It must be removed when it exists; then the closure is called.
         case leaving((Bool) -> Void)
-        /// It is removed if it is there.
+        /// It is removed if it exists.
         case unwanted
     }
 
-    /// What the server must show before the next request; nil: nothing.
+    /// The request whose result the server must show before the next one; nil: none.
     private(set) var request: Request?
     /// The server has refused to create it.
     private(set) var isRefused = false
     private(set) var second = Second.allowed
     /// The configured default, if known: the one set here, until it changes.
     var pinnedOutput: String?
-    /// Until when the guard may become the default, because a port of a remaining device went; nil: not requested.
+    /// Until when the guard may become the default after a port of a remaining device was unplugged; nil: not
+    /// requested.
     var flight: UInt64?
 
     /// Whether the last request is visible.
@@ -70,7 +71,7 @@ struct GuardState {
     }
 
     /// The request to create the second guard is answered.
-    /// - Returns: what waits for its removal; nil: it stays.
+    /// - Returns: the closure that waits for its removal; nil if it is not to be removed.
     mutating func secondCame(_ isThere: Bool) -> ((Bool) -> Void)? {
         if !isThere { flight = nil }
         switch second {
@@ -91,7 +92,7 @@ struct GuardState {
         }
     }
 
-    /// Another connection is used from now on: answers of the old one do not come.
+    /// Another connection is used from now on, so the answers of the old one will not arrive.
     mutating func forgetAnswers() {
         request = nil
         switch second {

@@ -28,7 +28,7 @@ struct HoldModule {
 
     static func path(in folder: String) -> String { folder + "/" + PulseDevice.holdName }
 
-    /// Without hardware, so that module-switch-on-connect leaves it alone, and least in rank as a default.
+    /// Without hardware, so that module-switch-on-connect ignores it, and with the lowest rank as a default.
     private static let common = "device.description='Held by sessiond' device.class=filter sessiond.hold=1"
 
     /// WirePlumber 0.4 makes a link to a passive sink passive, which wakes nothing: no data is requested from the

@@ -1,14 +1,14 @@
-/// What is under way at the hold sink.
+/// The pending requests for the hold sink.
 struct HoldState {
-    /// Whether the server was asked to create it, and it has not gone since.
+    /// Whether the server was asked to create it and it was not removed since.
     var isCreated = false
-    /// Whether PulseAudio was asked for it and it is not known yet whether the sink writes to our pipe.
+    /// Whether PulseAudio was asked for it, but it is not known yet whether the sink writes to our pipe.
     var isUnproven = false
     /// Whether PulseAudio cannot open our pipe: its hold sink is a null sink.
     var isPipeRefused = false
     /// Calls that wait for it.
     var waiters: [(Bool) -> Void] = []
-    /// Streams being moved to or from it, and how often they are still to be checked.
+    /// Streams that are being moved to or from it, and how often they will still be checked.
     var moves: [UInt32: Int] = [:]
     /// Streams that were moved back and are still shown on it.
     var leaving: Set<UInt32> = []

@@ -6,7 +6,7 @@ struct PortOrder {
     private var next = 0
     /// Below all ports that appeared separately: of ports found together, none has priority over another.
     private var nextEarly = -1
-    /// Below these: a filter in front of a device wins only if somebody chooses it.
+    /// Below these: a filter in front of a device wins only if the user chooses it.
     private var nextFilter = Int.min / 2
     /// Nothing was seen so far.
     private var isFirst = true

@@ -1,7 +1,7 @@
 import CPulse
 import PluginAPI
 
-/// What is known of a device and one of its ports, from which the port's type is found.
+/// The data of a device and one of its ports that determine the port's type.
 struct PortFacts {
     var isInput = false
     var deviceName = ""

@@ -15,7 +15,7 @@ extension PulseBackend {
 
     /// If the server uses one of several devices that appeared together, the user chose that one at some time: it gets
     /// priority over devices that were there before, but not over devices that have appeared separately since. This
-    /// does not apply if the route's device is gone: then the server used what was left.
+    /// does not apply if the route's device is gone: then the server had to use another one.
     func preferWhatTheServerFound(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
         guard current.isEnumerating else { return false }
         func prefer(_ before: [Port], _ after: [Port], was: [Port], of available: [Port], isInput: Bool) -> Bool {

@@ -15,7 +15,7 @@ extension PulseBackend {
             guard let connection else { return end(false) }
             var isAsleep = true
             if self.holdsSuspended {
-                // Each time: if something has woken the sink, it would consume the stream.
+                // Suspends it each time: if another program has woken the sink, it would consume the stream.
                 connection.command({ isAsleep = $0 }) {
                     pa_context_suspend_sink_by_name($0, PulseDevice.holdName, 1, $1, $2)
                 }
@@ -99,7 +99,7 @@ extension PulseBackend {
             if isThere && isShared { return settleHold(isThere: true) }
             holds.isPipeRefused = true
             if !isThere { return makeHold(on: connection) }
-            // What waits is muted this time. The null sink is created after this one has gone.
+            // The waiting streams are muted this time. The null sink is created after this one was removed.
             settleHold(isThere: false)
             connection.command({ [weak self] _ in self?.holds.isCreated = false }) {
                 pa_context_unload_module($0, module, $1, $2)
@@ -137,9 +137,9 @@ extension PulseBackend {
             connection.command(end) { pa_context_move_sink_input_by_name($0, id.number, name, $1, $2) }
         }
         if isAlone {
-            // When it wakes up, the sink takes back the data that it had fetched from a stream that was paused
-            // meanwhile: the next sink would play that, paused or not. It does so a moment after the server has
-            // answered. A program that plays again before that is moved at once: the hold sink would swallow its sound.
+            // When the sink wakes up, it takes back the data that it had fetched from a stream that was paused in the
+            // meantime; otherwise the next sink would play them. It does so shortly after the server has answered. A
+            // program that plays again before that is moved at once, because the hold sink would consume its sound.
             holds.takingBack[id.number] = move
             connection.command({ [weak self] _ in
                 self?.wait(PulseBackend.takeBackTime) { self?.endTakingBack(id.number) }
@@ -178,8 +178,8 @@ extension PulseBackend {
             && !model.playing.values.contains { isHeld($0) && !$0.isCorked && !holds.leaving.contains($0.index) }
     }
 
-    /// PipeWire's session manager moves a stream some time after the server said so, and the server need not report it.
-    /// For a moment it may show the old sink again.
+    /// PipeWire's session manager moves a stream some time after the server's answer, and the server need not report
+    /// it. For a moment it may show the old sink again.
     func awaitMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
         if holds.moves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
@@ -199,7 +199,7 @@ extension PulseBackend {
             mark(.playing, number, isRemoved: false)
         }
         if !holds.moves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
-        // The server does not report either if somebody moves a held stream that keeps running, as mpv's does.
+        // The server also does not report it if the user moves a held stream that keeps running, like that of mpv.
         let held = model.isPipeWire ? heldStreams : []
         for number in held { mark(.playing, number, isRemoved: false) }
         if !held.isEmpty { moveTimer?.arm(after: PulseBackend.heldInterval) }

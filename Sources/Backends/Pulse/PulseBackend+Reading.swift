@@ -43,8 +43,8 @@ extension PulseBackend {
         let items = round.take()
         begin()
         for (item, isRemoved) in items where item.facility != .server {
-            // If it does not exist, it has been removed; the event for that may come only after something else got its
-            // number.
+            // If it does not exist, it has been removed. The event for that may arrive only after another object got
+            // its number.
             isRemoved
                 ? remove(item) : ask(item.facility, item.index, of: connection) { [weak self] in self?.remove(item) }
         }
@@ -71,7 +71,7 @@ extension PulseBackend {
         }
     }
 
-    /// Reads the one with that index; nil: all of them. `missing`: it does not exist.
+    /// Reads the object with this index; nil: all of them. Calls `missing` if it does not exist.
     private func ask(
         _ facility: PulseConnection.Facility, _ index: UInt32? = nil, of connection: PulseConnection,
         missing: @escaping () -> Void = {}

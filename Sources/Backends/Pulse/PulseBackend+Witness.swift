@@ -9,14 +9,14 @@ import PluginAPI
 /// change. So some time after anything that may have changed them, a second connection asks for them; if it sees
 /// others, it replaces the first connection.
 extension PulseBackend {
-    /// Seconds for the session manager to choose; and for a slow one.
+    /// Seconds that the session manager usually needs to choose, and that a slow one needs.
     private static let doubtTime = 0.2
     private static let longDoubtTime = 1.0
 
     /// Opens a second connection soon, if the change of the snapshot may have changed the defaults.
     func doubtDefault(_ previous: AudioSnapshot, _ current: AudioSnapshot) {
         guard model.isPipeWire else { return }
-        // A default device that does not exist, and that only this connection sees, is checked at once.
+        // If only this connection shows a default device that does not exist, the default is checked at once.
         let isMissing = model.output == nil && model.canHold && doubt.witnessed?.sink != model.defaultSink
         if isMissing { doubtDefault(after: 0) } else if differs(previous, current) { doubtDefault() }
     }
@@ -28,7 +28,7 @@ extension PulseBackend {
         callWitness(after: seconds)
     }
 
-    /// Earlier, if an earlier check is due.
+    /// Plans a check, unless an earlier one is planned.
     private func callWitness(after seconds: Double) {
         let due = MonotonicClock.now() &+ MonotonicClock.microseconds(seconds)
         if doubt.plan(at: due) { doubtTimer?.arm(at: due) }
@@ -62,7 +62,7 @@ extension PulseBackend {
                 if seen == (model.defaultSink, model.defaultSource) {
                     dismissSoon(then: isFirst ? PulseBackend.longDoubtTime : nil)
                 } else if round.isAsking || !completions.isEmpty {
-                    // Pending requests may be the very change; and their answers must not be lost.
+                    // Pending requests may change the defaults, and their answers must not be lost.
                     doubt.raise()
                     dismissSoon(then: PulseBackend.settleTime)
                 } else {
@@ -71,7 +71,7 @@ extension PulseBackend {
             })
     }
 
-    /// The known state stays until it is read again; what has gone meanwhile is detected then.
+    /// Uses the second connection. The known state stays until it is read again; then removed objects are detected.
     private func trustWitness() {
         guard let made = witness else { return }
         witness = nil
@@ -88,7 +88,7 @@ extension PulseBackend {
         readEverything()
     }
 
-    /// Not from within its own callbacks.
+    /// Closes the second connection later, because this is called from its callbacks.
     private func dismissSoon(then seconds: Double? = nil) {
         loop.later { [weak self] in
             guard let self else { return }

@@ -4,9 +4,10 @@ public import PluginAPI
 
 /// The sound server over libpulse: PulseAudio, or PipeWire speaking its protocol.
 ///
-/// One connection. Events only mark what to read again. Then everything marked is read, and when all answers are in,
-/// the complete state is compared with the last reported one. The server answers in order, so by then it has also sent
-/// all other changes of the same cause: a removed sink and the new default are one route change, without any delay.
+/// It uses one connection. Events only mark objects that must be read again. The marked objects are then read. When all
+/// answers have arrived, the complete state is compared with the last reported one. The server answers in order, so it
+/// has then also sent all other changes of the same cause: a removed sink and the new default are one route change,
+/// without any delay.
 public final class PulseBackend: AudioBackend {
     public private(set) var snapshot = AudioSnapshot.disconnected
 
@@ -30,7 +31,7 @@ public final class PulseBackend: AudioBackend {
     let server: String?
     let patience: Double
 
-    // The connection's life.
+    // The state of the connection.
     private var link = ServerLink()
     var connection: PulseConnection?
     private var retry: Timer?
@@ -39,7 +40,7 @@ public final class PulseBackend: AudioBackend {
     var nextCompletion: UInt64 = 0
     public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
 
-    // What belongs to one connection: ``reset()``.
+    // These properties belong to one connection; ``reset()`` clears them.
     /// The server's state, and which part of it is outdated.
     var model = PulseModel()
     var round = ReadRound()
@@ -47,7 +48,7 @@ public final class PulseBackend: AudioBackend {
     var guards = GuardState()
     var holds = HoldState()
     var doubt = DefaultDoubt()
-    /// Since when a change is not reported because the server has not settled; nil: there is none.
+    /// Since when a change is not reported because the server is still changing its state; nil: there is none.
     private var unsettledSince: UInt64?
     /// The devices of the route that was reported.
     var toldDevices: [PulseDevice] = []
@@ -59,11 +60,11 @@ public final class PulseBackend: AudioBackend {
     var witness: PulseConnection?
 
     private var settle: Timer?
-    /// When postponed work is done, after devices were enumerated.
+    /// The time for postponed work, after devices were enumerated.
     private var enumerated: Timer?
-    /// Until calls do not wait for the hold sink any longer.
+    /// Ends the waiting for the hold sink.
     var holdTimer: Timer?
-    /// Until the hold sink is removed, unless it is needed again.
+    /// Removes the hold sink, unless it is needed again before.
     var holdIdleTimer: Timer?
     var moveTimer: Timer?
     var doubtTimer: Timer?
@@ -177,7 +178,7 @@ public final class PulseBackend: AudioBackend {
     static let away = SessionError(
         .mediaServicesFailed, "the sound server does not answer; sessiond connects again when it does")
 
-    // MARK: Telling
+    // MARK: Reporting
 
     func evaluate(isSettled: Bool) {
         guard isReady else { return }
@@ -192,7 +193,7 @@ public final class PulseBackend: AudioBackend {
         var current = model.snapshot(now: now)
         let previous = snapshot
         if !previous.isConnected {
-            // When the daemon starts on a running system, the present route is what the user wants.
+            // When the daemon starts on a running system, the current route counts as the user's choice.
             current.route.outputs.forEach { model.prefer($0, isInput: false) }
             current.route.inputs.forEach { model.prefer($0, isInput: true) }
             return tellFirst(model.snapshot(now: now))
@@ -218,7 +219,8 @@ public final class PulseBackend: AudioBackend {
                 current.isInputMuted = previous.isInputMuted
                 current.outputVolume = previous.outputVolume
                 (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
-                // Before held sound is released, the change of the route must be reported: it decides who falls silent.
+                // The change of the route must be reported before held sound is released, because it decides which
+                // sessions fall silent.
                 current.isOutputHeld = previous.isOutputHeld
                 snapshot = current
                 if current.streams != previous.streams { onStreamsChanged?() }

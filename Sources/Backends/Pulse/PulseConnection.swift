@@ -4,7 +4,7 @@ import PluginAPI
 
 /// One connection to the server, from `pa_context_new` to its end: requests out, answers and events in.
 ///
-/// Used from the loop only. ``close()`` ends it for good: no callback follows.
+/// Used only on the loop. After ``close()``, no callback is called.
 final class PulseConnection {
     enum State {
         case ready
@@ -282,7 +282,7 @@ final class PulseConnection {
     private func lookForSilence() {
         guard isOpen, !replies.isEmpty else { return }
         let deadline = lastAnswer &+ MonotonicClock.microseconds(patience)
-        // The server may have a long queue: each answer starts the time anew.
+        // The server may have a long queue, so each answer restarts the timeout.
         if MonotonicClock.now() < deadline { watchdog?.arm(at: deadline) } else { onSilence?() }
     }
 

@@ -20,7 +20,7 @@ struct PulseDevice: Hashable {
     /// `noIndex` if it has none.
     let card: UInt32
     let isNetwork: Bool
-    /// Nothing that a route can use: a sink's monitor, the dummy sink of a server without sinks, the hold sink, the
+    /// Whether a route cannot use it: a sink's monitor, the dummy sink of a server without sinks, the hold sink, the
     /// guard, or a sink of WirePlumber's roles.
     let isNoPort: Bool
     /// Whether it is the guard.
@@ -154,7 +154,7 @@ struct PulseDevice: Hashable {
     /// common name.
     private static let rolePrefixes = ["control.endpoint.", "loopback.sink.role.", "input.loopback.sink.role."]
 
-    /// By its name, or because WirePlumber 0.5 is configured to link roles to it.
+    /// Whether its name is one of the role sinks, or WirePlumber 0.5 is configured to link roles to it.
     private static func isRole(_ name: String, _ properties: [String: String]) -> Bool {
         rolePrefixes.contains(where: name.hasPrefix) || properties["policy.role-based.target"] == "true"
     }
@@ -181,12 +181,12 @@ struct PulseDevice: Hashable {
     private static func linear(_ volume: pa_cvolume) -> Double {
         var volume = volume
         guard pa_cvolume_valid(&volume) != 0 else { return 1 }
-        // As desktops show it: the position of the slider, not the amplitude.
+        // The position of the slider that desktops show, not the amplitude.
         return Double(pa_cvolume_max(&volume)) / Double(normalVolume)
     }
 }
 
-/// PA_VOLUME_NORM and PA_INVALID_INDEX: macros with casts, which Swift does not import right.
+/// PA_VOLUME_NORM and PA_INVALID_INDEX. Swift does not import macros with casts correctly.
 private let normalVolume: UInt32 = 0x10000
 let noIndex = UInt32.max
 

@@ -24,7 +24,7 @@ extension PulseBackend {
             }
             return
         }
-        // If the server moves there by itself, the user's choice of the removed device stays remembered.
+        // If the server itself moves the streams there, the user's choice of the removed device stays remembered.
         let isAlone = model.isPipeWire && model.sinks.values.filter { !$0.isNoPort }.count == 1
         if to.name != guards.pinnedOutput, !isAlone {
             connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
@@ -50,13 +50,13 @@ extension PulseBackend {
         connection.loadModule("module-null-sink", PulseGuard.firstArguments, made: { module = $0 }) {
             [weak self, weak connection] isThere in
             guard let left = self?.guards.secondCame(isThere) else { return }
-            // It was to be removed before it existed.
+            // Its removal was requested before it existed.
             guard isThere, let connection else { return left(!isThere) }
             connection.command(left) { pa_context_unload_module($0, module, $1, $2) }
         }
     }
 
-    /// Removes a second guard that appeared only after it was to be removed.
+    /// Removes a second guard that appears after its removal was requested.
     func dropFirst() {
         guard guards.dropsSecond, let connection else { return }
         for device in model.sinks.values where PulseGuard.isFirst(device.name) {
@@ -74,7 +74,7 @@ extension PulseBackend {
         batch.close()
     }
 
-    /// Creates or removes the guard as ``guardsOutput`` says; called after every relevant change.
+    /// Creates or removes the guard according to ``guardsOutput``. Called after every relevant change.
     func keepGuard() {
         guard isReady, let connection else { return }
         let guardSink = model.sinks.values.first(where: \.isGuard)
@@ -117,7 +117,8 @@ extension PulseBackend {
             let device = model.sinks.values.first(where: { $0.portName(of: port.uid) != nil }),
             let name = device.portName(of: port.uid), model.sinks.values.contains(where: \.isGuard)
         else { return }
-        // Also if the server has moved there by itself: it may move back when it sees another port.
+        // Also if the server itself has moved the streams there, because it may move them back when it sees another
+        // port.
         guards.flight = model.isOnGuard ? nil : now &+ PulseGuard.flightTime
         if model.isPipeWire {
             loadFirst(connection)
@@ -144,7 +145,7 @@ enum PulseGuard {
     /// Microseconds that PipeWire may take to make it the default.
     static let flightTime: UInt64 = 500_000
 
-    /// Also one with a number that the server appended to the name.
+    /// Whether it is a guard's name, perhaps with a number that the server appended.
     static func isName(_ name: String) -> Bool {
         name.hasPrefix(PulseGuard.name) || name.hasPrefix(PulseGuard.formerName)
     }
@@ -159,7 +160,7 @@ enum PulseGuard {
         return arguments(name, rank: rank)
     }
 
-    /// Of the second one: also before chosen devices.
+    /// The arguments of the second guard, which ranks also before chosen devices.
     static let firstArguments = arguments(firstName, rank: 1_000_000)
 
     private static func arguments(_ name: String, rank: Int) -> String {

@@ -2,7 +2,7 @@ import CPulse
 import Glibc
 import PluginAPI
 
-/// The server's state, by its numbers; names are used for everything that is reported.
+/// The state of the server, with its numbers. Reports use names instead.
 struct PulseModel {
     var serverName = ""
     var defaultSink = ""
@@ -55,7 +55,7 @@ struct PulseModel {
         policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
     }
 
-    /// PipeWire shows a stream while it is being created: without a device, and with a volume of 0 that nobody has set.
+    /// PipeWire shows a stream already during its creation: without a device, and with a volume of 0 that is not real.
     mutating func add(_ stream: PulseStream) {
         if isPipeWire, stream.device == noIndex, playing[stream.index] == nil { return }
         playing[stream.index] = stream
@@ -79,9 +79,9 @@ struct PulseModel {
     /// The shortest cycle of PipeWire by default on a virtual machine, and the longest on any machine, in seconds.
     private static let cycle = (shortest: 1_024.0 / 48_000, longest: 2_048.0 / 48_000)
 
-    /// PipeWire computes a whole cycle with one volume; PulseAudio computes again what was not heard yet. The cycle is
-    /// the shortest that the streams on that device request, playing or recording; a sink and its monitor count as one
-    /// device.
+    /// PipeWire renders a whole cycle with one volume. PulseAudio renders the data again that were not played yet. The
+    /// cycle is the shortest one that streams of this device request, playing or recording; a sink and its monitor
+    /// count as one device.
     private func rendering(on device: UInt32) -> AudioStream.Rendering {
         guard isPipeWire else { return .atOnce }
         let wanted = [playing, recording].flatMap(\.values).filter { $0.device == device && !$0.isCorked }
@@ -119,8 +119,8 @@ struct PulseModel {
                 + order.recent(snapshot.availableInputs, isInput: true, now, within: span))
     }
 
-    /// Whether the clients must be read before the next snapshot: they show which devices were found
-    /// together. `isLate`: what was to be removed with a removed device is gone by now.
+    /// Whether the clients must be read before the next snapshot: they show which devices were found together.
+    /// `isLate`: everything that belonged to a removed device is gone by now.
     mutating func asksForClients(isLate: Bool) -> Bool {
         isPipeWire && enumeration.asksForClients(of: Array(sinks.values) + Array(sources.values), isLate: isLate)
     }
@@ -215,7 +215,7 @@ struct PulseModel {
 /// A sink input or source output of the server.
 struct PulseStream {
     let index: UInt32
-    /// `noIndex` for the server's own.
+    /// `noIndex` for streams of the server itself.
     let client: UInt32
     let device: UInt32
     let isCorked: Bool
@@ -298,7 +298,7 @@ struct PulseStream {
         _ rendering: AudioStream.Rendering
     ) -> AudioStream {
         let isHeld = device?.isHold == true
-        // Nodes that are linked internally are one end of a loopback or a filter, whoever runs it.
+        // Nodes that are linked internally are one end of a loopback or a filter, in any program.
         let isProgram = client != noIndex && linkGroup == nil && owner?.isSessionManager != true
         let properties = properties.merging(owner?.properties ?? [:]) { own, _ in own }
         let port = device?.active

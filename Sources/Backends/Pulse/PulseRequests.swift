@@ -168,8 +168,8 @@ extension PulseBackend {
     }
 
     private func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
-        // Also if the port seems to be active: another change may be pending. A device with only one port may refuse,
-        // as headsets do.
+        // Also if the port seems to be active, because another change may be pending. A device with only one port, such
+        // as a headset, may refuse the request.
         guard device.ports.count > 1 else { return }
         connection.command(batch.add()) {
             device.isInput
@@ -206,7 +206,7 @@ extension PulseBackend {
             open -= 1
             guard open == 0 else { return }
             let (number, error) = (number, error)
-            // Not at once: no completion may be called before its request has returned.
+            // Later, because no completion may be called before its request has returned.
             backend?.loop.later { [weak backend] in
                 backend?.completions.removeValue(forKey: number)?(error.map { .failure($0) } ?? .success(()))
             }

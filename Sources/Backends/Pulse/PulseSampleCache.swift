@@ -122,7 +122,7 @@ public final class PulseSampleCache: SampleCache {
             waiting = []
             for body in bodies { body(nil) }
         case PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED:
-            // Not in the context's own callback.
+            // Later, because this is a callback of the context.
             loop.later { [weak self] in if self?.context == context { self?.failed() } }
         default: break
         }

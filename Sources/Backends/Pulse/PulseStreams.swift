@@ -2,7 +2,7 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// Ducking and silencing streams, and what the server remembers of them.
+/// Ducks and silences streams, and reads and corrects the values that the server remembers of them.
 extension PulseBackend {
     public func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion) {
         let batch = Batch(self, completion)
@@ -19,7 +19,7 @@ extension PulseBackend {
 
     public func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void) {
         guard isReady, let connection else { return loop.later { completion(nil) } }
-        // PipeWire's session manager remembers the values; its server shows only what was written through it.
+        // PipeWire's session manager remembers the values; its server shows only values that were written through it.
         guard !model.isPipeWire else {
             let known = model.playing.values.compactMap(\.memory)
             return loop.later { completion(known) }

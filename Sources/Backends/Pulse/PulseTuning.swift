@@ -31,7 +31,7 @@ extension PulseBackend {
 /// Used from the loop only.
 final class PulseTuning {
     let wish: OutputWish
-    /// The sink that it is meant for, which was the default when it was made.
+    /// The sink that it is for, which was the default at its creation.
     let device: UInt32
     /// The server has created the stream, and reports the rate and the buffer of the device.
     var onReady: (() -> Void)?

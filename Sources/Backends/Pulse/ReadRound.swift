@@ -1,6 +1,7 @@
-/// What of the server's state must be read again, and whether answers are on their way.
+/// The parts of the server's state that must be read again, and whether answers are pending.
 ///
-/// Events only mark what to read. What is marked in one go is read in one round; a round ends when all answers are in.
+/// Events only mark the parts. All parts that are marked together are read in one round, which ends when all answers
+/// have arrived.
 struct ReadRound: Sendable, Hashable {
     struct Item: Sendable, Hashable {
         let facility: PulseConnection.Facility
@@ -15,21 +16,22 @@ struct ReadRound: Sendable, Hashable {
         case asking(Int)
     }
 
-    /// What follows from an answer.
+    /// The consequence of an answer.
     enum Outcome: Sendable, Hashable {
         case wait
-        /// More was marked meanwhile.
+        /// More was marked in the meantime.
         case readAgain
         case evaluate
     }
 
     private var phase = Phase.idle
-    /// What is marked, and whether it was removed.
+    /// The marked parts, and whether they were removed.
     private(set) var marked: [Item: Bool] = [:]
     /// When the first of it was marked.
     private var since: UInt64 = 0
 
-    /// Microseconds after which a round is evaluated although more is marked: a storm must not hide everything for ever.
+    /// Microseconds after which a round is evaluated although more is marked, so that many events cannot hide a change
+    /// forever.
     private static let longest: UInt64 = 100_000
 
     var isAsking: Bool {
@@ -67,7 +69,7 @@ struct ReadRound: Sendable, Hashable {
         return true
     }
 
-    /// What to read now.
+    /// Returns the parts to read now.
     mutating func take() -> [Item: Bool] {
         defer { marked = [:] }
         return marked

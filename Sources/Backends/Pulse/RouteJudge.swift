@@ -46,7 +46,7 @@ struct RouteJudge {
         if !added.isDisjoint(with: appeared.union(recent)) { return tell(.newDeviceAvailable) }
         // While the server switches to a requested port, there may be none for a moment.
         if uses.isEmpty, let reason = requested.values.first { return tell(reason) }
-        // Somebody chose another device that existed already: AVAudioSession has no number for this.
+        // The user chose another device that existed before. AVAudioSession has no number for this.
         return tell(.unknown)
     }
 

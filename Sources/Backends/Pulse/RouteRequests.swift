@@ -26,7 +26,7 @@ struct RouteRequests {
 
     mutating func forgetOld(at now: UInt64) { ports = ports.filter { now < $0.value.until } }
 
-    /// They are the route.
+    /// These ports are the route now.
     mutating func arrived(_ uids: some Sequence<String>) {
         for uid in uids { ports[uid] = nil }
     }
@@ -46,7 +46,7 @@ struct RouteRequests {
 
     mutating func selectComingOutput(_ uid: String) { (output, comingOutput, awaitedDefault) = (uid, uid, nil) }
 
-    /// The same headset goes on playing with another profile.
+    /// The same headset continues to play with another profile.
     mutating func keepOutput(_ uid: String) { comingOutput = uid }
 
     /// The awaited port, if it exists now; it is awaited no longer.

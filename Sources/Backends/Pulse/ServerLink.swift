@@ -1,4 +1,4 @@
-/// The life of the connection to the server: when to connect, when to try again, and what to report.
+/// The states of the connection to the server: when to connect, when to try again, and what to report.
 ///
 /// ```
 ///            connect              connected
@@ -14,7 +14,7 @@ struct ServerLink: Sendable, Hashable {
         /// `failures`: attempts since it was connected last, or since a socket appeared.
         case connecting(failures: Int)
         case ready
-        /// To be tried again after a while; or only when a socket appears.
+        /// The next attempt is after some time, or only when a socket appears.
         case away(failures: Int, untilSocketAppears: Bool)
     }
 
@@ -24,7 +24,8 @@ struct ServerLink: Sendable, Hashable {
         /// A socket of the server appeared in the file system.
         case socketAppeared
         case connected
-        /// The connection has ended, or was not made. `isRefused`: nobody listens. `isWatched`: a new socket is reported.
+        /// The connection has ended, or was not made. `isRefused`: no server listens. `isWatched`: a new socket is
+        /// reported.
         case failed(isRefused: Bool, isWatched: Bool)
         /// The server's state was read for the first time.
         case wasRead
@@ -36,7 +37,7 @@ struct ServerLink: Sendable, Hashable {
         case retry(after: Double)
         /// Read everything from the new connection.
         case readEverything
-        /// Report that the server is gone, that it is back, or what there is at the start.
+        /// Report that the server is gone, that it is back, or its state at the start.
         case tellLost
         case tellReset
         case tellStart
@@ -46,7 +47,7 @@ struct ServerLink: Sendable, Hashable {
     /// Whether it was reported that the server is gone.
     private(set) var isLost = false
 
-    /// Refusals after which only a new socket is waited for: a socket that nobody answers is made again by a new server.
+    /// Refusals after which it only waits for a new socket, because a new server replaces a socket without a server.
     private static let mostRefusals = 8
 
     var isReady: Bool { state == .ready }

@@ -2,25 +2,25 @@ import CPulse
 public import EventLoop
 public import PluginAPI
 
-/// What a person who looks for a mistake must know about the sound server. Changes nothing there.
+/// Reads the state of the sound server for `sessionctl doctor`. Changes nothing there.
 public struct ServerProbe: Sendable {
     public enum Outcome: Sendable {
         case found(ServerProbe)
-        /// Nobody listens, or the server does not accept this user.
+        /// No server listens, or it does not accept this user.
         case unreachable
         /// It accepted the connection and does not answer.
         case silent
     }
 
-    /// As the server names itself: PipeWire says so, and behind which protocol.
+    /// The server's own name. That of PipeWire contains the protocol.
     public internal(set) var name = ""
     public internal(set) var version = ""
-    /// The version of WirePlumber; "0.4" for all that do not tell theirs; nil: no WirePlumber.
+    /// The version of WirePlumber; "0.4" if it does not report one; nil: no WirePlumber.
     public internal(set) var wirePlumber: String?
     public internal(set) var policies: Set<ServerPolicy> = []
-    /// What sound can be heard at, without devices that only stand in for missing ones.
+    /// The outputs, without placeholders for missing devices.
     public internal(set) var outputs: [String] = []
-    /// What can be recorded, without what outputs play.
+    /// The inputs, without the monitors of outputs.
     public internal(set) var inputs: [String] = []
 
     /// Runs the loop until the server has answered, at most `patience` seconds for each answer.
@@ -62,7 +62,7 @@ public struct ServerProbe: Sendable {
                 })
         }
         connection.connect(to: server)
-        // A server that accepts and never greets is silent, too.
+        // A server that accepts the connection but never greets also counts as silent.
         let hasEnded = loop.iterate(timeout: 3 * patience) { outcome != nil }
         return hasEnded ? outcome ?? .silent : .silent
     }

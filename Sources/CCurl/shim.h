@@ -1,0 +1,99 @@
+// libcurl, and what of it Swift cannot call: the variadic functions, one shim for each type of argument.
+#pragma once
+#include <curl/curl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+// curl_easy_setopt
+
+static inline CURLcode shim_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode shim_set_size(CURL *easy, CURLoption option, int64_t value) {
+    return curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+// libcurl copies texts.
+static inline CURLcode shim_set_text(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode shim_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode shim_set_context(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode shim_set_reader(CURL *easy, curl_read_callback read, curl_seek_callback seek, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READDATA, context);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+    return code;
+}
+static inline CURLcode shim_set_writers(CURL *easy, curl_write_callback header, curl_write_callback body, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+    return code;
+}
+static inline CURLcode shim_set_progress(CURL *easy, curl_xferinfo_callback progress, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, progress);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    return code;
+}
+
+// A new connection. At most so many bytes wait unsent in the kernel: what counts as sent is on its way, and after a cut
+// little has to be sent again. The speed does not suffer, because what is on its way does not count here.
+static inline int shim_limit_unsent(void *context, curl_socket_t socket, curlsocktype purpose) {
+    int unsent = 128 << 10;
+    (void)context;
+    if (purpose == CURLSOCKTYPE_IPCXN) setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    return CURL_SOCKOPT_OK;
+}
+static inline CURLcode shim_set_unsent_limit(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, shim_limit_unsent);
+}
+
+// curl_easy_getinfo
+
+static inline CURLcode shim_get_size(CURL *easy, CURLINFO info, int64_t *value) {
+    curl_off_t size = 0;
+    CURLcode code = curl_easy_getinfo(easy, info, &size);
+    *value = size;
+    return code;
+}
+static inline CURLcode shim_get_context(CURL *easy, void **value) {
+    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)value);
+}
+static inline curl_socket_t shim_get_socket(CURL *easy) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK ? socket : CURL_SOCKET_BAD;
+}
+
+// Bytes in a socket's queue that the other end has not acknowledged; ioctl is variadic.
+static inline int shim_unacknowledged(curl_socket_t socket) {
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? count : 0;
+}
+
+// curl_multi_setopt
+
+static inline CURLMcode shim_multi_set_socket(CURLM *multi, curl_socket_callback callback, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+    return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context) : code;
+}
+static inline CURLMcode shim_multi_set_timer(CURLM *multi, curl_multi_timer_callback callback, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+    return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context) : code;
+}
+
+// Macros with casts.
+static inline CURLcode shim_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
+enum {
+    shim_read_abort = CURL_READFUNC_ABORT
+};

@@ -1,0 +1,131 @@
+import CCurl
+public import EventLoop
+
+/// Requests to web servers, on a loop: libcurl's multi interface with the loop's watches and one timer of it.
+///
+/// Connections are kept and used again. Everything happens on the loop's thread; handlers are called from the loop.
+/// Transfers that are under way when the client is released end without an answer.
+public final class HTTPClient {
+    let loop: EventLoop
+    private let multi: UnsafeMutableRawPointer
+    private var watches: [curl_socket_t: IOWatch] = [:]
+    private lazy var timer = Timer(on: loop) { [unowned self] in act(HTTPClient.noSocket, 0) }
+    private var transfers: [ObjectIdentifier: HTTPTransfer] = [:]
+    /// `CURL_SOCKET_TIMEOUT`: the time has come that the library waits for.
+    private static let noSocket = curl_socket_t(-1)
+
+    /// Once in a process, before any other thread uses the library.
+    private static let isReady = shim_global_init() == CURLE_OK
+
+    public init(on loop: EventLoop) {
+        // Fails only if memory is exhausted.
+        guard HTTPClient.isReady, let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }
+        self.multi = multi
+        self.loop = loop
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        shim_multi_set_socket(
+            multi,
+            { _, socket, events, context, _ in
+                HTTPClient.from(context).watch(socket, events)
+                return 0
+            }, context)
+        shim_multi_set_timer(
+            multi,
+            { _, milliseconds, context in
+                HTTPClient.from(context).wait(milliseconds)
+                return 0
+            }, context)
+    }
+
+    deinit {
+        for transfer in transfers.values {
+            curl_multi_remove_handle(multi, transfer.easy)
+            transfer.isOver = true
+        }
+        // Closing the connections would tell about each of them.
+        shim_multi_set_socket(multi, nil, nil)
+        shim_multi_set_timer(multi, nil, nil)
+        watches = [:]
+        curl_multi_cleanup(multi)
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> HTTPClient {
+        // Set in the initializer, and libcurl hands back what it was given.
+        Unmanaged<HTTPClient>.fromOpaque(context!).takeUnretainedValue()
+    }
+
+    /// The number of transfers under way.
+    public var count: Int { transfers.count }
+
+    /// Starts a request.
+    ///
+    /// - Parameters:
+    ///   - onProgress: called when bytes were sent, at most ten times a second.
+    ///   - onDone: called once, from the loop, unless the transfer is cancelled.
+    @discardableResult
+    public func start(
+        _ request: HTTPRequest, onProgress: @escaping (HTTPTransfer) -> Void = { _ in },
+        onDone: @escaping (Result<HTTPResponse, HTTPError>) -> Void
+    ) -> HTTPTransfer {
+        let transfer = HTTPTransfer(request, self, onProgress: onProgress, onDone: onDone)
+        transfers[ObjectIdentifier(transfer)] = transfer
+        // Fails only if memory is exhausted, or in a callback of the library, where nobody calls this.
+        guard transfer.isPrepared, curl_multi_add_handle(multi, transfer.easy) == CURLM_OK else {
+            loop.later { [weak self] in self?.end(transfer, .failure(HTTPError(.other, "out of memory"))) }
+            return transfer
+        }
+        transfer.isAdded = true
+        return transfer
+    }
+
+    /// Ends a transfer with that answer; nil: without one.
+    func end(_ transfer: HTTPTransfer, _ outcome: Result<HTTPResponse, HTTPError>?) {
+        guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
+        if transfer.isAdded { curl_multi_remove_handle(multi, transfer.easy) }
+        transfer.end(outcome)
+    }
+
+    // MARK: The library's wishes
+
+    private func watch(_ socket: curl_socket_t, _ wish: Int32) {
+        guard wish != CURL_POLL_REMOVE else {
+            watches[socket] = nil
+            return
+        }
+        var events: IOWatch.Events = []
+        if wish & CURL_POLL_IN != 0 { events.insert(.readable) }
+        if wish & CURL_POLL_OUT != 0 { events.insert(.writable) }
+        if let watch = watches[socket] {
+            watch.events = events
+            return
+        }
+        watches[socket] = IOWatch(on: loop, descriptor: socket, events: events) { [unowned self] seen in
+            var flags: Int32 = 0
+            if seen.contains(.readable) { flags |= CURL_CSELECT_IN }
+            if seen.contains(.writable) { flags |= CURL_CSELECT_OUT }
+            if !seen.isDisjoint(with: [.hangUp, .error]) { flags |= CURL_CSELECT_ERR | CURL_CSELECT_IN }
+            act(socket, flags)
+        }
+    }
+
+    private func wait(_ milliseconds: Int) {
+        if milliseconds < 0 { timer.disarm() } else { timer.arm(after: Double(milliseconds) / 1_000) }
+    }
+
+    private func act(_ socket: curl_socket_t, _ flags: Int32) {
+        var running: Int32 = 0
+        curl_multi_socket_action(multi, socket, flags, &running)
+        // A handler may start and cancel transfers, so that all results are collected first.
+        var ended: [(HTTPTransfer, CURLcode)] = []
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let transfer = HTTPTransfer.of(message.pointee.easy_handle)
+            else {
+                continue
+            }
+            ended.append((transfer, message.pointee.data.result))
+        }
+        for (transfer, code) in ended { end(transfer, transfer.outcome(code)) }
+        for transfer in Array(transfers.values) { transfer.tellProgress() }
+    }
+}

@@ -1,0 +1,258 @@
+import CCurl
+import EventLoop
+import Glibc
+
+/// One request under way (an easy handle of libcurl).
+public final class HTTPTransfer {
+    let easy: UnsafeMutableRawPointer
+    /// Whether every option was taken.
+    let isPrepared: Bool
+    var isAdded = false
+    var isOver = false
+    private let host: String
+    private let answerLimit: Int
+    private let silence: Double
+    private let onProgress: (HTTPTransfer) -> Void
+    private let onDone: (Result<HTTPResponse, HTTPError>) -> Void
+    private weak var client: HTTPClient?
+    private var list: UnsafeMutablePointer<curl_slist>?
+
+    /// The bytes of the request's body that were given to the network.
+    public private(set) var bytesSent: UInt64 = 0
+    private var reader: HTTPBody.Reader
+    private let mayRepeat: Bool
+    private var hasRead = false
+    /// More exact than the library's result.
+    private var failure: HTTPError?
+
+    private var status = 0
+    private var fields: [HTTPField] = []
+    private var fieldBytes = 0
+    private var body: [UInt8] = []
+    private var isBodyCut = false
+
+    /// Bytes in either direction at the last look, and when they were more than before.
+    private var moved: curl_off_t = 0
+    private var movedAt = MonotonicClock.now()
+    private var silenceTimer: Timer?
+    private var toldBytes: UInt64 = 0
+    private var toldAt: UInt64 = 0
+
+    private static let fieldLimit = 64 << 10
+    /// The library's buffer of what is sent, and our only one.
+    private static let block = 128 << 10
+    private static let smallestBlock = 16 << 10
+    /// Microseconds between two reports of progress.
+    private static let interval: UInt64 = 100_000
+
+    init(
+        _ request: HTTPRequest, _ client: HTTPClient, onProgress: @escaping (HTTPTransfer) -> Void,
+        onDone: @escaping (Result<HTTPResponse, HTTPError>) -> Void
+    ) {
+        // Fails only if memory is exhausted.
+        guard let easy = curl_easy_init() else { fatalError("curl_easy_init: out of memory") }
+        self.easy = easy
+        self.client = client
+        self.onProgress = onProgress
+        self.onDone = onDone
+        host = request.address.host
+        answerLimit = request.answerLimit
+        // A slow transfer is silent between two blocks.
+        let pause = request.rate > 0 ? Double(HTTPTransfer.smallestBlock) / Double(request.rate) : 0
+        silence = request.silence + pause
+        reader = request.body.reader
+        mayRepeat = request.mayRepeat
+        var lines = request.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
+        if !request.asksBeforeSending { lines.append("Expect:") }
+        var list: UnsafeMutablePointer<curl_slist>?
+        var isComplete = true
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else {
+                isComplete = false
+                break
+            }
+            list = longer
+        }
+        self.list = list
+        isPrepared = isComplete && HTTPTransfer.prepare(easy, request, list)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        shim_set_context(easy, CURLOPT_PRIVATE, context)
+        shim_set_reader(
+            easy, { HTTPTransfer.from($3).read($0, $1 * $2) },
+            { context, place, origin in
+                HTTPTransfer.from(context).seek(place, origin) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+            }, context)
+        shim_set_writers(
+            easy, { HTTPTransfer.from($3).receive(field: UnsafeRawBufferPointer(start: $0, count: $1 * $2)) },
+            { HTTPTransfer.from($3).receive(body: UnsafeRawBufferPointer(start: $0, count: $1 * $2)) }, context)
+        shim_set_progress(
+            easy,
+            { context, _, received, _, sent in
+                HTTPTransfer.from(context).note(received: received, sent: sent)
+                return 0
+            }, context)
+        let timer = Timer(on: client.loop) { [unowned self] in checkSilence() }
+        timer.arm(after: max(silence, request.connecting) + 0.01)
+        silenceTimer = timer
+    }
+
+    deinit {
+        curl_easy_cleanup(easy)
+        curl_slist_free_all(list)
+    }
+
+    private static func prepare(
+        _ easy: UnsafeMutableRawPointer, _ request: HTTPRequest, _ list: UnsafeMutablePointer<curl_slist>?
+    ) -> Bool {
+        var codes = [
+            shim_set_text(easy, CURLOPT_URL, request.address.text),
+            // Also for what a redirection or a proxy names.
+            shim_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
+            shim_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method),
+            shim_set_text(easy, CURLOPT_USERAGENT, "sessiond"),
+            shim_set_list(easy, CURLOPT_HTTPHEADER, list),
+            shim_set_long(easy, CURLOPT_NETRC, request.usesNetrc ? Int(CURL_NETRC_OPTIONAL.rawValue) : 0),
+            // The library would use signals for names that take long.
+            shim_set_long(easy, CURLOPT_NOSIGNAL, 1),
+            shim_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),
+            shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(max(0.001, request.connecting) * 1_000)),
+            shim_set_unsent_limit(easy),
+        ]
+        switch request.method {
+        case "HEAD": codes.append(shim_set_long(easy, CURLOPT_NOBODY, 1))
+        case "GET", "OPTIONS", "DELETE": break
+        default:
+            codes += [
+                shim_set_long(easy, CURLOPT_UPLOAD, 1),
+                shim_set_size(easy, CURLOPT_INFILESIZE_LARGE, Int64(request.body.length)),
+                shim_set_long(
+                    easy, CURLOPT_UPLOAD_BUFFERSIZE,
+                    request.rate == 0 ? block : min(block, max(smallestBlock, Int(clamping: request.rate / 4)))),
+                shim_set_size(easy, CURLOPT_MAX_SEND_SPEED_LARGE, Int64(clamping: request.rate)),
+            ]
+        }
+        return codes.allSatisfy { $0 == CURLE_OK }
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer {
+        // Set in the initializer, and libcurl hands back what it was given.
+        Unmanaged<HTTPTransfer>.fromOpaque(context!).takeUnretainedValue()
+    }
+
+    static func of(_ easy: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+        var context: UnsafeMutableRawPointer?
+        guard let easy, shim_get_context(easy, &context) == CURLE_OK, let context else { return nil }
+        return from(context)
+    }
+
+    /// The bytes of the request's body that the other end has confirmed to have received, as far as the kernel knows: what
+    /// waits in the queue of the connection is not counted. With encryption it is a little less than that.
+    public var bytesDelivered: UInt64 {
+        guard !isOver else { return bytesSent }
+        let socket = shim_get_socket(easy)
+        guard socket >= 0 else { return 0 }
+        let waiting = UInt64(shim_unacknowledged(socket))
+        return bytesSent > waiting ? bytesSent - waiting : 0
+    }
+
+    /// Ends it at once, without an answer.
+    public func cancel() { client?.end(self, nil) }
+
+    // MARK: The end
+
+    func end(_ outcome: Result<HTTPResponse, HTTPError>?) {
+        guard !isOver else { return }
+        isOver = true
+        silenceTimer = nil
+        if let outcome { onDone(outcome) }
+    }
+
+    /// What the library's result means.
+    func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
+        noteSent()
+        if let failure { return .failure(failure) }
+        let answer = HTTPResponse(status: status, fields: fields, body: body, bytesSent: bytesSent)
+        // A server that refuses a body may end the connection before it has read all of it: its answer counts.
+        if code == CURLE_OK || isBodyCut || status >= 400 { return .success(answer) }
+        return .failure(HTTPError(code, host: host))
+    }
+
+    /// Nothing has moved for too long?
+    private func checkSilence() {
+        let due = movedAt &+ MonotonicClock.microseconds(silence)
+        guard MonotonicClock.now() >= due else {
+            silenceTimer?.arm(at: due)
+            return
+        }
+        client?.end(self, .failure(HTTPError(CURLE_OPERATION_TIMEDOUT, host: host)))
+    }
+
+    // MARK: Calls from the library
+
+    private func read(_ buffer: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
+        hasRead = true
+        switch reader.read(UnsafeMutableRawBufferPointer(start: buffer, count: room)) {
+        case .bytes(let count): return count
+        case .failed(let reason):
+            failure = HTTPError(reason)
+            return shim_read_abort
+        }
+    }
+
+    private func seek(_ place: curl_off_t, _ origin: Int32) -> Bool {
+        origin == SEEK_SET && place >= 0 && (mayRepeat || !hasRead) && reader.seek(to: UInt64(place))
+    }
+
+    private func receive(field bytes: UnsafeRawBufferPointer) -> Int {
+        fieldBytes += bytes.count
+        guard fieldBytes <= HTTPTransfer.fieldLimit else {
+            failure = HTTPError(.other, "\(host) answered with more than \(HTTPTransfer.fieldLimit >> 10) kB of header")
+            return 0
+        }
+        let line = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\r\n" && $0 != "\n" && $0 != "\r" }
+        if line.hasPrefix("HTTP/") {
+            // The head of an answer; the one before was only preliminary (100).
+            status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+            fields = []
+        } else if let colon = line.firstIndex(of: ":"),
+            let field = HTTPField(
+                String(line[..<colon]), HTTPTransfer.trimmed(line[line.index(after: colon)...]))
+        {
+            fields.append(field)
+        }
+        return bytes.count
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return String(text)
+    }
+
+    private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+        body += bytes.prefix(max(0, answerLimit - body.count))
+        // An answer may be endless: the rest of it is not waited for.
+        isBodyCut = body.count == answerLimit
+        return isBodyCut ? 0 : bytes.count
+    }
+
+    private func note(received: curl_off_t, sent: curl_off_t) {
+        noteSent()
+        guard received + sent != moved else { return }
+        moved = received + sent
+        movedAt = MonotonicClock.now()
+    }
+
+    private func noteSent() {
+        var sent: Int64 = 0
+        if shim_get_size(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK { bytesSent = UInt64(max(0, sent)) }
+    }
+
+    func tellProgress() {
+        guard bytesSent != toldBytes, !isOver else { return }
+        let now = MonotonicClock.now()
+        guard now >= toldAt &+ HTTPTransfer.interval else { return }
+        (toldBytes, toldAt) = (bytesSent, now)
+        onProgress(self)
+    }
+}

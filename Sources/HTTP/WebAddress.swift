@@ -1,0 +1,76 @@
+import CCurl
+
+/// An address of the web, checked by libcurl's own parser: what it accepts is what is asked.
+public struct WebAddress: Sendable, Hashable {
+    /// With user and password, if it has them: not for people.
+    public let text: String
+    public let host: String
+    /// Scheme, host and port. Who may know a secret of one origin need not know one of another.
+    public let origin: String
+    public var isEncrypted: Bool { origin.hasPrefix("https:") }
+
+    /// Nil if it is not an absolute address of `http` or `https` with a host.
+    public init?(_ text: String) { self.init(text, below: nil) }
+
+    /// The address that a server named: absolute, or relative to this one.
+    public func resolving(_ reference: String) -> WebAddress? { WebAddress(reference, below: self.text) }
+
+    /// This address with the user and the password of another one, if that has some and this has none.
+    public func authorized(like other: WebAddress) -> WebAddress {
+        guard let theirs = curl_url(), let ours = curl_url() else { return self }
+        defer {
+            curl_url_cleanup(theirs)
+            curl_url_cleanup(ours)
+        }
+        guard curl_url_set(theirs, CURLUPART_URL, other.text, 0) == CURLUE_OK,
+            curl_url_set(ours, CURLUPART_URL, text, 0) == CURLUE_OK,
+            let user = WebAddress.part(theirs, CURLUPART_USER), WebAddress.part(ours, CURLUPART_USER) == nil,
+            curl_url_set(ours, CURLUPART_USER, user, 0) == CURLUE_OK
+        else { return self }
+        if let password = WebAddress.part(theirs, CURLUPART_PASSWORD) {
+            curl_url_set(ours, CURLUPART_PASSWORD, password, 0)
+        }
+        return WebAddress.part(ours, CURLUPART_URL).flatMap { WebAddress($0) } ?? self
+    }
+
+    /// What of it is a secret: user, password and query.
+    public var secrets: [String] {
+        guard let parts = curl_url() else { return [] }
+        defer { curl_url_cleanup(parts) }
+        guard curl_url_set(parts, CURLUPART_URL, text, 0) == CURLUE_OK else { return [] }
+        return [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY].compactMap { WebAddress.part(parts, $0) }
+    }
+
+    private init?(_ text: String, below base: String?) {
+        guard !text.utf8.contains(0), let parts = curl_url() else { return nil }
+        defer { curl_url_cleanup(parts) }
+        if let base, curl_url_set(parts, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
+        guard curl_url_set(parts, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
+            let whole = WebAddress.part(parts, CURLUPART_URL),
+            let scheme = WebAddress.part(parts, CURLUPART_SCHEME), scheme == "http" || scheme == "https",
+            let host = WebAddress.part(parts, CURLUPART_HOST), !host.isEmpty,
+            let port = WebAddress.part(parts, CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT))
+        else { return nil }
+        self.text = whole
+        self.host = host
+        origin = "\(scheme)://\(host.lowercased()):\(port)"
+    }
+
+    private static func part(_ parts: OpaquePointer, _ part: CURLUPart, _ flags: UInt32 = 0) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(parts, part, &text, flags) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+
+    /// Without user, password, query and fragment, which often are or contain a secret: for people and logs.
+    public var shown: String {
+        guard let parts = curl_url() else { return origin }
+        defer { curl_url_cleanup(parts) }
+        guard curl_url_set(parts, CURLUPART_URL, text, 0) == CURLUE_OK else { return origin }
+        for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_QUERY, CURLUPART_FRAGMENT] {
+            curl_url_set(parts, part, nil, 0)
+        }
+        return WebAddress.part(parts, CURLUPART_URL) ?? origin
+    }
+}

@@ -1,0 +1,237 @@
+public import DBus
+import EventLoop
+public import PluginAPI
+import SessionBus
+
+/// Sends a file to a web server, in the background (URLSession's upload task).
+///
+///     let upload = Upload("/home/me/film.mp4", to: "https://example.org/files/")
+///     let progress = upload.progress
+///     try await upload.start()
+///     for await now in progress { print(now.fractionCompleted) }
+///     print(try await upload.response.location)
+///
+/// The plugin for uploads sends the file. The upload goes on when this program ends, unless ``Options/isDetached`` is false,
+/// and also after a restart of the plugin or of the machine.
+public actor Upload {
+    /// The thread of the loop: messages from the bus and calls from tasks run on it, one after the other.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
+
+    public enum Method: String, Sendable, CaseIterable {
+        /// `tus` if the server says that it speaks it, else `put`.
+        case auto
+        /// tus 1.0.0: continued after a cut from where it was.
+        case tus
+        /// One request; after a cut from the beginning.
+        case put
+        /// A form with a file; after a cut from the beginning.
+        case post
+    }
+
+    public struct Options: Sendable, Hashable {
+        public var method = Method.auto
+        /// The name of the file's field in a form; nil: `file`.
+        public var field: String?
+        /// Further fields of a form; metadata with tus.
+        public var form: [String: String] = [:]
+        /// They may be credentials: they are sent to the host of the URL alone, and never shown.
+        public var headers: [String: String] = [:]
+        /// Nil: by the file's extension.
+        public var contentType: String?
+        /// Bytes that one request of tus sends; nil: 8 MiB.
+        public var chunkSize: UInt64?
+        /// Bytes in a second; nil: as many as possible.
+        public var rate: UInt64?
+        /// Whether it sends while the network is metered.
+        public var allowsMeteredNetwork = false
+        /// Whether the file is deleted when it is uploaded.
+        public var deletesWhenDone = false
+        /// Whether each request of tus has a checksum.
+        public var hasChecksum = false
+        /// How often it tries again without progress; nil: 5; 0: for ever.
+        public var tries: UInt32?
+        /// Whether it goes on when this program ends.
+        public var isDetached = true
+
+        public init() {}
+    }
+
+    public enum State: String, Sendable {
+        case waiting, running, paused, finished, failed, cancelled
+
+        /// Whether nothing happens any more.
+        public var isEnd: Bool {
+            switch self {
+            case .waiting, .running, .paused: false
+            case .finished, .failed, .cancelled: true
+            }
+        }
+    }
+
+    public struct Progress: Sendable, Hashable {
+        public var state = State.waiting
+        /// 0…1; 1 only when the server has confirmed the whole file.
+        public var fractionCompleted = 0.0
+        public var completedBytes: UInt64 = 0
+        public var totalBytes: UInt64 = 0
+        /// Of the latest seconds.
+        public var bytesPerSecond = 0.0
+        /// Seconds; nil: not known.
+        public var estimatedTimeRemaining: Double?
+        /// Why it waits, or failed; else empty.
+        public var message = ""
+
+        public init() {}
+    }
+
+    /// What the server answered last.
+    public struct Response: Sendable, Hashable {
+        /// 0: it is not known any more.
+        public let status: Int
+        public let headers: [String: String]
+        /// At most 64 KiB.
+        public let body: [UInt8]
+        /// Where the file is, as the server said; else where it was sent.
+        public let location: String
+    }
+
+    private let file: String
+    private let url: String
+    private let options: Options
+    private let bus: BusAddress
+    private var connection: Connection?
+    private var client: UploadClient?
+    private var starter: CheckedContinuation<Result<Void, SessionError>, Never>?
+    private var waiters: [CheckedContinuation<Result<Response, SessionError>, Never>] = []
+    private var result: Result<Response, SessionError>?
+    private let broadcast = Broadcast<Progress>()
+
+    /// Does not begin yet.
+    ///
+    /// - Parameters:
+    ///   - file: an absolute path.
+    ///   - url: `http` or `https`.
+    ///   - bus: the bus of the daemon.
+    public init(_ file: String, to url: String, options: Options = .init(), bus: BusAddress = .session) {
+        (self.file, self.url, self.options, self.bus) = (file, url, options, bus)
+    }
+
+    isolated deinit {
+        client = nil
+        connection?.close()
+        broadcast.finish()
+    }
+
+    /// Every change from now on, until the end. Get this sequence before ``start()``: earlier changes are not repeated.
+    public nonisolated var progress: AsyncStream<Progress> { broadcast.stream() }
+
+    /// Begins; returns when the plugin has taken the file.
+    /// - Throws: why it did not, such as `NotFound` or `BadParameter`. A second call throws `IsBusy`.
+    public func start() async throws(SessionError) {
+        guard client == nil, result == nil else { throw SessionError(.isBusy, "the upload has begun already") }
+        do throws(Failure) {
+            let connection = try Connection(bus, loop: LoopExecutor.shared.loop)
+            self.connection = connection
+            connection.onDisconnect = { [weak self] in
+                self?.assumeIsolated { $0.ended(.failure(SessionError(Failure.disconnected))) }
+            }
+            client = UploadClient(file, to: url, options: options, on: connection) { [weak self] event in
+                self?.assumeIsolated { $0.heard(event) }
+            }
+        } catch {
+            throw SessionError(error)
+        }
+        try await withCheckedContinuation { starter = $0 }.get()
+    }
+
+    /// The server's answer, when the upload has ended.
+    /// - Throws: why the upload failed; `Cancelled` if it was cancelled.
+    public var response: Response {
+        get async throws(SessionError) {
+            if let result { return try result.get() }
+            return try await withCheckedContinuation { waiters.append($0) }.get()
+        }
+    }
+
+    /// Ends it; nothing of it stays at a server that speaks tus.
+    public func cancel() { client?.cancel() }
+
+    /// An upload that does not speak tus begins anew when it resumes.
+    public func pause() { client?.pause() }
+    public func resume() { client?.resume() }
+
+    private func heard(_ event: UploadClient.Event) {
+        switch event {
+        case .began: started(.success(()))
+        case .changed(let progress): broadcast.send(progress)
+        case .interrupted: break
+        case .ended(let result): ended(result)
+        }
+    }
+
+    private func started(_ result: Result<Void, SessionError>) {
+        starter?.resume(returning: result)
+        starter = nil
+    }
+
+    private func ended(_ result: Result<Response, SessionError>) {
+        guard self.result == nil else { return }
+        self.result = result
+        started(result.map { _ in })
+        for waiter in waiters { waiter.resume(returning: result) }
+        waiters = []
+        broadcast.finish()
+    }
+}
+
+extension Upload.Options {
+    /// As `org.sessiond1.Uploads` wants them.
+    var value: Value {
+        var values: [(String, Value)] = [
+            ("method", .string(method.rawValue)), ("metered", .string(allowsMeteredNetwork ? "send" : "wait")),
+            ("delete-when-done", .bool(deletesWhenDone)), ("checksum", .bool(hasChecksum)),
+            ("detached", .bool(isDetached)), ("form", Self.texts(form)), ("headers", Self.texts(headers)),
+        ]
+        if let field { values.append(("field", .string(field))) }
+        if let contentType { values.append(("content-type", .string(contentType))) }
+        if let chunkSize { values.append(("chunk-size", .uint64(chunkSize))) }
+        if let rate { values.append(("rate", .uint64(rate))) }
+        if let tries { values.append(("tries", .uint32(tries))) }
+        return .properties(values)
+    }
+
+    private static func texts(_ pairs: [String: String]) -> Value {
+        .dictionary(
+            key: "s", value: "s",
+            pairs.sorted { $0.key < $1.key }.map { DictionaryEntry(key: .string($0.key), value: .string($0.value)) })
+    }
+}
+
+extension Upload.Progress {
+    /// From the properties of a job.
+    init(_ fields: [String: Value]) {
+        self.init()
+        state = fields["State"]?.stringValue.flatMap(Upload.State.init(rawValue:)) ?? .waiting
+        fractionCompleted = max(0, fields["Progress"]?.doubleValue ?? 0)
+        completedBytes = fields["Done"]?.uint64Value ?? 0
+        totalBytes = fields["Total"]?.uint64Value ?? 0
+        bytesPerSecond = fields["Speed"]?.doubleValue ?? 0
+        estimatedTimeRemaining = fields["Remaining"]?.doubleValue.flatMap { $0 < 0 ? nil : $0 }
+        message = fields["Message"]?.stringValue ?? ""
+    }
+}
+
+extension Upload.Response {
+    /// From the answer of `Answer`.
+    init(_ values: [Value]) {
+        let isWhole = values.count == 4
+        status = isWhole ? Int(values[0].uint32Value ?? 0) : 0
+        let pairs = isWhole ? values[1].dictionaryValue ?? [] : []
+        headers = Dictionary(
+            pairs.compactMap { pair in pair.key.stringValue.flatMap { key in pair.value.stringValue.map { (key, $0) } }
+            },
+            uniquingKeysWith: { first, _ in first })
+        body = isWhole ? values[2].arrayValue?.compactMap(\.byteValue) ?? [] : []
+        location = isWhole ? values[3].stringValue ?? "" : ""
+    }
+}

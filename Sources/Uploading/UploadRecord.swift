@@ -1,0 +1,202 @@
+/// What is kept of an upload until it ends, and the text it is kept in.
+///
+/// A text that is not whole is none: it ends with a line of its own. Contains the headers of the caller, which may be
+/// credentials: nobody else may read the file.
+public struct UploadRecord: Sendable, Hashable {
+    public struct Pair: Sendable, Hashable {
+        public var name: String
+        public var value: String
+
+        public init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
+    }
+
+    /// What the caller asked for.
+    public struct Options: Sendable, Hashable {
+        public var method = UploadMachine.Method.auto
+        /// The name of the file's field in a form.
+        public var field = "file"
+        /// Further fields of a form; metadata with tus.
+        public var form: [Pair] = []
+        public var headers: [Pair] = []
+        public var contentType = ""
+        public var chunkSize = UploadMachine.chunkSize
+        /// Bytes in a second; 0: no limit.
+        public var rate: UInt64 = 0
+        /// Whether it sends on a network that is paid by what is sent.
+        public var sendsOnMetered = false
+        public var deletesWhenDone = false
+        /// Whether each piece has a checksum (tus).
+        public var hasChecksum = false
+        public var tries = 5
+
+        public init() {}
+    }
+
+    /// Of its job.
+    public var number: UInt64
+    public var path: String
+    public var address: String
+    public var options: Options
+    public var identity: FileIdentity
+    /// As it is carried out.
+    public var method: UploadMachine.Method
+    /// Where the whole file or the creation goes, after redirections.
+    public var target: String
+    public var uploadAddress: String?
+    public var confirmed: UInt64
+    public var chunkSize: UInt64
+    public var isPaused: Bool
+
+    public init(number: UInt64, path: String, address: String, options: Options, identity: FileIdentity) {
+        (self.number, self.path, self.address) = (number, path, address)
+        (self.options, self.identity) = (options, identity)
+        method = options.method
+        target = address
+        uploadAddress = nil
+        confirmed = 0
+        chunkSize = options.chunkSize
+        isPaused = false
+    }
+
+    /// As the upload is now.
+    public mutating func take(_ machine: UploadMachine) {
+        method = machine.method
+        target = machine.address
+        uploadAddress = machine.uploadAddress
+        confirmed = machine.confirmed
+        chunkSize = machine.chunkSize
+        isPaused = machine.isPaused
+    }
+
+    /// The upload, to be continued.
+    public func machine(spread: Double) -> UploadMachine {
+        UploadMachine(
+            UploadMachine.Plan(
+                method: method, size: identity.size, chunkSize: chunkSize, tries: options.tries, spread: spread),
+            to: target, uploadAddress: uploadAddress, confirmed: confirmed, isPaused: isPaused)
+    }
+
+    // MARK: Text
+
+    private static let head = "sessiond upload 1"
+    private static let tail = "end"
+
+    public var text: String {
+        var lines = [UploadRecord.head]
+        func add(_ key: String, _ values: String...) {
+            lines.append(([key] + values.map(UploadRecord.escaped)).joined(separator: " "))
+        }
+        add("number", "\(number)")
+        add("path", path)
+        add("address", address)
+        add("identity", "\(identity.device)", "\(identity.inode)", "\(identity.size)", "\(identity.modified)")
+        add("asked", options.method.rawValue)
+        add("field", options.field)
+        for pair in options.form { add("form", pair.name, pair.value) }
+        for pair in options.headers { add("header", pair.name, pair.value) }
+        add("type", options.contentType)
+        add("rate", "\(options.rate)")
+        add("metered", options.sendsOnMetered ? "send" : "wait")
+        add("delete", "\(options.deletesWhenDone)")
+        add("checksum", "\(options.hasChecksum)")
+        add("tries", "\(options.tries)")
+        add("largest", "\(options.chunkSize)")
+        add("method", method.rawValue)
+        add("target", target)
+        if let uploadAddress { add("upload", uploadAddress) }
+        add("confirmed", "\(confirmed)")
+        add("chunk", "\(chunkSize)")
+        add("paused", "\(isPaused)")
+        lines.append(UploadRecord.tail)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Nil unless the text is whole and every value in it is one.
+    public init?(text: String) {
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard lines.popLast() == "", lines.popLast() == UploadRecord.tail[...], lines.first == UploadRecord.head[...]
+        else {
+            return nil
+        }
+        var values: [String: [String]] = [:]
+        var (form, headers): ([Pair], [Pair]) = ([], [])
+        for line in lines.dropFirst() {
+            let words = line.split(separator: " ", omittingEmptySubsequences: false)
+            let texts = words.dropFirst().compactMap(UploadRecord.unescaped)
+            guard let key = words.first, texts.count == words.count - 1 else { return nil }
+            switch key {
+            case "form", "header":
+                guard texts.count == 2 else { return nil }
+                let pair = Pair(texts[0], texts[1])
+                if key == "form" { form.append(pair) } else { headers.append(pair) }
+            default: guard values.updateValue(texts, forKey: String(key)) == nil else { return nil }
+            }
+        }
+        func one(_ key: String) -> String? { values[key]?.count == 1 ? values[key]?[0] : nil }
+        func number(_ key: String) -> UInt64? { one(key).flatMap { UInt64($0) } }
+        func flag(_ key: String) -> Bool? { one(key).flatMap { Bool($0) } }
+        func method(_ key: String) -> UploadMachine.Method? { one(key).flatMap(UploadMachine.Method.init(rawValue:)) }
+        guard let own = number("number"), let path = one("path"), let address = one("address"),
+            let identity = values["identity"], identity.count == 4, let device = UInt64(identity[0]),
+            let inode = UInt64(identity[1]), let size = UInt64(identity[2]), let modified = Int64(identity[3]),
+            let asked = method("asked"), let field = one("field"), let type = one("type"), let rate = number("rate"),
+            let metered = one("metered"), metered == "send" || metered == "wait", let deletes = flag("delete"),
+            let checksum = flag("checksum"), let tries = one("tries").flatMap({ Int($0) }), tries >= 0,
+            let largest = number("largest"), largest > 0, let current = method("method"), let target = one("target"),
+            let confirmed = number("confirmed"), confirmed <= size, let chunk = number("chunk"), chunk > 0,
+            let isPaused = flag("paused")
+        else { return nil }
+        var options = Options()
+        options.method = asked
+        options.field = field
+        options.form = form
+        options.headers = headers
+        options.contentType = type
+        options.chunkSize = largest
+        options.rate = rate
+        options.sendsOnMetered = metered == "send"
+        options.deletesWhenDone = deletes
+        options.hasChecksum = checksum
+        options.tries = tries
+        self.init(
+            number: own, path: path, address: address, options: options,
+            identity: FileIdentity(device: device, inode: inode, size: size, modified: modified))
+        self.method = current
+        self.target = target
+        uploadAddress = one("upload")
+        self.confirmed = confirmed
+        chunkSize = chunk
+        self.isPaused = isPaused
+    }
+
+    /// Without spaces, line ends and other characters that are none.
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for byte in text.utf8 {
+            if byte > 0x20, byte != UInt8(ascii: "%"), byte < 0x7F {
+                escaped.unicodeScalars.append(UnicodeScalar(byte))
+            } else {
+                escaped += byte < 16 ? "%0" : "%"
+                escaped += String(byte, radix: 16)
+            }
+        }
+        return escaped
+    }
+
+    private static func unescaped(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(code)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

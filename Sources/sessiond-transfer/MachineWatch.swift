@@ -1,0 +1,82 @@
+import DBus
+import EventLoop
+import SessionBus
+
+/// What uploads must know of the machine: whether its network is metered or away (NetworkManager), and whether it falls
+/// asleep (login1). Where nobody says so, it is none of it.
+final class MachineWatch {
+    /// Whether what is sent costs money (`Metered`: yes, or guessed so). True until NetworkManager has answered once, so that
+    /// nothing is sent too early.
+    private(set) var isMetered = true
+    /// Whether it has answered, or is not there.
+    private(set) var isKnown = false
+    /// Whether there is no network at all.
+    private(set) var isOffline = false
+    private(set) var isFallingAsleep = false
+    /// Something of it has changed.
+    var onChanged: () -> Void = {}
+    /// The network is another one, or back, or the machine woke up.
+    var onNetworkChanged: () -> Void = {}
+    /// Nil where there is no system bus.
+    let system: Connection?
+
+    private static let manager = "org.freedesktop.NetworkManager"
+    private static let path = "/org/freedesktop/NetworkManager"
+    private var subscriptions: [Subscription] = []
+
+    init(on loop: EventLoop) {
+        system = try? Connection(.system, loop: loop)
+        guard let system else {
+            (isMetered, isKnown) = (false, true)
+            return
+        }
+        system.onDisconnect = { [unowned self] in learn(metered: 0, state: 0) }
+        subscriptions = [
+            system.subscribe(
+                path: Self.path, interface: StandardName.properties, member: "PropertiesChanged", sender: Self.manager,
+                arg0: Self.manager
+            ) { [unowned self] message in
+                guard let values = try? message.arguments(), values.count == 3, let changed = values[1].asProperties
+                else {
+                    return
+                }
+                learn(metered: changed["Metered"]?.uint32Value, state: changed["State"]?.uint32Value)
+            },
+            system.watchOwner(of: Self.manager) { [unowned self] owner in
+                if owner.isEmpty { learn(metered: 0, state: 0) } else { ask() }
+            },
+            system.subscribe(
+                path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager",
+                member: "PrepareForSleep", sender: "org.freedesktop.login1"
+            ) { [unowned self] message in
+                guard let falls = (try? message.arguments())?.first?.boolValue else { return }
+                isFallingAsleep = falls
+                onChanged()
+                if !falls { onNetworkChanged() }
+            },
+        ]
+        ask()
+    }
+
+    private func ask() {
+        system?.call(
+            Self.manager, Self.path, StandardName.properties, "GetAll", [.string(Self.manager)], timeout: 5
+        ) { [weak self] answer in
+            let known = (try? answer.get())?.first?.asProperties
+            self?.learn(metered: known?["Metered"]?.uint32Value ?? 0, state: known?["State"]?.uint32Value ?? 0)
+        }
+    }
+
+    /// `NMMetered` and `NMState`; nil: unchanged.
+    private func learn(metered: UInt32?, state: UInt32?) {
+        let before = (isMetered, isOffline)
+        isKnown = true
+        // Yes, and guessed yes.
+        if let metered { isMetered = metered == 1 || metered == 3 }
+        // Asleep, disconnected, disconnecting, connecting; 0 is unknown.
+        if let state { isOffline = (10..<50).contains(state) }
+        guard before != (isMetered, isOffline) || state != nil else { return }
+        onChanged()
+        if state != nil, !isOffline { onNetworkChanged() }
+    }
+}

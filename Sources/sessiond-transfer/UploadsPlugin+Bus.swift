@@ -1,0 +1,162 @@
+import DBus
+import HTTP
+import PluginAPI
+import PluginKit
+import SessionBus
+import Uploading
+
+// `org.sessiond1.Uploads`.
+
+extension UploadsPlugin {
+    /// Properties and their values now.
+    static func values(_ uploads: UploadsPlugin) -> [(String, Value)] {
+        [
+            ("Sending", .uint32(UInt32(clamping: uploads.sendingCount))),
+            ("Waiting", .uint32(UInt32(clamping: uploads.waitingCount))),
+            ("WaitsForNetwork", .bool(uploads.waitsForNetwork)),
+        ]
+    }
+
+    private func describe(_ task: UploadTask) -> Value {
+        let status = task.job.status
+        return .properties([
+            ("job", .objectPath(task.job.path)), ("path", .string(task.record.path)),
+            ("url", .string(WebAddress(task.record.address)?.shown ?? "")),
+            ("method", .string(task.machine.method.rawValue)), ("state", .string(status.state.rawValue)),
+            ("done", .uint64(status.done)), ("total", .uint64(status.total)),
+            ("error", .string(status.error.map { BusName.errorPrefix + $0.code.rawValue } ?? "")),
+            ("message", .string(status.message)), ("tries", .uint32(UInt32(clamping: task.machine.troubles))),
+        ])
+    }
+
+    private func answer(_ path: String) throws(Failure) -> [Value] {
+        guard let task = task(path) else {
+            throw Failure(SessionError(.notFound, "there is no upload \(quoted(path)); see List"))
+        }
+        let answer = task.answer
+        let fields = answer?.fields ?? []
+        // A header may be there several times, a key may not.
+        var merged: [(String, String)] = []
+        for field in fields {
+            if let index = merged.firstIndex(where: { $0.0 == field.name }) {
+                merged[index].1 += ", " + field.value
+            } else {
+                merged.append((field.name, field.value))
+            }
+        }
+        return [
+            .uint32(UInt32(clamping: answer?.status ?? 0)),
+            .dictionary(
+                key: "s", value: "s", merged.map { DictionaryEntry(key: .string($0.0), value: .string($0.1)) }),
+            .array(of: "y", (answer?.body ?? []).map { .byte($0) }), .string(task.location),
+        ]
+    }
+
+    static let interface = Interface<UploadsPlugin>(
+        name: PluginKind.uploads.interface, introspection: PluginXML.uploads,
+        methods: [
+            .init("Upload", "ssa{sv}") { uploads, call in
+                do throws(Failure) {
+                    let (options, isDetached) = try UploadRecord.Options.read(call.arguments[2])
+                    let job = try uploads.upload(
+                        call.arguments[0].stringValue ?? "", to: call.arguments[1].stringValue ?? "", options,
+                        isDetached: isDetached, for: call.sender)
+                    call.reply([.objectPath(job)])
+                } catch {
+                    call.fail(error)
+                }
+            },
+            .init("List", "") { uploads, call in
+                call.reply([.array(of: "a{sv}", uploads.listed.map(uploads.describe))])
+            },
+            .init("Answer", "o") { uploads, call in
+                do throws(Failure) {
+                    call.reply(try uploads.answer(call.arguments[0].objectPathValue ?? ""))
+                } catch {
+                    call.fail(error)
+                }
+            },
+        ],
+        properties: [
+            .init("Sending", "u", get: { values($0)[0].1 }), .init("Waiting", "u", get: { values($0)[1].1 }),
+            .init("WaitsForNetwork", "b", get: { values($0)[2].1 }),
+        ])
+}
+
+extension UploadRecord.Options {
+    private static let limits = (pairs: 64, bytes: 32 << 10, tries: UInt32(1_000))
+    /// They say what is sent, which is not the caller's to say.
+    private static let own = [
+        "connection", "content-length", "content-type", "expect", "host", "transfer-encoding", "upload-offset",
+        "upload-length", "upload-metadata", "upload-checksum", "tus-resumable",
+    ]
+
+    /// The options of `Upload`, and whether it is detached.
+    fileprivate static func read(_ dictionary: Value) throws(Failure) -> (UploadRecord.Options, isDetached: Bool) {
+        let reader = try OptionReader(
+            dictionary,
+            known: [
+                "method", "field", "form", "headers", "content-type", "chunk-size", "rate", "metered",
+                "delete-when-done", "checksum", "tries", "detached",
+            ])
+        var options = UploadRecord.Options()
+        if let text = try reader.string("method") {
+            guard let method = UploadMachine.Method(rawValue: text) else {
+                let names = UploadMachine.Method.allCases.map(\.rawValue).joined(separator: ", ")
+                throw bad("'method' must be one of \(names), not \(quoted(text))")
+            }
+            options.method = method
+        }
+        options.field = try reader.string("field") ?? options.field
+        options.form = try pairs(reader, "form")
+        options.headers = try pairs(reader, "headers")
+        for header in options.headers {
+            // The value may be a credential: it is never repeated.
+            guard HTTPField(header.name, header.value) != nil else {
+                throw bad(
+                    "the header \(quoted(header.name)) cannot be sent: remove line ends and other control characters")
+            }
+            guard !own.contains(header.name.lowercased()) else {
+                throw bad(
+                    "the header \(quoted(header.name)) is set by the upload itself; for a type use 'content-type'")
+            }
+        }
+        options.contentType = try reader.string("content-type") ?? ""
+        guard HTTPField("Content-Type", options.contentType) != nil else { throw bad("'content-type' is no type") }
+        for pair in options.form {
+            guard !pair.name.isEmpty, !pair.name.utf8.contains(where: { $0 <= 0x20 || $0 == 0x2C || $0 == 0x7F }) else {
+                throw bad("the form's field \(quoted(pair.name)) needs a name without spaces and commas")
+            }
+        }
+        if let size = try reader.uint64("chunk-size") {
+            guard size >= UploadMachine.leastChunkSize else {
+                throw bad("'chunk-size' must be at least \(UploadMachine.leastChunkSize) bytes, not \(size)")
+            }
+            options.chunkSize = size
+        }
+        options.rate = try reader.uint64("rate") ?? 0
+        if let metered = try reader.string("metered") {
+            guard metered == "wait" || metered == "send" else {
+                throw bad("'metered' must be wait or send, not \(quoted(metered))")
+            }
+            options.sendsOnMetered = metered == "send"
+        }
+        options.deletesWhenDone = try reader.bool("delete-when-done") ?? false
+        options.hasChecksum = try reader.bool("checksum") ?? false
+        guard !options.hasChecksum || options.method == .tus else {
+            throw bad("'checksum' is a part of tus; set 'method' to tus, too")
+        }
+        options.tries = Int(min(try reader.uint32("tries") ?? 5, limits.tries))
+        return (options, try reader.bool("detached") ?? true)
+    }
+
+    private static func pairs(_ reader: OptionReader, _ key: String) throws(Failure) -> [UploadRecord.Pair] {
+        let pairs = try reader.texts(key) ?? []
+        guard pairs.count <= limits.pairs,
+            pairs.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count }) <= limits.bytes
+        else { throw bad("'\(key)' has more than \(limits.pairs) entries or \(limits.bytes >> 10) kB") }
+        return pairs.map { UploadRecord.Pair($0.name, $0.value) }
+    }
+
+    private static func bad(_ message: String) -> Failure { Failure(.badParameter(message)) }
+}

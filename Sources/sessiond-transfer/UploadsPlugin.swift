@@ -1,0 +1,205 @@
+import DBus
+import EventLoop
+import HTTP
+import PluginAPI
+import PluginKit
+import SessionBus
+import Uploading
+
+/// Uploads for other programs, on the bus as `org.sessiond1.Uploads`: at most three at once, continued after cuts, after the
+/// end of this process and after a restart of the machine.
+final class UploadsPlugin: Plugin {
+    private static let limits = (path: 4_096, url: 8_192, pairs: 64, text: 32 << 10)
+
+    let loop: EventLoop
+    let client: HTTPClient
+    let store: UploadStore?
+    let machine: MachineWatch
+    private let host: PluginHost
+    private let jobs: Jobs
+    private let callers: FreeCallers
+    private let inhibitor: Inhibitor?
+    /// Those that have not ended, and those that ended and are still listed, by number.
+    private var tasks: [UInt64: UploadTask] = [:]
+    private var over: [UInt64: UploadTask] = [:]
+    private var isSettling = false
+    private var told: [String: Value] = [:]
+    private var isEnding = false
+    /// Of requests to remove something at a server, the oldest first: all wait equally long.
+    private var retries: [Timer] = []
+
+    init(_ host: PluginHost) {
+        self.host = host
+        loop = host.loop
+        client = HTTPClient(on: loop)
+        store = UploadStore { host.complain($0) }
+        machine = MachineWatch(on: loop)
+        callers = FreeCallers(on: host.connection)
+        inhibitor = machine.system.map {
+            Inhibitor("sleep", .delay, who: "sessiond", why: "A file is being uploaded", on: $0)
+        }
+        jobs = Jobs(.uploads, on: host.connection, loop, lastNumber: store?.lastNumber ?? 0)
+        jobs.onBusyChanged = { [unowned host] in host.isBusy = $0 }
+        host.connection.objects.export(self, at: PluginKind.uploads.objectPath, interfaces: [UploadsPlugin.interface])
+        machine.onChanged = { [unowned self] in
+            for task in tasks.values { task.show() }
+            settleSoon()
+        }
+        machine.onNetworkChanged = { [unowned self] in for task in tasks.values { task.take(.networkChanged) } }
+        for record in store?.records() ?? [] { resume(record) }
+    }
+
+    func end(_ done: @escaping () -> Void) {
+        isEnding = true
+        for task in tasks.values { task.stop() }
+        inhibitor?.isHeld = false
+        host.connection.flush()
+        done()
+    }
+
+    // MARK: Uploads
+
+    /// Continues what an earlier process began.
+    private func resume(_ record: UploadRecord) {
+        guard let origin = WebAddress(record.address) else { return }
+        do throws(SessionError) {
+            let job = try jobs.add(
+                "upload", name: UploadTask.name(of: record.path), for: "", isDetached: true, number: record.number,
+                status(record.identity.size))
+            start(record, to: origin, as: job, isKept: true)
+            if record.isPaused { job.pause() }
+        } catch {
+            host.complain(error.message)
+        }
+    }
+
+    private func status(_ size: UInt64) -> JobStatus { JobStatus(.bytes, total: size, canPause: true) }
+
+    /// - Throws: `BadParameter`, `NotFound`, `InvalidSource`, `ResourceNotAvailable`.
+    func upload(_ path: String, to url: String, _ options: UploadRecord.Options, isDetached: Bool, for caller: String)
+        throws(Failure) -> String
+    {
+        try callers.require(caller, to: "name a file to upload")
+        do throws(SessionError) {
+            guard path.hasPrefix("/"), path.utf8.count <= Self.limits.path, !path.utf8.contains(0) else {
+                throw .badParameter("'path' must be absolute, not \(quoted(path))")
+            }
+            guard url.utf8.count <= Self.limits.url, let origin = WebAddress(url) else {
+                throw .badParameter("'url' must be an address that begins with http:// or https:// and names a host")
+            }
+            let identity = try SourceFile.identity(of: path)
+            let job = try jobs.add(
+                "upload", name: UploadTask.name(of: path), for: caller, isDetached: isDetached,
+                status(identity.size))
+            store?.took(job.number)
+            let record = UploadRecord(
+                number: job.number, path: path, address: origin.text, options: options, identity: identity)
+            start(record, to: origin, as: job, isKept: isDetached)
+            return job.path
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    private func start(_ record: UploadRecord, to origin: WebAddress, as job: Job, isKept: Bool) {
+        let task = UploadTask(record, to: origin, as: job, isKept: isKept, in: self)
+        tasks[job.number] = task
+        task.begin()
+        settleSoon()
+    }
+
+    /// It has ended; it is listed for as long as its job.
+    func ended(_ task: UploadTask) {
+        tasks[task.job.number] = nil
+        over[task.job.number] = task
+        settleSoon()
+    }
+
+    func task(_ path: String) -> UploadTask? {
+        (Array(tasks.values) + Array(over.values)).first { $0.job.path == path }
+    }
+
+    /// All that are listed, oldest first.
+    var listed: [UploadTask] {
+        forgetOld()
+        return (Array(tasks.values) + Array(over.values)).sorted { $0.job.number < $1.job.number }
+    }
+
+    private func forgetOld() { for (number, task) in over where !task.job.isListed { over[number] = nil } }
+
+    func reasonToWait(_ upload: UploadMachine, _ record: UploadRecord) -> String {
+        if machine.isKnown, machine.isMetered, !record.options.sendsOnMetered {
+            return "it waits for a network that is not metered"
+        }
+        if machine.isFallingAsleep { return "the machine falls asleep" }
+        return sendingCount >= UploadSlots.limit ? "other uploads are sent first" : ""
+    }
+
+    // MARK: Who may use the network
+
+    /// Once for everything that happens at the same time.
+    func settleSoon() {
+        guard !isSettling, !isEnding else { return }
+        isSettling = true
+        loop.later { [weak self] in self?.settle() }
+    }
+
+    private func settle() {
+        isSettling = false
+        guard !isEnding else { return }
+        forgetOld()
+        let wishes = tasks.values.map { task in
+            UploadSlots.Wish(
+                number: task.job.number, wantsNetwork: task.machine.wantsNetwork, isAllowed: task.machine.isAllowed,
+                sendsOnMetered: task.record.options.sendsOnMetered, continues: task.machine.method == .tus)
+        }
+        let allowed = UploadSlots.allowed(
+            wishes, isMetered: machine.isMetered, isFallingAsleep: machine.isFallingAsleep)
+        // First those that have to stop.
+        let changed = tasks.values.filter { allowed.contains($0.job.number) != $0.machine.isAllowed }
+        for task in changed.sorted(by: { $0.machine.isAllowed && !$1.machine.isAllowed }) {
+            task.take(.allowed(!task.machine.isAllowed))
+        }
+        inhibitor?.isHeld = sendingCount > 0 && !machine.isFallingAsleep
+        tell()
+    }
+
+    var sendingCount: Int { tasks.values.count { $0.isSending } }
+    var waitsForNetwork: Bool {
+        machine.isMetered && tasks.values.contains { $0.machine.wantsNetwork && !$0.record.options.sendsOnMetered }
+    }
+    var waitingCount: Int { tasks.count - sendingCount }
+
+    private func tell() {
+        var changes: [(String, Value)] = []
+        for (name, value) in UploadsPlugin.values(self) where told[name] != value {
+            told[name] = value
+            changes.append((name, value))
+        }
+        if !changes.isEmpty {
+            host.connection.objects.propertiesChanged(
+                path: PluginKind.uploads.objectPath, interface: PluginKind.uploads.interface, changes)
+        }
+    }
+
+    // MARK: Removing at servers
+
+    /// Tries a few times: the server may still be busy with the connection that was just cut.
+    func removeAtServer(_ request: HTTPRequest, tries: Int = 4) {
+        client.start(request) { [weak self] outcome in
+            guard let self, tries > 1, !isEnding else { return }
+            switch outcome {
+            case .success(let answer) where ![408, 409, 423, 429].contains(answer.status) && answer.status < 500: return
+            case .success, .failure:
+                let timer = Timer(on: loop) { [weak self] in self?.retry(request, tries - 1) }
+                timer.arm(after: 1)
+                retries.append(timer)
+            }
+        }
+    }
+
+    private func retry(_ request: HTTPRequest, _ tries: Int) {
+        retries.removeFirst()
+        removeAtServer(request, tries: tries)
+    }
+}

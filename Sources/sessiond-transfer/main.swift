@@ -1,0 +1,5 @@
+import PluginKit
+
+// Wiring: the plugin for uploads.
+
+PluginProgram(.uploads).main { host, _ in UploadsPlugin(host) }

@@ -1,0 +1,279 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Uploads to a server that is not well, of files that change, by a plugin that is killed.
+@Suite(.serialized) struct UploadFaultTests {
+    private static let tus: [(String, Value)] = [("method", .string("tus"))]
+    private static let put: [(String, Value)] = [("method", .string("put"))]
+
+    @Test func fiveCutsAtRandom_nothingIsSentTwice() throws {
+        let stage = try UploadStage()
+        let size = 64 << 20
+        let (path, bytes) = try stage.file(size)
+        for place in (0..<5).map({ _ in Int.random(in: 1..<size) }) { try stage.server.tell("cutat \(place)") }
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(stage.end(job, timeout: 120) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+        // The last connection is still open: when the plugin is gone, all are counted.
+        stage.plugin.kill()
+        #expect(eventually { stage.server.received >= UInt64(size) })
+        let ratio = Double(stage.server.received) / Double(size)
+        #expect(ratio <= 1.02, "\(ratio)")
+        let told = stage.progress[job] ?? []
+        #expect(told == told.sorted())
+    }
+
+    @Test func pluginIsKilledAgainAndAgain_theFileIsThereAsItIsHere() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(12_000_000)
+        try stage.server.tell("slow 6000000")
+        let job = try stage.upload(path, to: "tus", Self.tus + [("chunk-size", .uint64(1 << 20))])
+        #expect(stage.wait { stage.done(job) > 0 })
+        for _ in 0..<amount(8, long: 20) {
+            usleep(.random(in: 0..<200_000))
+            try stage.restart()
+        }
+        try stage.server.tell("slow 0")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+        #expect(stage.records.isEmpty)
+        let next = try stage.upload(path, to: "film", Self.put)
+        let number = { (path: String) in path.split(separator: "/").last.flatMap { UInt64($0) } ?? 0 }
+        #expect(number(next) > number(job), "no number is used again")
+    }
+
+    @Test func serverIsKilledAgainAndAgain_theFileIsThereAsItIsHere() throws {
+        let stage = try UploadStage(machine: true)
+        let (path, bytes) = try stage.file(12_000_000)
+        try stage.server.tell("slow 6000000")
+        let job = try stage.upload(path, to: "tus", Self.tus + [("tries", .uint32(0))])
+        for _ in 0..<amount(6, long: 20) {
+            let before = stage.storedByTus?.count ?? 0
+            #expect(stage.wait { (stage.storedByTus?.count ?? 0) > before })
+            try stage.server.restart()
+            try stage.server.tell("slow 6000000")
+            // Waiting is not what is tested here.
+            try stage.machine?.tell("state 70")
+        }
+        try stage.server.tell("slow 0")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test(arguments: [
+        "answer PATCH 423 2", "answer PATCH 503 1 2", "answer PATCH 429 2 1", "answer PATCH 409 1", "after PATCH 500 1",
+        "lose", "cut 1000", "page PATCH 1", "answer HEAD 423 1", "answer POST 500 1", "answer PATCH 460 1",
+        "max 100000",
+    ])
+    func troubleThatPasses_isPassed(_ trouble: String) throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(600_000)
+        try stage.server.tell(trouble)
+        if trouble.hasPrefix("answer HEAD") { try stage.server.tell("cut 100000") }
+        let job = try stage.upload(path, to: "tus", Self.tus + [("chunk-size", .uint64(400_000))])
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func serverForgetsTheUpload_itBeginsAnew() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(600_000)
+        try stage.server.tell("cut 300000")
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(stage.wait { stage.message(job).contains("ended the connection") })
+        try stage.server.tell("forget")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func serverForgetsSomeOfIt_itGetsThatAgain() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(600_000)
+        try stage.server.tell("cut 300000")
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(stage.wait { stage.message(job).contains("ended the connection") })
+        try stage.server.tell("rewind 1000")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func lockedForLong_isWaitedForAndToldSo() throws {
+        let stage = try UploadStage(machine: true)
+        let (path, bytes) = try stage.file(1_000)
+        try stage.server.tell("answer PATCH 423 1 60")
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(
+            stage.wait { stage.state(job) == "waiting" && stage.message(job).contains("after 60 s") },
+            "\(stage.message(job))")
+        try stage.machine?.tell("state 70")
+        #expect(stage.end(job) == "finished")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func pageInsteadOfAnAnswer_isNoSuccess() throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(1_000)
+        try stage.server.tell("page PUT 1")
+        let job = try stage.upload(path, to: "film", Self.put)
+        #expect(stage.end(job) == "failed")
+        #expect(stage.error(job) == "NetworkFailed")
+        #expect(stage.message(job).contains("with a page"), "\(stage.message(job))")
+        #expect(stage.server.stored("film") == nil)
+    }
+
+    @Test(arguments: [401, 403, 404, 413]) func refused_isToldWithTheStatusAndWhatToDo(_ status: Int) throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(1_000)
+        try stage.server.tell("answer PUT \(status) 1")
+        let job = try stage.upload(path, to: "film", Self.put)
+        #expect(stage.end(job) == "failed")
+        #expect(stage.error(job) == "NetworkFailed")
+        #expect(stage.message(job).hasPrefix("the server answered \(status): as I was told: "), "\(stage.message(job))")
+        #expect(try stage.answer(job).status == UInt32(status))
+        #expect(stage.server.requests.count == 1, "it is not asked again")
+    }
+
+    @Test func nobodyAnswers_failsAfterItsTries() throws {
+        let stage = try UploadStage(machine: true)
+        stage.server.kill()
+        let (path, _) = try stage.file(1_000)
+        let job = try stage.upload(path, to: "film", Self.put + [("tries", .uint32(2))])
+        for _ in 0..<3 {
+            let before = try stage.list().first?["tries"]?.uint32Value ?? 0
+            #expect(
+                stage.wait {
+                    ((try? stage.list().first?["tries"]?.uint32Value) ?? 0) > before || stage.state(job) == "failed"
+                })
+            try stage.machine?.tell("state 70")
+        }
+        #expect(stage.end(job) == "failed")
+        #expect(stage.message(job).contains("tried 3 times without progress"), "\(stage.message(job))")
+        #expect(stage.records.isEmpty)
+    }
+
+    enum Change: String, CaseIterable {
+        case grows, shrinks, isReplaced, isRewritten, isDeleted
+    }
+
+    @Test(arguments: Change.allCases, ["put", "tus"]) func fileChanges_isNeverHalfOfEach(
+        _ change: Change, _ method: String
+    ) throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(6_000_000)
+        try stage.server.tell("slow 2000000")
+        let job = try stage.upload(
+            path, to: method == "tus" ? "tus" : "film", [("method", .string(method)), ("chunk-size", .uint64(1 << 20))])
+        #expect(stage.wait { stage.done(job) > 500_000 })
+        switch change {
+        case .grows:
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try file.seekToEnd()
+            try file.write(contentsOf: Data([1, 2, 3]))
+        case .shrinks: truncate(path, 5_000_000)
+        case .isReplaced: try Data(count: 6_000_000).write(to: URL(fileURLWithPath: path), options: .atomic)
+        case .isRewritten:
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try file.write(contentsOf: Data(count: 6_000_000))
+        case .isDeleted: unlink(path)
+        }
+        try stage.server.tell("slow 0")
+        let end = stage.end(job)
+        let stored = method == "tus" ? stage.storedByTus : stage.server.stored("film")
+        if end == "finished" {
+            // What was opened before is one file still, whole.
+            #expect(method == "put" && (change == .isReplaced || change == .isDeleted))
+            #expect(stored == bytes)
+        } else {
+            #expect(end == "failed")
+            #expect(stage.error(job) == (change == .isDeleted ? "NotFound" : "InvalidSource"), "\(stage.message(job))")
+            #expect(stage.wait { stage.server.uploads.isEmpty }, "nothing of it stays at the server")
+            #expect(stage.server.stored("film") == nil)
+        }
+    }
+
+    @Test func fileChangesWhileNobodyIsThere_fails() throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(3_000_000)
+        try stage.server.tell("slow 1000000")
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(stage.wait { stage.done(job) > 100_000 })
+        stage.plugin.kill()
+        try Data(count: 3_000_000).write(to: URL(fileURLWithPath: path))
+        try stage.restart()
+        #expect(stage.end(job) == "failed")
+        #expect(stage.error(job) == "InvalidSource")
+    }
+
+    @Test func damagedRecord_isToldAndTheOthersGoOn() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(500_000)
+        try stage.server.tell("slow 200000")
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(stage.wait { stage.done(job) > 0 })
+        stage.plugin.kill()
+        let folder = stage.folder.path + "/state/sessiond/uploads/"
+        try "sessiond upload 1\nnumber 77\n".write(toFile: folder + "77", atomically: false, encoding: .utf8)
+        try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: folder + "78"))
+        try stage.restart()
+        try stage.server.tell("slow 0")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+        #expect(stage.plugin.errors.count { $0.contains("is damaged") } == 2, "\(stage.plugin.errors)")
+        #expect(stage.records.isEmpty)
+    }
+
+    @Test func stateFolderIsFull_uploadsAllTheSame() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(500_000)
+        let folder = stage.folder.path + "/state/sessiond/uploads"
+        // Nobody can create a file with that name.
+        for number in 0..<3_000 {
+            try? FileManager.default.createDirectory(
+                atPath: folder + "/.\(number).new", withIntermediateDirectories: true)
+        }
+        let job = try stage.upload(path, to: "tus", Self.tus)
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+        #expect(stage.plugin.errors.contains { $0.contains("may not be continued") }, "\(stage.plugin.errors)")
+    }
+
+    @Test func ownerLeavesWithTenThousand_allAreCancelled() throws {
+        let stage = try UploadStage()
+        try stage.server.tell("slow 10000")
+        let (path, _) = try stage.file(100_000)
+        let kept = try stage.upload(path, to: "kept", Self.put)
+        let owner = try Connection(.custom(stage.bus.address), loop: stage.loop)
+        let count = 10_000
+        var answered = 0
+        for number in 1...count {
+            // A client that does not read is refused.
+            if number % 500 == 0 { #expect(stage.loop.iterate(timeout: 60) { answered == number - 1 }) }
+            owner.call(
+                stage.place, PluginKind.uploads.objectPath, PluginKind.uploads.interface, "Upload",
+                [
+                    .string(path), .string(stage.server.url("film")),
+                    .properties([("method", .string("put")), ("detached", .bool(false))]),
+                ]
+            ) { answer in if case .success = answer { answered += 1 } }
+        }
+        #expect(stage.loop.iterate(timeout: 60) { answered == count })
+        #expect(stage.records.count == 1, "only what outlives its owner is kept")
+        func live() throws -> Int {
+            let values = try stage.connection.callAndWait(
+                stage.place, PluginKind.uploads.objectPath, StandardName.properties, "GetAll",
+                [.string(PluginKind.uploads.interface)], timeout: 30)
+            let properties = values.first?.asProperties ?? [:]
+            return Int((properties["Sending"]?.uint32Value ?? 0) + (properties["Waiting"]?.uint32Value ?? 0))
+        }
+        #expect(try live() == count + 1)
+        owner.close()
+        #expect(stage.wait(timeout: 30) { (try? live()) == 1 })
+        #expect(["running", "waiting"].contains(stage.state(kept)))
+        try stage.job(kept, "Cancel")
+        #expect(stage.state(kept) == "cancelled")
+    }
+}

@@ -1,0 +1,335 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// Uploads by the real plugin to a server that is well.
+@Suite(.serialized) struct UploadTests {
+    @Test(arguments: ["put", "tus", "auto"]) func file_isThereAsItIsHere(_ method: String) throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(20_000_003)
+        let target = method == "put" ? "film" : "tus"
+        let job = try stage.upload(path, to: target, [("method", .string(method))])
+        #expect(job.hasPrefix("/org/sessiond1/uploads/job/"))
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        let properties = stage.properties(job)
+        #expect(properties["Progress"] == .double(1))
+        #expect(properties["Done"] == .uint64(20_000_003))
+        #expect(properties["Unit"] == .string("bytes"))
+        #expect(properties["Name"] == .string("film.mp4"))
+        #expect(properties["Kind"] == .string("upload"))
+        let answer = try stage.answer(job)
+        if method == "put" {
+            #expect(stage.server.stored("film") == bytes)
+            #expect(stage.server.requests.map(\.method) == ["PUT"])
+            #expect(stage.server.requests[0].fields?["content-type"] == "video/mp4")
+            #expect(answer.status == 201 && answer.location == stage.server.url("film"))
+        } else {
+            #expect(stage.storedByTus == bytes)
+            let requests = stage.server.requests.map(\.method)
+            #expect(requests == (method == "auto" ? ["OPTIONS"] : []) + ["POST", "PATCH", "PATCH", "PATCH"])
+            let create = try #require(stage.server.requests.first { $0.method == "POST" }?.fields)
+            #expect(create["upload-length"] == "20000003")
+            // "film.mp4" and "video/mp4".
+            #expect(create["upload-metadata"] == "filename ZmlsbS5tcDQ=,filetype dmlkZW8vbXA0")
+            #expect(answer.status == 204)
+            #expect(answer.location.hasPrefix(stage.server.url("tus/")))
+        }
+        #expect(stage.records.isEmpty)
+    }
+
+    @Test func serverWithoutTus_isPutTo() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(1_000)
+        let job = try stage.upload(path, to: "film")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.server.requests.map(\.method) == ["OPTIONS", "PUT"])
+        #expect(stage.server.stored("film") == bytes)
+    }
+
+    @Test func form_hasTheFileAndItsFields() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(100_000)
+        let form = Value.dictionary(key: "s", value: "s", [.init(key: .string("title"), value: .string("A film"))])
+        let job = try stage.upload(
+            path, to: "form", [("method", .string("post")), ("field", .string("upload")), ("form", form)])
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        let body = try #require(stage.server.stored("form"))
+        #expect(body.range(of: bytes) != nil)
+        #expect(body.range(of: Data("name=\"title\"\r\n\r\nA film\r\n".utf8)) != nil)
+        #expect(
+            body.range(of: Data("name=\"upload\"; filename=\"film.mp4\"\r\nContent-Type: video/mp4\r\n".utf8)) != nil)
+        #expect(try stage.answer(job).body == "<html>Thank you</html>")
+    }
+
+    @Test(arguments: ["put", "tus", "post"]) func emptyFile_isUploaded(_ method: String) throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(0)
+        let job = try stage.upload(path, to: method == "tus" ? "tus" : "film", [("method", .string(method))])
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(method == "tus" ? stage.storedByTus == Data() : stage.server.stored("film") != nil)
+    }
+
+    @Test func checksums_areThoseOfThePieces() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(700_000)
+        let job = try stage.upload(
+            path, to: "tus",
+            [("method", .string("tus")), ("checksum", .bool(true)), ("chunk-size", .uint64(300_000))])
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        let pieces = stage.server.requests.filter { $0.method == "PATCH" }
+        #expect(pieces.map(\.status) == [204, 204, 204], "the server compares them")
+        #expect(pieces.allSatisfy { $0.fields?["upload-checksum"]?.hasPrefix("sha1 ") == true })
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func threeAtMost_areSentAtOnce() throws {
+        let stage = try UploadStage()
+        try stage.server.tell("slow 400000")
+        let (path, _) = try stage.file(200_000)
+        let jobs = try (0..<7).map { try stage.upload(path, to: "film-\($0)", [("method", .string("put"))]) }
+        var most = 0
+        #expect(
+            stage.wait(timeout: 60) {
+                let states = jobs.map(stage.state)
+                most = max(most, states.count { $0 == "running" })
+                return states.allSatisfy { $0 == "finished" }
+            })
+        #expect(most == 3)
+        #expect(stage.server.requests.map(\.path) == (0..<7).map { "/film-\($0)" }, "the oldest first")
+    }
+
+    @Test func paused_goesOnWhereItWas() throws {
+        let stage = try UploadStage()
+        try stage.server.tell("slow 2000000")
+        let (path, bytes) = try stage.file(3_000_000)
+        let job = try stage.upload(path, to: "tus", [("method", .string("tus"))])
+        #expect(stage.wait { stage.done(job) > 500_000 })
+        try stage.job(job, "Pause")
+        #expect(stage.state(job) == "paused")
+        #expect(stage.wait { (stage.storedByTus?.count ?? 0) > 0 && stage.server.received > 0 })
+        try stage.server.tell("slow 0")
+        let before = stage.server.requests.count
+        try stage.job(job, "Resume")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.server.requests.dropFirst(before).first?.method == "HEAD")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test(arguments: ["put", "tus"]) func cancelled_leavesNothing(_ method: String) throws {
+        let stage = try UploadStage()
+        try stage.server.tell("slow 1000000")
+        let (path, _) = try stage.file(3_000_000)
+        let job = try stage.upload(path, to: method == "tus" ? "tus" : "film", [("method", .string(method))])
+        #expect(stage.wait { stage.done(job) > 100_000 })
+        #expect(stage.records.count == 1)
+        try stage.job(job, "Cancel")
+        #expect(stage.state(job) == "cancelled")
+        #expect(stage.error(job) == "Cancelled")
+        #expect(stage.records.isEmpty)
+        #expect(stage.wait { stage.server.uploads.isEmpty && stage.server.stored("film") == nil })
+    }
+
+    @Test func deleteWhenDone_deletesTheFileThatWasUploaded() throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(1_000)
+        let job = try stage.upload(path, to: "film", [("method", .string("put")), ("delete-when-done", .bool(true))])
+        #expect(stage.end(job) == "finished")
+        #expect(!FileManager.default.fileExists(atPath: path))
+        let (kept, _) = try stage.file(1_000)
+        try stage.server.tell("answer PUT 403 1")
+        let refused = try stage.upload(
+            kept, to: "film", [("method", .string("put")), ("delete-when-done", .bool(true))])
+        #expect(stage.end(refused) == "failed")
+        #expect(FileManager.default.fileExists(atPath: kept))
+    }
+
+    @Test func requestsThatCannotBe_areRefusedWithWhatIsWrong() throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(10)
+        func refusal(_ path: String, _ url: String = "http://127.0.0.1:1/", _ options: [(String, Value)] = []) -> String
+        {
+            guard let failure = stage.refusal(path, to: url, options) else { return "none" }
+            return failure.name.split(separator: ".").last.map { "\($0): \(failure.message)" } ?? ""
+        }
+        func pairs(_ name: String, _ value: String) -> Value {
+            .dictionary(key: "s", value: "s", [.init(key: .string(name), value: .string(value))])
+        }
+        #expect(refusal("film.mp4").hasPrefix("BadParameter: 'path' must be absolute"))
+        #expect(refusal("/nowhere/film.mp4").hasPrefix("NotFound: "))
+        #expect(refusal(stage.folder.path).hasPrefix("InvalidSource: "))
+        #expect(refusal("/dev/zero").hasPrefix("InvalidSource: "))
+        for url in ["http:", "https://", "ftp://host/x"] {
+            #expect(refusal(path, url).hasPrefix("BadParameter: 'url'"), "\(url)")
+        }
+        for options: (String, Value) in [
+            ("method", .string("ftp")), ("metered", .string("maybe")), ("chunk-size", .uint64(1)),
+            ("headers", pairs("X\nY", "a")), ("headers", pairs("X", "a\r\nHost: b")),
+            ("headers", pairs("Content-Length", "1")),
+            ("headers", pairs("upload-offset", "1")), ("form", pairs("a b", "c")), ("checksum", .bool(true)),
+            ("nonsense", .bool(true)),
+        ] { #expect(refusal(path, "http://127.0.0.1:1/", [options]).hasPrefix("BadParameter: "), "\(options)") }
+        #expect(refusal(path, "http://127.0.0.1:1/", [("rate", .string("1"))]).hasPrefix("InvalidArgs: "))
+        #expect(try stage.list().isEmpty)
+        #expect(stage.records.isEmpty)
+    }
+
+    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func sandbox_mayNotNameAFileToUpload() throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(10)
+        let root = try PrivateFolder()
+        try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n")
+        let program = """
+            import dbus, os, sys
+            bus = dbus.SessionBus()
+            os.chroot(sys.argv[3])
+            try:
+                bus.call_blocking(sys.argv[1], '/org/sessiond1/uploads', 'org.sessiond1.Uploads', 'Upload', 'ssa{sv}',
+                    (sys.argv[2], 'http://127.0.0.1:1/', {}), timeout=10)
+                print('ok')
+            except dbus.DBusException as error:
+                print(error.get_dbus_name())
+            """
+        func ask(_ folder: String) throws -> String {
+            try Child.run(
+                "/usr/bin/python3", ["-c", program, stage.place, path, folder],
+                environment: ["PATH": "/usr/bin:/bin"].merging(stage.bus.environment) { $1 })
+        }
+        #expect(try ask(root.path) == "org.freedesktop.DBus.Error.AccessDenied")
+        #expect(try ask("/") == "ok")
+    }
+
+    // MARK: Secrets
+
+    @Test func credentials_areForTheServerAlone() throws {
+        let stage = try UploadStage()
+        let other = try UploadServer()
+        let (path, bytes) = try stage.file(50_000)
+        let secret = "Bearer s3cr3t-t0k3n"
+        let headers = Value.dictionary(
+            key: "s", value: "s", [.init(key: .string("Authorization"), value: .string(secret))])
+        try stage.server.tell("redirect PUT 307 \(other.url("elsewhere", host: "127.0.0.1")) 1")
+        try stage.server.tell("slow 30000")
+        let url = "http://user:passw0rd@127.0.0.1:\(stage.server.port)/film?key=s1gn4ture"
+        let slow = try stage.upload(path, to: url, [("method", .string("tus")), ("headers", headers)])
+        let redirected = try stage.upload(path, to: url, [("method", .string("put")), ("headers", headers)])
+        #expect(stage.end(redirected) == "finished", "\(stage.message(redirected))")
+        #expect(other.stored("elsewhere") == bytes)
+        let first = try #require(stage.server.requests.first { $0.method == "PUT" }?.fields)
+        #expect(first["authorization"] == secret)
+        let second = try #require(other.requests.first { $0.method == "PUT" }?.fields)
+        #expect(second["authorization"] == nil, "another server gets neither the header nor the password")
+        _ = stage.end(slow)
+        // What the plugin told, lists and logs has none of it.
+        let listed = try stage.list().map { "\($0)" }.joined() + "\(stage.properties(slow))"
+        let everything = (stage.told + stage.plugin.errors + stage.plugin.output + [listed]).joined(separator: "\n")
+        #expect(!stage.told.isEmpty)
+        for word in ["s3cr3t", "passw0rd", "s1gn4ture"] { #expect(!everything.contains(word), "\(word)") }
+    }
+
+    @Test func record_isForTheUserAlone() throws {
+        let stage = try UploadStage()
+        try stage.server.tell("slow 100000")
+        let (path, _) = try stage.file(500_000)
+        let job = try stage.upload(path, to: "tus", [("method", .string("tus"))])
+        #expect(stage.wait { stage.done(job) > 0 })
+        let folder = stage.folder.path + "/state/sessiond/uploads"
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let mode = try FileManager.default.attributesOfItem(atPath: folder + "/" + name)[.posixPermissions] as? Int
+            #expect(mode == 0o600, "\(name)")
+        }
+        let mode = try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int
+        #expect(mode == 0o700)
+        try stage.job(job, "Cancel")
+    }
+
+    // MARK: The machine
+
+    @Test func meteredNetwork_isWaitedForUnlessItMay() throws {
+        let stage = try UploadStage(machine: true, metered: 1)
+        let (path, bytes) = try stage.file(1_000)
+        let waits = try stage.upload(path, to: "waits", [("method", .string("put"))])
+        let sends = try stage.upload(path, to: "sends", [("method", .string("put")), ("metered", .string("send"))])
+        #expect(stage.end(sends) == "finished")
+        #expect(stage.state(waits) == "waiting")
+        #expect(stage.message(waits) == "it waits for a network that is not metered")
+        #expect(stage.server.stored("waits") == nil)
+        try stage.machine?.tell("metered 2")
+        #expect(stage.end(waits) == "finished")
+        #expect(stage.server.stored("waits") == bytes)
+    }
+
+    @Test func networkBecomesMetered_stopsAndGoesOn() throws {
+        let stage = try UploadStage(machine: true)
+        try stage.server.tell("slow 1000000")
+        let (path, bytes) = try stage.file(3_000_000)
+        let job = try stage.upload(path, to: "tus", [("method", .string("tus"))])
+        #expect(stage.wait { stage.done(job) > 200_000 })
+        try stage.machine?.tell("metered 3")
+        #expect(stage.wait { stage.state(job) == "waiting" })
+        try stage.server.tell("slow 0")
+        try stage.machine?.tell("metered 4")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func machine_isKeptAwakeWhileItSends() throws {
+        let stage = try UploadStage(machine: true)
+        let machine = try #require(stage.machine)
+        try stage.server.tell("slow 1000000")
+        let (path, _) = try stage.file(500_000)
+        #expect(machine.locks.isEmpty)
+        let job = try stage.upload(path, to: "film", [("method", .string("put"))])
+        #expect(stage.wait { machine.locks == ["lock sleep sessiond delay"] })
+        #expect(stage.end(job) == "finished")
+        #expect(stage.wait { machine.locks == ["lock sleep sessiond delay", "unlock"] })
+    }
+
+    @Test func machineFallsAsleep_goesOnWhenItWakes() throws {
+        let stage = try UploadStage(machine: true)
+        let machine = try #require(stage.machine)
+        try stage.server.tell("slow 1000000")
+        let (path, bytes) = try stage.file(3_000_000)
+        let job = try stage.upload(path, to: "tus", [("method", .string("tus"))])
+        #expect(stage.wait { stage.done(job) > 200_000 && machine.locks.count == 1 })
+        try machine.tell("sleep")
+        #expect(stage.wait { machine.locks.last == "unlock" }, "the machine is not held up")
+        #expect(stage.state(job) == "waiting")
+        try stage.server.tell("slow 0")
+        try machine.tell("wake")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.storedByTus == bytes)
+    }
+
+    @Test func offline_isNoTryAndEndsAtOnce() throws {
+        let stage = try UploadStage(machine: true)
+        try stage.machine?.tell("state 20")
+        stage.server.kill()
+        let (path, bytes) = try stage.file(1_000)
+        let job = try stage.upload(path, to: "film", [("method", .string("put")), ("tries", .uint32(1))])
+        // Two tries and more.
+        #expect(stage.wait { stage.message(job).contains("after 3 s") }, "\(stage.message(job))")
+        #expect(try stage.list().first?["tries"] == .uint32(0))
+        try stage.server.restart()
+        try stage.machine?.tell("state 70")
+        #expect(stage.end(job) == "finished", "\(stage.message(job))")
+        #expect(stage.server.stored("film") == bytes)
+    }
+
+    @Test func largeFile_needsNoMemory() throws {
+        let stage = try UploadStage()
+        let path = stage.folder.path + "/large"
+        FileManager.default.createFile(atPath: path, contents: nil)
+        truncate(path, 1 << 30)
+        // Everything that is loaded once is loaded.
+        let (small, _) = try stage.file(1 << 20)
+        #expect(stage.end(try stage.upload(small, to: "null", [("method", .string("put"))])) == "finished")
+        let before = try stage.memory()
+        let job = try stage.upload(path, to: "null", [("method", .string("put"))])
+        #expect(stage.end(job, timeout: 300) == "finished", "\(stage.message(job))")
+        let after = try stage.memory()
+        #expect(after.most - before.most < 4_000, "\(before) \(after) kB")
+    }
+}
