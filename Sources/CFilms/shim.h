@@ -305,16 +305,10 @@ static inline double films_contrast(GstSample *sample) {
 // From a pipeline that reads to one that writes: what comes to an appsink goes into an appsrc, with the time from `base`
 // on. What is coded keeps the order in which it is decoded: the times of that may be negative, so they are those of a
 // segment that begins late, as encoders make them.
-//
-// GStreamer 1.22 ends some films with an edit list at the last key frame but one. So the end of the reading pipeline is not
-// handed on: whoever reads may seek to where it ended, and what was handed on already is left out.
 typedef struct {
     GstElement *target;
     GstClockTime base;
     gboolean coded;
-    gint64 from;     // what begins earlier is left out; of `base`, as the next one
-    gint64 reached;  // the latest end of what was handed on
-    gint over;
 } films_bridge;
 
 static const GstClockTime films_late = 1000 * 3600 * GST_SECOND;
@@ -333,13 +327,11 @@ static GstFlowReturn films_bridge_take(films_bridge *bridge, GstSample *sample) 
     gint64 place = 0, order = 0;
     GstClockTime time = films_bridge_time(bridge, segment, GST_BUFFER_PTS(buffer), &place);
     GstClockTime coded = films_bridge_time(bridge, segment, GST_BUFFER_DTS(buffer), &order);
-    if (GST_CLOCK_TIME_IS_VALID(time) && place < __atomic_load_n(&bridge->from, __ATOMIC_ACQUIRE)) {
+    if (GST_CLOCK_TIME_IS_VALID(time) && place < 0) {
         gst_buffer_unref(buffer);
         gst_sample_unref(sample);
         return GST_FLOW_OK;
     }
-    gint64 end = place + (GST_BUFFER_DURATION_IS_VALID(buffer) ? (gint64)GST_BUFFER_DURATION(buffer) : 1);
-    if (GST_CLOCK_TIME_IS_VALID(time) && end > bridge->reached) __atomic_store_n(&bridge->reached, end, __ATOMIC_RELEASE);
     GST_BUFFER_PTS(buffer) = time;
     GST_BUFFER_DTS(buffer) = bridge->coded ? coded : GST_CLOCK_TIME_NONE;
     GstSegment changed;
@@ -362,30 +354,18 @@ static GstFlowReturn films_bridge_sample(GstAppSink *sink, gpointer data) {
 }
 static void films_bridge_over(GstAppSink *sink, gpointer data) {
     (void)sink;
-    g_atomic_int_set(&((films_bridge *)data)->over, 1);
+    gst_app_src_end_of_stream((GstAppSrc *)((films_bridge *)data)->target);
 }
 static void films_bridge_clear(gpointer data) { gst_object_unref(((films_bridge *)data)->target); }
 static inline void films_bridge_free(gpointer bridge) { g_atomic_rc_box_release_full(bridge, films_bridge_clear); }
-static inline films_bridge *films_bridge_pads(GstElement *sink, GstElement *target, GstClockTime base, gboolean coded) {
+static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstClockTime base, gboolean coded) {
     films_bridge *bridge = g_atomic_rc_box_new0(films_bridge);
     bridge->target = (GstElement *)gst_object_ref(target);
     bridge->base = base;
     bridge->coded = coded;
     GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
-    gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, g_atomic_rc_box_acquire(bridge), films_bridge_free);
-    return bridge;
+    gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, bridge, films_bridge_free);
 }
-static inline gboolean films_bridge_is_over(films_bridge *bridge) { return g_atomic_int_get(&bridge->over); }
-static inline gint64 films_bridge_reached(films_bridge *bridge) {
-    return __atomic_load_n(&bridge->reached, __ATOMIC_ACQUIRE);
-}
-// Before a seek to where it ended.
-static inline void films_bridge_go_on(films_bridge *bridge) {
-    __atomic_store_n(&bridge->from, films_bridge_reached(bridge), __ATOMIC_RELEASE);
-    g_atomic_int_set(&bridge->over, 0);
-}
-static inline void films_bridge_end(films_bridge *bridge) { gst_app_src_end_of_stream((GstAppSrc *)bridge->target); }
-
 // Tags without those that name a place.
 static inline GstTagList *films_without_place(const GstTagList *tags) {
     static const char *const places[] = {

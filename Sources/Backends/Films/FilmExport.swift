@@ -53,15 +53,13 @@ struct FilmExport {
         defer { films_tally_free(written) }
         guard let moved = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }
         defer { films_tally_free(moved) }
-        var bridges: [UnsafeMutablePointer<films_bridge>] = []
-        defer { for bridge in bridges { films_bridge_free(bridge) } }
         for name in (plan.hasVideo ? ["video"] : []) + (plan.hasAudio ? ["audio"] : []) {
             let (sink, source) = (try reader.child(name), try writer.child(name))
             if name == "video" || !plan.hasVideo, let pad = gst_element_get_static_pad(source, "src") {
                 films_tally_pad(written, pad)
                 gst_object_unref(pad)
             }
-            if let bridge = films_bridge_pads(sink, source, start, plan.isCopy ? 1 : 0) { bridges.append(bridge) }
+            films_bridge_pads(sink, source, start, plan.isCopy ? 1 : 0)
         }
         if let pad = gst_element_get_static_pad(file, "sink") {
             films_tally_pad(moved, pad)
@@ -69,28 +67,11 @@ struct FilmExport {
         }
         writer.set(GST_STATE_PLAYING)
         reader.set(GST_STATE_PLAYING)
-        var reached: gint64 = 0
-        try wait(reader, writer, written, moved) { progress throws(FilmError) in
-            tell(progress)
-            guard bridges.allSatisfy({ films_bridge_is_over($0) != 0 }) else { return }
-            let now = bridges.map { films_bridge_reached($0) }.min() ?? 0
-            let whole = gint64(length) * 1_000_000
-            if now > reached, now + Self.gap < whole {
-                // It ended early; once more from there.
-                reached = now
-                for bridge in bridges { films_bridge_go_on(bridge) }
-                try seek(reader, start + GstClockTime(now), stop)
-            } else {
-                for bridge in bridges { films_bridge_end(bridge) }
-            }
-        }
+        try wait(reader, writer, written, moved, tell)
         guard fdatasync(output) == 0 || errno == EINVAL else {
             throw FilmError(errno == ENOSPC ? .diskFull : .exportFailed, String(cString: strerror(errno)))
         }
     }
-
-    /// Nanoseconds at the end of a film in which there need be neither picture nor sound.
-    private static let gap: gint64 = 60_000_000
 
     private func seek(_ reader: FilmPipeline, _ start: GstClockTime, _ stop: GstClockTime) throws(FilmError) {
         guard gst_element_send_event(reader.element, films_seek(start, stop)) != 0 else {
@@ -100,7 +81,7 @@ struct FilmExport {
 
     private func wait(
         _ reader: FilmPipeline, _ writer: FilmPipeline, _ written: UnsafeMutablePointer<films_tally>,
-        _ moved: UnsafeMutablePointer<films_tally>, _ tell: (Progress) throws(FilmError) -> Void
+        _ moved: UnsafeMutablePointer<films_tally>, _ tell: (Progress) -> Void
     ) throws(FilmError) {
         let isMoved = draft != nil && wish.isForNetwork && wish.type != .webm
         let whole = max(1, length)
@@ -120,7 +101,7 @@ struct FilmExport {
                 share = share * Self.writingShare
                 if total > 0, bytes > 65_536 { share = max(share, Self.writingShare + 0.1 * min(1, bytes / total)) }
             }
-            try tell(Progress(done: done, share: share))
+            tell(Progress(done: done, share: share))
         }
     }
 
