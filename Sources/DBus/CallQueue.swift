@@ -225,8 +225,9 @@ struct CallQueue<Call> {
         guard let share = users.next(), let line = share.peers.next() else { return nil }
         earned = isReading ? earned + Self.leastPrice : 0
         if isReading {
-            guard line.price <= earned else { return nil }
-            earned -= line.price
+            // A peer that sends many calls at once, and reads the answers, must not reach the limit because they are large.
+            guard line.price <= earned || line.count > Self.limit / 2 else { return nil }
+            earned = max(0, earned - line.price)
         }
         guard let call = line.next() else { return nil }
         count -= 1

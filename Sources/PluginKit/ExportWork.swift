@@ -46,7 +46,7 @@ struct ExportRequest {
             fields["from"] = .number(from)
             if to > 0 { fields["to"] = .number(to) }
         }
-        if options.has("metadata"), let metadata = try options.texts("metadata") {
+        if options.has("metadata"), let metadata = try options.textProperties("metadata") {
             fields["metadata"] = .list([WorkerMessage("metadata", metadata.mapValues { .text($0) })])
         }
     }

@@ -135,7 +135,7 @@ public struct OptionReader {
         }
     }
     /// The texts of an a{sv}.
-    public func texts(_ key: String) throws(Failure) -> [String: String]? {
+    public func textProperties(_ key: String) throws(Failure) -> [String: String]? {
         try read(key, "a{sv}") { value in
             guard let fields = value.asProperties else { return nil }
             let texts = fields.compactMapValues(\.stringValue)

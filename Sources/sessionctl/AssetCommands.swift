@@ -21,8 +21,10 @@ struct InspectCommand: ParsableCommand {
         let place = try AssetPlace(file, Service(bus))
         let options: [(String, Value)] = precise ? [("precise", .bool(true))] : []
         let answer = try place.ask("Inspect", [.string(place.uri), .properties(options)]).first ?? .properties([])
-        if output.json { return Output.line(JSON.text(answer)) }
         let facts = answer.asProperties ?? [:]
+        if output.json {
+            return Output.line(JSON.object(.inspect, facts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+        }
         var table = Table()
         func add(_ title: String, _ text: String) {
             if !text.isEmpty { table.add([Table.Cell(title, .dim), Table.Cell(text)]) }
@@ -112,7 +114,7 @@ struct ThumbnailCommand: ParsableCommand {
         guard at != nil || every != nil else {
             let answer = try place.ask("Thumbnail", [.string(place.uri), .string(flavor.rawValue)])
             let path = answer.first?.stringValue ?? ""
-            return Output.line(json ? JSON.object([("path", .string(path))]) : path.escaped)
+            return Output.line(json ? JSON.object(.thumbnail, [("path", .string(path))]) : path.escaped)
         }
         let times = try self.times(place)
         guard let output = FileURI.absolute(output), let names = NumberedName(output),
@@ -148,10 +150,12 @@ struct ThumbnailCommand: ParsableCommand {
     private func tell(_ requested: Double, _ actual: Double, _ path: String, _ error: String) {
         if json {
             return Output.line(
-                JSON.object([
-                    ("requested", .double(requested)), ("actual", .double(actual)), ("path", .string(path)),
-                    ("error", .string(error)),
-                ]))
+                JSON.object(
+                    .image,
+                    [
+                        ("requested", .double(requested)), ("actual", .double(actual)), ("path", .string(path)),
+                        ("error", .string(error)),
+                    ]))
         }
         let reason = error.split(separator: ".").last.map(String.init) ?? ""
         Output.line(
@@ -267,7 +271,7 @@ struct ExportCommand: ParsableCommand {
         let arguments: [Value] = [.string(place.uri), .string(path), .properties(options)]
         if detach {
             let job = try place.ask("Export", arguments).first?.objectPathValue ?? ""
-            return Output.line(output.json ? JSON.object([("Job", .objectPath(job))]) : job)
+            return Output.line(output.json ? JSON.object(.export, [("Job", .objectPath(job))]) : job)
         }
         let job = FollowedJob(place)
         var line = ProgressLine()
@@ -282,7 +286,7 @@ struct ExportCommand: ParsableCommand {
         let code = try job.run("Export", arguments)
         ProgressLine.clearIfDrawn()
         if output.json {
-            Output.line(JSON.object(job.properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+            Output.line(JSON.object(.export, job.properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
         } else if code == 0 {
             var status = stat()
             let size = stat(path, &status) == 0 ? UInt64(clamping: status.st_size) : 0
@@ -313,7 +317,7 @@ struct ExportCommand: ParsableCommand {
         else { throw Complaint.refused("the plugin gave no estimate") }
         if output.json {
             return Output.line(
-                JSON.object([("bytes", answer[0]), ("seconds", answer[1]), ("confidence", answer[2])]))
+                JSON.object(.estimate, [("bytes", answer[0]), ("seconds", answer[1]), ("confidence", answer[2])]))
         }
         let time = seconds < 0 ? "" : ", \(Wording.clock(seconds))"
         Output.line("about \(InspectCommand.size(bytes))\(time) (\(confidence) % sure)")

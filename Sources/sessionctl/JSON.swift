@@ -18,6 +18,13 @@ enum JSON {
         case monitor = "monitor/1"
         case route = "route/1"
         case plugins = "plugins/1"
+        case inspect = "inspect/1"
+        case thumbnail = "thumbnail/1"
+        case image = "image/1"
+        case export = "export/1"
+        case estimate = "estimate/1"
+        case upload = "upload/1"
+        case jobs = "jobs/1"
         case doctor = "doctor/1"
         case simulate = "simulate/1"
     }

@@ -13,7 +13,7 @@ struct JobsCommand: ParsableCommand {
 
     func run() throws {
         let jobs = try Service(bus).jobs()
-        if output.json { return Output.line(JSON.object([("Jobs", .array(of: "a{sv}", jobs.map(\.raw)))])) }
+        if output.json { return Output.line(JSON.object(.jobs, [("Jobs", .array(of: "a{sv}", jobs.map(\.raw)))])) }
         var table = Table()
         if jobs.isEmpty {
             table.add([Table.Cell("No jobs.", .dim)])

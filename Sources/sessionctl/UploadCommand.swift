@@ -185,7 +185,7 @@ final class UploadRun {
     private func began(_ job: String) {
         guard !isDetached else {
             let label = job.split(separator: "/").suffix(3).filter { $0 != "job" }.joined(separator: "/")
-            Output.line(asJSON ? JSON.object([("job", .objectPath(job))]) : "uploading \(line.title) as job \(label)")
+            Output.line(asJSON ? JSON.object(.upload, [("job", .objectPath(job))]) : "uploading \(line.title) as job \(label)")
             return service.loop.quit(0)
         }
         guard isInteractive, !isDrawing else { return }
@@ -253,6 +253,7 @@ final class UploadRun {
         let job = upload?.job ?? "/"
         Output.line(
             JSON.object(
+                .upload,
                 [
                     ("job", .objectPath(job)), ("state", .string(state)), ("done", .uint64(progress.completedBytes)),
                     ("total", .uint64(progress.totalBytes)), ("status", .uint32(UInt32(clamping: status))),

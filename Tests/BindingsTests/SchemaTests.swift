@@ -135,6 +135,38 @@ import Testing
         withExtendedLifetime(music) {}
     }
 
+    /// The commands for films and uploads.
+    @Test func outputsAboutFiles_matchTheirSchema() throws {
+        let folder = try PrivateFolder()
+        let plugins = try folder.folder("sessiond/plugins")
+        for kind in ["assets", "transfer"] {
+            try FileManager.default.copyItem(
+                atPath: repository.path + "/data/plugins/\(kind).plugin", toPath: "\(plugins)/\(kind).plugin")
+        }
+        let desk = try Desk(more: ["XDG_DATA_DIRS": folder.path, "XDG_CACHE_HOME": folder.path])
+        let film = folder.path + "/film.mp4"
+        try Child.run(
+            "ffmpeg",
+            ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=s=160x120:r=10:d=2", "-pix_fmt", "yuv420p", film])
+        var lines: [String] = []
+        func read(_ command: String, exit: Int32 = 0) throws {
+            let child = try desk.start("cd \(folder.path) && exec sessionctl \(command) --json")
+            #expect(child.wait(timeout: 60) == .code(exit), "\(command): \(child.errors)")
+            #expect(!child.output.isEmpty, "\(command)")
+            lines += child.output
+        }
+        try read("inspect film.mp4")
+        try read("thumbnail film.mp4")
+        try read("thumbnail film.mp4 --at 0.5,1 -o shot-%d.jpg")
+        try read("export film.mp4 small.mp4 --estimate")
+        try read("export film.mp4 small.mp4 --preset low")
+        try read("upload film.mp4 http://127.0.0.1:1/missing --detach")
+        try read("jobs")
+        let outputs = Set(lines.compactMap(Self.name))
+        #expect(outputs == ["inspect", "thumbnail", "image", "estimate", "export", "upload", "jobs"])
+        try expectValid(lines)
+    }
+
     /// The outputs in the golden files also agree with the schema.
     @Test func goldenOutputs_matchTheirSchema() throws {
         var lines: [String] = []
