@@ -111,7 +111,7 @@ struct HeardSignal {
                 subject: arguments[0].stringValue?.escaped ?? "",
                 text: "plugin \(state.escaped)" + (message.isEmpty ? "" : ": " + message.escaped),
                 style: Wording.pluginStyle(state))
-        // Of a newer service; JSON has it.
+        // A newer service sent it. JSON has it.
         default: return nil
         }
     }
@@ -172,7 +172,7 @@ struct HeardSignal {
             return nil
         // The lines of the other sessions show this.
         case "OtherAudioPlaying": return nil
-        // Of a newer service; JSON has it.
+        // A newer service sent it. JSON has it.
         default: return nil
         }
     }

@@ -14,7 +14,7 @@ struct Sessionctl: ParsableCommand {
         ])
 
     static func main() {
-        FailedWrites.areErrors()
+        FailedWrites.ignoreSignals()
         do {
             var command = try parseAsRoot()
             try command.run()

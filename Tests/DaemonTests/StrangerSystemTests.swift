@@ -150,9 +150,10 @@ struct StrangerSystemTests {
         kind: SystemStage.Kind
     ) throws {
         let total = 960
-        // The daemon is stopped until all calls wait for it. On a busy machine the bus may deliver some of them late,
-        // so the test uses the smallest of five results.
-        let before = try (0..<5).map { _ in
+        // The daemon is stopped until all calls wait for it. The bus may deliver some of them late, because the daemon
+        // handles calls as fast as the bus delivers them. So the test takes the smallest of up to 50 results.
+        var before: [Int] = []
+        while before.count < 50, (before.min() ?? total) >= total / 4 {
             let stage = try SystemStage(on: kind)
             let crowd = try Child(
                 "/usr/bin/python3",
@@ -160,13 +161,11 @@ struct StrangerSystemTests {
                 environment: stage.environment)
             defer { crowd.kill() }
             let line = try #require(crowd.line { Int($0) != nil }, "\(crowd.errors)")
-            return Int(line) ?? total
+            before.append(Int(line) ?? total)
         }
         print("\(kind): \(before) of \(total) calls of one user were handled before the only call of another")
-        // When the daemon continues, a third of the calls are in its socket already, and it may handle them as fast as the bus
-        // delivers the rest. With one share for each connection instead of each user, it was up to 954; CallQueueTests test
-        // the shares exactly.
-        #expect((before.min() ?? total) < total / 2)
+        // With one share for each connection instead of each user, it would be 326 to 954.
+        #expect((before.min() ?? total) < total / 4)
     }
 
     /// A D-Bus peer without a library, which reads only when the test wants it.
