@@ -4,61 +4,35 @@
 /// calls in one turn, further calls of a peer wait here, in order, while the sequence is read. Peers with few calls
 /// never wait here.
 ///
-/// What is shared is the bus's time, in bytes of answers: while many peers send, a bus takes answers slowly, so one long
-/// answer delays everything that is sent after it. Each call has a price, which is about the size of the last answers to
-/// that method. Of the waiting calls the one comes next with which its peer will have had the least: weighted fair
-/// queueing, where each peer's account begins at what the others have had so far. A peer with one small call comes
-/// before all peers that wait for large answers, however many they are.
-///
-/// Where several users share the bus, the same holds for users: all connections of a user have together the share of
-/// one user, then each connection has its share of that. A user is nil until the bus has told who it is; the
-/// connections of which that is true have the share of one user, so that new connections gain nothing.
+/// If several users share the bus, the turns are those of users, and the connections of a user share its turns. A user
+/// is nil until the bus has reported it. All connections of unknown users share the turns of one user, so that a
+/// program gains nothing from new connections.
 struct CallQueue<Call> {
-    /// The price of a call with a small answer.
-    static var leastPrice: Int { 512 }
-    /// The price of the calls that are handled at once, of all peers together, before the senders are counted.
-    static var free: Int { 16 * leastPrice }
-    /// Then, of the calls of one peer that are handled at once while there is more to read; on a shared bus, of one user.
-    static var turn: Int { 4 * leastPrice }
+    /// Calls handled at once, of all peers together, before the senders are counted.
+    static var freeCalls: Int { 16 }
+    /// Then, calls of one peer handled at once while there is more to read; on a shared bus, of one user.
+    static var callsInTurn: Int { 4 }
     /// The most waiting calls of one peer; more are refused.
     static var limit: Int { 1024 }
     /// On a shared bus, the most of one user, except that each of its connections may have ``assured`` waiting.
     static var limitOfUser: Int { 1024 }
     static var assured: Int { 4 }
-    /// The most methods whose price is remembered. A service has fewer with large answers.
-    private static var methods: Int { 64 }
 
     enum Verdict {
         case handle, wait, refuse
     }
 
-    /// Who shares the time with others: a user, or a peer of one. A class, so that changing one copies none.
-    private class Party {
-        /// How many bytes it has had, where the others with which it shares are at ``Fair/time``.
-        var had: Int
-        /// The price of its next call.
-        var price = leastPrice
-
-        init(had: Int) { self.had = had }
-    }
-
-    private final class Line: Party {
-        let sender: String
+    /// The waiting calls of one peer. A class, so that adding one copies none.
+    private final class Line {
         var user: UInt32?
-        private var calls: [(call: Call, method: String)] = []
+        private var calls: [Call] = []
         private var first = 0
 
-        init(_ sender: String, of user: UInt32?, had: Int) {
-            self.sender = sender
-            self.user = user
-            super.init(had: had)
-        }
+        init(_ user: UInt32?) { self.user = user }
 
         var count: Int { calls.count - first }
-        /// The method of its next call.
-        var method: String? { first < calls.count ? calls[first].method : nil }
 
-        func append(_ call: Call, _ method: String) { calls.append((call, method)) }
+        func append(_ call: Call) { calls.append(call) }
 
         func next() -> Call? {
             guard first < calls.count else { return nil }
@@ -70,49 +44,15 @@ struct CallQueue<Call> {
                     first = 0
                 }
             }
-            return calls[first].call
+            return calls[first]
         }
     }
 
-    /// The peers of one user with waiting calls.
-    private final class Share: Party {
-        let user: UInt32?
-        var peers = Fair<Line>()
+    /// The peers of one user with waiting calls, the next one first.
+    private struct Share {
+        var peers: [String] = []
         /// The number of waiting calls of all of them.
         var count = 0
-
-        init(_ user: UInt32?, had: Int) {
-            self.user = user
-            super.init(had: had)
-        }
-    }
-
-    /// Parties that share the time, in the order in which they came.
-    private struct Fair<Member: Party> {
-        private(set) var members: [Member] = []
-        /// What the member that has had least has had. A new one begins there.
-        private(set) var time = 0
-
-        var isEmpty: Bool { members.isEmpty }
-
-        mutating func add(_ member: Member) {
-            member.had += time
-            members.append(member)
-        }
-
-        mutating func remove(where isGone: (Member) -> Bool) { members.removeAll(where: isGone) }
-
-        /// Whose turn it is: who will have had least after its next call, of several the first.
-        mutating func next() -> Member? {
-            guard var chosen = members.first else { return nil }
-            var least = chosen.had
-            for member in members {
-                if member.had + member.price < chosen.had + chosen.price { chosen = member }
-                least = min(least, member.had)
-            }
-            time = max(time, least)
-            return chosen
-        }
     }
 
     /// Whether several users share the bus.
@@ -120,128 +60,73 @@ struct CallQueue<Call> {
 
     private var waiting: [String: Line] = [:]
     private var shares: [UInt32?: Share] = [:]
-    private var users = Fair<Share>()
-    /// What each peer, and each user, has had in this turn.
+    /// The order of users, next one first.
+    private var order: [UInt32?] = []
     private var taken: [String: Int] = [:]
     private var takenByUser: [UInt32?: Int] = [:]
-    private var spent = 0
-    /// What may be answered while there is more to read: a little for each time that something was read.
-    private var earned = 0
-    /// The number of waiting calls.
-    private(set) var count = 0
-    /// Of methods with large answers.
-    private var prices: [String: Int] = [:]
+    private var count = 0
 
     init() {}
 
-    var isEmpty: Bool { users.isEmpty }
+    var isEmpty: Bool { order.isEmpty }
 
-    /// Whether the sender of the next call matters; otherwise ``judge(_:method:from:of:)`` handles it whoever it is from.
-    var counts: Bool { !isEmpty || spent >= Self.free }
+    /// Whether the sender of the next call matters. Otherwise ``judge(_:from:of:)`` handles the call of any sender.
+    var counts: Bool { !order.isEmpty || count >= Self.freeCalls }
 
     /// Stores the call if the verdict is to wait. On a bus that is not shared, `user` is nil.
-    mutating func judge(_ call: Call, method: String = "", from sender: String?, of user: UInt32?) -> Verdict {
-        let price = price(of: method)
-        let before = spent
-        spent += price
-        if isEmpty, before < Self.free { return .handle }
+    mutating func judge(_ call: Call, from sender: String?, of user: UInt32?) -> Verdict {
+        count += 1
+        if order.isEmpty, count <= Self.freeCalls { return .handle }
         guard let sender else { return .handle }
         if let line = waiting[sender] {
             guard line.count < Self.limit, line.count < Self.assured || hasRoom(line.user) else { return .refuse }
-            line.append(call, method)
+            line.append(call)
             shares[line.user]?.count += 1
-            count += 1
             return .wait
         }
-        let had = taken[sender, default: 0]
-        let hadByUser = isShared ? takenByUser[user, default: 0] : 0
-        if (isShared ? hadByUser : had) + price <= Self.turn {
-            taken[sender] = had + price
-            if isShared { takenByUser[user] = hadByUser + price }
-            return .handle
+        let number = taken[sender, default: 0] + 1
+        taken[sender] = number
+        var isWithinShare = number <= Self.callsInTurn
+        if isShared {
+            let number = takenByUser[user, default: 0] + 1
+            takenByUser[user] = number
+            isWithinShare = number <= Self.callsInTurn
         }
-        let line = Line(sender, of: user, had: had)
-        line.append(call, method)
-        line.price = price
-        count += 1
+        guard !isWithinShare else { return .handle }
+        let line = Line(user)
+        line.append(call)
         waiting[sender] = line
-        enter(line)
+        enter(sender, with: 1, to: user)
         return .wait
     }
 
-    /// The size of an answer to that method. The price follows a larger one at once, a smaller one slowly.
-    mutating func learn(_ bytes: Int, of method: String) {
-        let before = price(of: method)
-        let now = max(Self.leastPrice, bytes, before - before / 8)
-        guard now != before else { return }
-        if prices.count >= Self.methods, prices[method] == nil { prices.removeAll(keepingCapacity: true) }
-        prices[method] = now > Self.leastPrice ? now : nil
-        for line in waiting.values where line.method == method { line.price = now }
-    }
-
-    private func price(of method: String) -> Int {
-        prices.isEmpty ? Self.leastPrice : prices[method] ?? Self.leastPrice
-    }
-
-    /// The number of waiting calls of that peer.
-    func count(of sender: String) -> Int { waiting[sender]?.count ?? 0 }
-
-    /// Moves what waits of that peer to its user, and what it has had in this turn.
+    /// Moves the waiting calls of the peer to its user.
     mutating func learn(_ user: UInt32, of sender: String) {
         guard let line = waiting[sender], line.user == nil else { return }
-        let had = taken[sender, default: 0]
-        if let unknown = shares[nil] {
-            line.had -= unknown.peers.time
-            unknown.had -= had
-        }
-        leave(line)
+        leave(sender, with: line.count)
         line.user = user
-        if let share = shares[user] {
-            share.had += had
-        } else {
-            takenByUser[user, default: 0] += had
-        }
-        enter(line)
-    }
-
-    /// Forgets what waits of a peer that is gone.
-    mutating func forget(_ sender: String) {
-        guard let line = waiting.removeValue(forKey: sender) else { return }
-        count -= line.count
-        leave(line)
+        enter(sender, with: line.count, to: user)
     }
 
     /// Starts a new turn: everything sent so far has been read.
     mutating func startTurn() {
-        spent = 0
+        count = 0
         taken.removeAll(keepingCapacity: true)
         takenByUser.removeAll(keepingCapacity: true)
     }
 
-    /// The next waiting call. While there is more to read, nil until enough was read since the last one: a large answer
-    /// would delay what is behind.
-    mutating func next(whileReading isReading: Bool = false) -> Call? {
-        if isShared { for share in users.members { share.price = share.peers.next()?.price ?? 0 } }
-        guard let share = users.next(), let line = share.peers.next() else { return nil }
-        earned = isReading ? earned + Self.leastPrice : 0
-        if isReading {
-            // A peer that sends many calls at once, and reads the answers, must not reach the limit because they are large.
-            guard line.price <= earned || line.count > Self.limit / 2 else { return nil }
-            earned = max(0, earned - line.price)
-        }
-        guard let call = line.next() else { return nil }
-        count -= 1
+    /// The next waiting call: of each user in turn, and of each peer of that user in turn.
+    mutating func next() -> Call? {
+        guard let user = order.first, var share = shares[user], let sender = share.peers.first,
+            let line = waiting[sender]
+        else { return nil }
+        order.removeFirst()
+        share.peers.removeFirst()
         share.count -= 1
-        share.had += line.price
-        line.had += line.price
-        if let method = line.method {
-            line.price = price(of: method)
-        } else {
-            waiting[line.sender] = nil
-            // What it has had counts, should it call again before everything is read.
-            taken[line.sender] = line.had - share.peers.time
-            leave(line)
-        }
+        let call = line.next()
+        if line.count == 0 { waiting[sender] = nil } else { share.peers.append(sender) }
+        shares[user] = share.peers.isEmpty ? nil : share
+        if !share.peers.isEmpty { order.append(user) }
         return call
     }
 
@@ -255,26 +140,19 @@ struct CallQueue<Call> {
         !isShared || (shares[user]?.count ?? 0) < Self.limitOfUser
     }
 
-    private mutating func enter(_ line: Line) {
-        let share: Share
-        if let known = shares[line.user] {
-            share = known
-        } else {
-            share = Share(line.user, had: takenByUser[line.user] ?? 0)
-            shares[line.user] = share
-            users.add(share)
-        }
-        share.peers.add(line)
-        share.count += line.count
+    private mutating func enter(_ sender: String, with calls: Int, to user: UInt32?) {
+        if shares[user] == nil { order.append(user) }
+        shares[user, default: Share()].peers.append(sender)
+        shares[user, default: Share()].count += calls
     }
 
-    private mutating func leave(_ line: Line) {
-        guard let share = shares[line.user] else { return }
-        share.peers.remove { $0 === line }
-        share.count -= line.count
-        guard share.peers.isEmpty else { return }
-        if isShared { takenByUser[share.user] = share.had - users.time }
-        shares[share.user] = nil
-        users.remove { $0 === share }
+    /// Removes the peer from those with an unknown user.
+    private mutating func leave(_ sender: String, with calls: Int) {
+        shares[nil]?.peers.removeAll { $0 == sender }
+        shares[nil]?.count -= calls
+        if shares[nil]?.peers.isEmpty ?? false {
+            shares[nil] = nil
+            order.removeAll { $0 == nil }
+        }
     }
 }

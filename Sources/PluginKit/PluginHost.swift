@@ -39,7 +39,7 @@ public final class PluginHost {
     ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
     public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
         self.name = name
-        FailedWrites.areErrors()
+        FailedWrites.ignoreSignals()
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
         if isShared { connection.servedUsers = [0, getuid()] }

@@ -36,8 +36,9 @@ struct Check {
             let seen = run.server.stream(label)?.condition
             contradict(unless: seen == condition, "\(label) is \(seen?.rawValue ?? "ended")")
         case .player(let label, let condition):
-            let seen = run.players.player(label).map { PlayerCondition($0.facts.status) }
-            contradict(unless: seen == condition, "\(label) is \(seen?.rawValue ?? "gone")")
+            let seen = run.players.player(label)?.facts.status
+            contradict(
+                unless: seen == condition.status, "\(label) is \(seen.map { $0.rawValue.lowercased() } ?? "gone")")
         case .output(let uid):
             let seen = run.outputs.isEmpty ? "no output was" : run.outputs.joined(separator: ", ") + " was"
             contradict(unless: run.outputs.last == uid, "\(seen) requested in this step")

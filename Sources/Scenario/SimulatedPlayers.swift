@@ -64,14 +64,6 @@ struct SimulatedPlayers: Sendable {
 enum PlayerCondition: String, CaseIterable, Sendable {
     case playing, paused, stopped
 
-    init(_ status: PlaybackStatus) {
-        switch status {
-        case .playing: self = .playing
-        case .paused: self = .paused
-        case .stopped: self = .stopped
-        }
-    }
-
     var status: PlaybackStatus {
         switch self {
         case .playing: .playing

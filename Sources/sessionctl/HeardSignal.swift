@@ -111,8 +111,8 @@ struct HeardSignal {
                 subject: arguments[0].stringValue?.escaped ?? "",
                 text: "plugin \(state.escaped)" + (message.isEmpty ? "" : ": " + message.escaped),
                 style: Wording.pluginStyle(state))
-        // Of a newer service; JSON has it.
-        default: return nil
+        // A newer service sent it.
+        default: return Line(subject: subject, text: "\(member) \(JSON.text(.structure(arguments)))")
         }
     }
 
@@ -172,8 +172,8 @@ struct HeardSignal {
             return nil
         // The lines of the other sessions show this.
         case "OtherAudioPlaying": return nil
-        // Of a newer service; JSON has it.
-        default: return nil
+        // A newer service sent it.
+        default: return line("\(name) \(JSON.text(value))", .dim)
         }
     }
 }

@@ -16,7 +16,7 @@ struct Sessionctl: ParsableCommand {
         ])
 
     static func main() {
-        FailedWrites.areErrors()
+        FailedWrites.ignoreSignals()
         do {
             var command = try parseAsRoot()
             try command.run()

@@ -27,7 +27,7 @@ enum Sessiond {
     }
 
     private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
-        FailedWrites.areErrors()
+        FailedWrites.ignoreSignals()
         Footprint.returnLargeBlocks()
         LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
         var log = Logger(label: "sessiond")

@@ -22,25 +22,13 @@ import Testing
         let folder = try PrivateFolder()
         let radio = try Child(
             try compile([examples + "/C/radio.c"], "dbus-1", into: folder), environment: desk.environment)
-        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
-        let call = try desk.call()
-        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
-        call.closeInput()
-        #expect(call.wait() == .code(0))
-        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
-        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
+        try desk.expectSilentDuringACall(radio)
     }
 
     @Test func radioInJavaScript_isSilentDuringACall_andResumes() throws {
         let desk = try Desk()
         let radio = try Child(examples + "/JavaScript/radio.js", environment: desk.environment)
-        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
-        let call = try desk.call()
-        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
-        call.closeInput()
-        #expect(call.wait() == .code(0))
-        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
-        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
+        try desk.expectSilentDuringACall(radio)
     }
 
     /// Two apps in two languages. One interrupts the other, which plays on afterwards.

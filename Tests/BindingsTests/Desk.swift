@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import Testing
 
 /// A private bus with the daemon, and the environment of a user's shell.
 final class Desk {
@@ -38,6 +39,17 @@ final class Desk {
             "exec sessionctl run --name Phone --category play-and-record --class call -- sh -c 'echo calling; cat'")
         guard call.line(where: { $0 == "calling" }) != nil else { throw SupportError("no call: \(call.errors)") }
         return call
+    }
+
+    /// The radio of an example is silent during a call, and plays on afterwards.
+    func expectSilentDuringACall(_ radio: Child) throws {
+        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
+        let call = try call()
+        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
+        call.closeInput()
+        #expect(call.wait() == .code(0))
+        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
+        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
     }
 
     func path(_ name: String) -> String { bus.folder.path + "/" + name }

@@ -8,13 +8,7 @@ import Testing
         guard let program = ProcessInfo.processInfo.environment["SESSIOND_EXAMPLE_RUST"] else { return }
         let desk = try Desk()
         let radio = try Child(program, environment: desk.environment)
-        #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
-        let call = try desk.call()
-        #expect(radio.line { $0 == "silent: interrupted by Phone" } != nil, "\(radio.errors)")
-        call.closeInput()
-        #expect(call.wait() == .code(0))
-        #expect(radio.line { $0 == "playing on" } != nil, "\(radio.errors)")
-        #expect(radio.output == ["playing", "silent: interrupted by Phone", "playing on"])
+        try desk.expectSilentDuringACall(radio)
     }
 
     /// The proxies in the example agree with the interface descriptions.

@@ -12,20 +12,12 @@ import Testing
 
     init() throws {
         pulse = try ServerKind.standard.server()
-        stage = try SessionctlStage(pulse: pulse)
-        guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
-    }
-
-    private func file(_ name: String) -> String { stage.daemon.bus.folder.path + "/" + name }
-
-    /// A file of that many seconds at 8 kHz, mono, 16 bits.
-    private func tone(_ name: String, seconds: Double) throws -> String {
-        try WaveFile.write(WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: file(name))
+        stage = try SessionctlStage(on: pulse)
     }
 
     @Test func files_areNamedAndPlayedToTheirEnds() throws {
         let outcome = try stage.run(
-            ["play", tone("one.wav", seconds: 0.3), tone("two.wav", seconds: 0.2)], timeout: 60)
+            ["play", stage.tone("one.wav", seconds: 0.3), stage.tone("two.wav", seconds: 0.2)], timeout: 60)
         #expect(outcome.code == 0)
         #expect(outcome.output.filter { $0.hasPrefix("playing ") }.count == 2)
         #expect(outcome.text.contains("one") && outcome.text.contains("two"))
@@ -35,7 +27,7 @@ import Testing
     /// A program that ends normally closes its session, so that the history shows no lost client.
     @Test func playerAndRecorderEnd_theirSessionsAreClosed() throws {
         for (count, arguments) in [
-            ["play", try tone("one.wav", seconds: 0.2)], ["record", "--duration", "0.3", file("take.wav")],
+            ["play", try stage.tone("one.wav", seconds: 0.2)], ["record", "--duration", "0.3", stage.file("take.wav")],
         ].enumerated() {
             #expect(try stage.run(arguments, timeout: 60).code == 0)
             let decisions = try stage.daemon.manager("History", [.uint32(100)]).first?.arrayValue ?? []
@@ -46,7 +38,8 @@ import Testing
     }
 
     @Test func oneFileIsMissing_othersArePlayedAndTheExitCodeIsOne() throws {
-        let outcome = try stage.run(["play", file("absent.wav"), tone("one.wav", seconds: 0.2)], timeout: 60)
+        let outcome = try stage.run(
+            ["play", stage.file("absent.wav"), stage.tone("one.wav", seconds: 0.2)], timeout: 60)
         #expect(outcome.code == 1)
         #expect(outcome.errors.count == 1 && outcome.complaint.contains("absent.wav"), "\(outcome.errors)")
         #expect(outcome.output.contains { $0.contains("one") })
@@ -54,7 +47,7 @@ import Testing
 
     @Test func soundServerDiffersFromTheDaemons_playTellsWhatToDo() throws {
         let outcome = try stage.run(
-            ["play", tone("one.wav", seconds: 0.2)], more: ["PULSE_SERVER": "unix:/nowhere"], timeout: 60)
+            ["play", stage.tone("one.wav", seconds: 0.2)], more: ["PULSE_SERVER": "unix:/nowhere"], timeout: 60)
         #expect(outcome.code == 1 && outcome.text.isEmpty)
         #expect(outcome.complaint.contains("unix:/nowhere") && outcome.complaint.contains("unset"), "\(outcome)")
     }
@@ -63,14 +56,17 @@ import Testing
         let deaf = try SessionctlStage()
         let more = ["PULSE_SERVER": pulse.serverString]
         let outcome = try deaf.run(
-            ["play", file("absent.wav"), tone("one.wav", seconds: 0.2), tone("two.wav", seconds: 0.2)], more: more,
+            [
+                "play", stage.file("absent.wav"), stage.tone("one.wav", seconds: 0.2),
+                stage.tone("two.wav", seconds: 0.2),
+            ], more: more,
             timeout: 60)
         #expect(outcome.code == 1 && outcome.output.count == 2, "\(outcome)")
         #expect(outcome.errors.count == 1 && outcome.complaint.contains("absent.wav"), "\(outcome)")
     }
 
     @Test func callBegins_playPrintsWhoInterrupts() throws {
-        let child = try stage.start(["play", "--name", "Tune", tone("long.wav", seconds: 30)])
+        let child = try stage.start(["play", "--name", "Tune", stage.tone("long.wav", seconds: 30)])
         #expect(child.line { $0.hasPrefix("playing ") } != nil)
         let client = try stage.daemon.client()
         let phone = try client.session("Phone", category: "play-and-record", class: "call")
@@ -86,11 +82,11 @@ import Testing
     @Test func effects_arePlayedToTheirEnds_andTheExitCodeReportsErrors() throws {
         let ear = try Ear(pulse, sink: "speaker")
         let outcome = try stage.run(
-            ["effect", tone("one.wav", seconds: 0.5), tone("two.wav", seconds: 0.3)], timeout: 60)
+            ["effect", stage.tone("one.wav", seconds: 0.5), stage.tone("two.wav", seconds: 0.3)], timeout: 60)
         #expect(outcome.code == 0 && outcome.text.isEmpty && outcome.complaint.isEmpty, "\(outcome)")
         #expect(ear.trace(440, window: 0.02).contains { $0.level > -20 })
-        #expect(try stage.run(["effect", file("absent.wav"), file("two.wav")], timeout: 60).code == 1)
-        let refused = try stage.run(["effect", tone("long.wav", seconds: 31)], timeout: 60)
+        #expect(try stage.run(["effect", stage.file("absent.wav"), stage.file("two.wav")], timeout: 60).code == 1)
+        let refused = try stage.run(["effect", stage.tone("long.wav", seconds: 31)], timeout: 60)
         #expect(refused.code == 1)
         #expect(refused.complaint.contains("longer than 30 s"))
         #expect(try pulse.pactl(["list", "short", "samples"]) == "")
@@ -98,15 +94,15 @@ import Testing
     }
 
     @Test func recordingWithADuration_writesAndNamesItsFile() throws {
-        let outcome = try stage.run(["record", "--duration", "0.5", file("take.wav")], timeout: 60)
+        let outcome = try stage.run(["record", "--duration", "0.5", stage.file("take.wav")], timeout: 60)
         #expect(outcome.code == 0)
         #expect(outcome.output.last?.contains("take.wav  0.5 s") == true)
-        let size = try FileManager.default.attributesOfItem(atPath: file("take.wav"))[.size] as? Int
+        let size = try FileManager.default.attributesOfItem(atPath: stage.file("take.wav"))[.size] as? Int
         #expect(size ?? 0 > 20_000)
     }
 
     @Test func recordingIsEndedWithControlC_fileIsComplete() throws {
-        let child = try stage.start(["record", file("take.flac")])
+        let child = try stage.start(["record", stage.file("take.flac")])
         #expect(child.line { $0.hasPrefix("recording ") } != nil)
         child.signal(SIGINT)
         #expect(child.wait(timeout: 30) == .code(0))
@@ -117,9 +113,10 @@ import Testing
         let source = try Tone(pulse, hertz: 440, sink: "speaker")
         let module = try pulse.loadModule("module-remap-source source_name=microphone master=speaker.monitor")
         #expect(eventually { (try? stage.daemon.property("CurrentRoute"))?.route?.inputs.isEmpty == false })
-        let child = try stage.start(["record", file("take.wav")])
+        let child = try stage.start(["record", stage.file("take.wav")])
         #expect(child.line { $0.hasPrefix("recording ") } != nil)
-        #expect(eventually { ((try? Data(contentsOf: URL(fileURLWithPath: file("take.wav"))))?.count ?? 0) > 40_000 })
+        #expect(
+            eventually { ((try? Data(contentsOf: URL(fileURLWithPath: stage.file("take.wav"))))?.count ?? 0) > 40_000 })
         try pulse.unloadModule(module)
         let outcome = try SessionctlStage.outcome(of: child, ["record"], 30)
         #expect(outcome.code == 1)
@@ -130,13 +127,14 @@ import Testing
 
     @Test(arguments: ["play", "record", "effect"]) func modeOfAnotherCategory_isReportedOnce(command: String) throws {
         let outcome = try stage.run(
-            [command, tone("one.wav", seconds: 0.2), "--category", "ambient", "--mode", "voice-chat"], timeout: 60)
+            [command, stage.tone("one.wav", seconds: 0.2), "--category", "ambient", "--mode", "voice-chat"], timeout: 60
+        )
         #expect(outcome.code == 1)
         #expect(outcome.errors.count == 1 && outcome.complaint.contains("not allowed with category 'ambient'"))
     }
 
     @Test func folderIsMissing_recordingIsRefused() throws {
-        let outcome = try stage.run(["record", file("nowhere/take.wav")], timeout: 60)
+        let outcome = try stage.run(["record", stage.file("nowhere/take.wav")], timeout: 60)
         #expect(outcome.code == 1)
         #expect(outcome.complaint.contains("nowhere' does not exist; create it first"))
     }
@@ -149,22 +147,25 @@ import Testing
     func recordedFile_isPlayedBack(name: String, settings: [String], kind: String) throws {
         let ear = try Ear(pulse, sink: "speaker")
         let source = try Tone(pulse, hertz: 440, sink: "speaker")
-        #expect(try stage.run(["record", "--duration", "1.5"] + settings + [file(name)], timeout: 60).code == 0)
+        #expect(try stage.run(["record", "--duration", "1.5"] + settings + [stage.file(name)], timeout: 60).code == 0)
         let probe = try Child.run(
             "ffprobe",
-            ["-v", "error", "-show_entries", "stream=codec_name,sample_rate,channels", "-of", "csv=p=0", file(name)])
+            [
+                "-v", "error", "-show_entries", "stream=codec_name,sample_rate,channels", "-of", "csv=p=0",
+                stage.file(name),
+            ])
         #expect(probe.hasPrefix(kind), "\(probe)")
         try source.cork()
         #expect(ear.waitUntil(440, below: -60))
         let begin = monotonicNow()
-        let outcome = try stage.run(["play", file(name)], timeout: 60)
+        let outcome = try stage.run(["play", stage.file(name)], timeout: 60)
         #expect(outcome.code == 0 && outcome.output == ["playing \(name) (0:01)"], "\(outcome)")
         let trace = ear.trace(440, window: 0.02, since: begin)
         #expect(trace.filter { $0.level > -18 }.count > 50)
     }
 
     @Test func noSoundServer_playEndsWithTheReason() throws {
-        let path = try tone("one.wav", seconds: 0.3)
+        let path = try stage.tone("one.wav", seconds: 0.3)
         pulse.kill()
         #expect(eventually { (try? stage.daemon.property("ServerConnected")) == .bool(false) })
         let outcome = try stage.run(["play", path], timeout: 60)

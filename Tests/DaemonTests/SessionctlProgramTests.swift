@@ -11,14 +11,7 @@ import Testing
 
     init() throws {
         pulse = try ServerKind.standard.server()
-        stage = try SessionctlStage(pulse: pulse)
-        guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
-    }
-
-    private func file(_ name: String) -> String { stage.daemon.bus.folder.path + "/" + name }
-
-    private func tone(_ name: String, seconds: Double) throws -> String {
-        try WaveFile.write(WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: file(name))
+        stage = try SessionctlStage(on: pulse)
     }
 
     /// The complete output of a command that has ended.
@@ -59,8 +52,9 @@ import Testing
         music.signal(SIGTERM)
         sections.append(try section(run, music))
 
-        sections.append(try ended(["play", try tone("one.wav", seconds: 1.2), try tone("two.wav", seconds: 0.2)]))
-        let play = ["play", "--name", "Tune", try tone("long.wav", seconds: 60)]
+        sections.append(
+            try ended(["play", try stage.tone("one.wav", seconds: 1.2), try stage.tone("two.wav", seconds: 0.2)]))
+        let play = ["play", "--name", "Tune", try stage.tone("long.wav", seconds: 60)]
         let player = try stage.start(play)
         #expect(player.line { $0.hasPrefix("playing ") } != nil)
         client.activate(phone)
@@ -70,8 +64,8 @@ import Testing
         player.signal(SIGINT)
         sections.append(try section(play, player))
 
-        sections.append(try ended(["record", "--duration", "0.5", file("take.wav")]))
-        let record = ["record", "--name", "Memo", file("memo.wav")]
+        sections.append(try ended(["record", "--duration", "0.5", stage.file("take.wav")]))
+        let record = ["record", "--name", "Memo", stage.file("memo.wav")]
         let recorder = try stage.start(record)
         #expect(recorder.line { $0.hasPrefix("recording ") } != nil)
         client.activate(phone)
@@ -81,7 +75,7 @@ import Testing
         recorder.signal(SIGINT)
         sections.append(try section(record, recorder))
 
-        sections.append(try ended(["effect", try tone("click.wav", seconds: 0.2)]))
+        sections.append(try ended(["effect", try stage.tone("click.wav", seconds: 0.2)]))
         try GoldenFile(name: "programs.txt").expect(sections)
     }
 
@@ -89,7 +83,7 @@ import Testing
         let forced = ["CLICOLOR_FORCE": "1"]
         let run = try stage.run(["run", "--", "echo", "heard"], more: forced)
         #expect(run.output == ["heard"] && run.errors.isEmpty)
-        let play = try stage.run(["play", tone("one.wav", seconds: 0.2)], more: forced, timeout: 60)
+        let play = try stage.run(["play", stage.tone("one.wav", seconds: 0.2)], more: forced, timeout: 60)
         #expect(play.code == 0 && !play.text.contains("\u{1B}"), "\(play)")
     }
 }

@@ -23,6 +23,19 @@ final class SessionctlStage {
         environment = try SessionctlStage.environment(on: daemon.bus, pulse)
     }
 
+    /// With a daemon that is connected to that sound server.
+    convenience init(on pulse: any PrivateServer) throws {
+        try self.init(pulse: pulse)
+        guard daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
+    }
+
+    func file(_ name: String) -> String { daemon.bus.folder.path + "/" + name }
+
+    /// A file of that many seconds at 8 kHz, mono, 16 bits.
+    func tone(_ name: String, seconds: Double) throws -> String {
+        try WaveFile.write(WaveFile.sines([(440, seconds)], rate: 8_000), rate: 8_000, to: file(name))
+    }
+
     static func environment(on bus: PrivateBus, _ pulse: (any PrivateServer)? = nil) throws -> [String: String] {
         let folder = bus.folder.path
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"

@@ -10,8 +10,7 @@ import Testing
 
     init() throws {
         pulse = try ServerKind.standard.server()
-        stage = try SessionctlStage(pulse: pulse)
-        guard stage.daemon.waitForServer() else { throw SupportError("the daemon found no sound server") }
+        stage = try SessionctlStage(on: pulse)
     }
 
     private func terminal(
