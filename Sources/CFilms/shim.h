@@ -29,6 +29,7 @@ typedef struct {
     GMutex lock;
     GCond changed;
     gboolean keys;
+    gboolean current;     // what comes is behind the seek
     gboolean done;
     GstClockTime wanted;  // stream times
     GstClockTime before;
@@ -50,9 +51,10 @@ static void films_gate_clear(gpointer data) {
 }
 static inline void films_gate_free(gpointer gate) { g_atomic_rc_box_release_full(gate, films_gate_clear); }
 
-// Before the seek to `wanted`.
-static inline void films_gate_set(films_gate *gate, gboolean keys, GstClockTime wanted) {
+// Before the seek to `wanted`, or before a pipeline begins to read.
+static inline void films_gate_set(films_gate *gate, gboolean keys, GstClockTime wanted, gboolean seeks) {
     g_mutex_lock(&gate->lock);
+    gate->current = !seeks;
     gate->keys = keys;
     gate->done = FALSE;
     gate->wanted = wanted;
@@ -82,7 +84,18 @@ static GstPadProbeReturn films_gate_event(films_gate *gate, GstPadProbeInfo *inf
     GstEvent *event = (GstEvent *)info->data;
     if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
         g_mutex_lock(&gate->lock);
-        films_gate_open(gate);
+        gboolean keys = gate->keys;
+        if (gate->current) films_gate_open(gate);
+        g_mutex_unlock(&gate->lock);
+        // A decoder that gets nothing but the end fails, and its pipeline with it.
+        if (keys) {
+            gst_event_unref(event);
+            info->data = NULL;
+            return GST_PAD_PROBE_HANDLED;
+        }
+    } else if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
+        g_mutex_lock(&gate->lock);
+        gate->current = TRUE;
         g_mutex_unlock(&gate->lock);
     } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
         GstSegment segment;
@@ -112,7 +125,7 @@ static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gp
     gboolean keys = gate->keys;
     if (keys) {
         GstClockTime time = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : GST_BUFFER_DTS(buffer);
-        if (!gate->done && GST_CLOCK_TIME_IS_VALID(time) && !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT)) {
+        if (gate->current && !gate->done && GST_CLOCK_TIME_IS_VALID(time) && !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT)) {
             guint64 place = 0;
             int sign = gst_segment_to_stream_time_full(&gate->segment, GST_FORMAT_TIME, time, &place);
             if (sign > 0 && place > gate->wanted) {
@@ -143,7 +156,8 @@ static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element,
         g_object_set(element, "max-threads", 1, NULL);
     GstPad *pad = gst_element_get_static_pad(element, "sink");
     if (!pad) return;
-    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
+    GstPadProbeType type = (GstPadProbeType)(
+        GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH);
     gst_pad_add_probe(pad, type, films_gate_probe, g_atomic_rc_box_acquire(data), films_gate_free);
     gst_object_unref(pad);
 }
@@ -156,6 +170,85 @@ static inline void films_gate_watch(films_gate *gate, GstElement *pipeline) {
     g_signal_connect_data(
         pipeline, "deep-element-added", G_CALLBACK(films_gate_added), g_atomic_rc_box_acquire(gate), films_gate_release,
         (GConnectFlags)0);
+}
+
+// Bytes of a file that its demuxer shall read instead of those that are there.
+typedef struct {
+    guint64 place;
+    guint size;
+    guint8 bytes[8];
+} films_patch;
+
+static GstPadProbeReturn films_patch_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    films_patch *patch = (films_patch *)data;
+    GstBuffer *buffer = (GstBuffer *)info->data;
+    guint64 begin = info->offset, end = begin + (buffer ? gst_buffer_get_size(buffer) : 0);
+    guint64 from = MAX(begin, patch->place), to = MIN(end, patch->place + patch->size);
+    if (from >= to) return GST_PAD_PROBE_OK;
+    // Its memory may be the file's.
+    GstBuffer *changed = gst_buffer_copy_deep(buffer);
+    gst_buffer_fill(changed, from - begin, patch->bytes + (from - patch->place), to - from);
+    gst_buffer_unref(buffer);
+    info->data = changed;
+    return GST_PAD_PROBE_OK;
+}
+static void films_patch_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    if (!factory || strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "qtdemux")) return;
+    GstPad *pad = gst_element_get_static_pad(element, "sink");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
+    gst_pad_add_probe(pad, type, films_patch_probe, g_atomic_rc_box_acquire(data), (GDestroyNotify)g_atomic_rc_box_release);
+    gst_object_unref(pad);
+}
+static void films_patch_release(gpointer data, GClosure *closure) {
+    (void)closure;
+    g_atomic_rc_box_release(data);
+}
+// Every demuxer of MP4 files that the pipeline gets from now on reads a number of `size` bytes at `place`.
+static inline void films_patch_number(GstElement *pipeline, guint64 place, guint size, guint64 value) {
+    films_patch *patch = g_atomic_rc_box_new0(films_patch);
+    patch->place = place;
+    patch->size = MIN(size, 8);
+    for (guint index = 0; index < patch->size; index++)
+        patch->bytes[index] = (guint8)(value >> (8 * (patch->size - 1 - index)));
+    g_signal_connect_data(
+        pipeline, "deep-element-added", G_CALLBACK(films_patch_added), patch, films_patch_release, (GConnectFlags)0);
+}
+
+// MP4 files say how long a film is by adding up how long each picture takes in the order of decoding. Where that varies,
+// the sum may be too small for the last pictures, and players leave them out. So each picture is made to take as long as
+// if it were the last one: until the end of all before it.
+typedef struct {
+    GstClockTime first;  // begin of the first picture, less the time at which it is decoded
+    GstClockTime end;
+} films_length;
+
+static GstPadProbeReturn films_length_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    films_length *length = (films_length *)data;
+    GstBuffer *buffer = (GstBuffer *)info->data;
+    GstClockTime shown = GST_BUFFER_PTS(buffer), decoded = GST_BUFFER_DTS(buffer), own = GST_BUFFER_DURATION(buffer);
+    if (!GST_CLOCK_TIME_IS_VALID(shown) || !GST_CLOCK_TIME_IS_VALID(decoded) || !GST_CLOCK_TIME_IS_VALID(own))
+        return GST_PAD_PROBE_OK;
+    if (!GST_CLOCK_TIME_IS_VALID(length->first)) length->first = shown > decoded ? shown - decoded : 0;
+    length->end = MAX(length->end, shown + own);
+    GstClockTime begin = decoded + length->first;
+    if (length->end <= begin || length->end - begin <= own) return GST_PAD_PROBE_OK;
+    buffer = gst_buffer_make_writable(buffer);
+    GST_BUFFER_DURATION(buffer) = length->end - begin;
+    info->data = buffer;
+    return GST_PAD_PROBE_OK;
+}
+static inline void films_lengthen(GstElement *element) {
+    GstPad *pad = gst_element_get_static_pad(element, "src");
+    if (!pad) return;
+    films_length *length = g_new0(films_length, 1);
+    length->first = GST_CLOCK_TIME_NONE;
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, films_length_probe, length, g_free);
+    gst_object_unref(pad);
 }
 
 // The first begin and the last end of all buffers through pads, in stream time, and their bytes: exact lengths, and the progress of an
@@ -261,6 +354,12 @@ static inline GstClockTime films_sample_time(GstSample *sample) {
     if (!buffer || !segment || segment->format != GST_FORMAT_TIME || !GST_BUFFER_PTS_IS_VALID(buffer))
         return GST_CLOCK_TIME_NONE;
     return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+}
+
+// How long it is shown; none if that is not known.
+static inline GstClockTime films_sample_length(GstSample *sample) {
+    GstBuffer *buffer = gst_sample_get_buffer(sample);
+    return buffer ? GST_BUFFER_DURATION(buffer) : GST_CLOCK_TIME_NONE;
 }
 
 // How the pictures behind a pad have to be turned: a value of videoflip's video-direction.

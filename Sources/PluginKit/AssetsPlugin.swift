@@ -25,14 +25,24 @@ public final class AssetsPlugin: Plugin {
     public let jobs: Jobs
     private let loop: EventLoop
     private let callers: FreeCallers
-    let cache = ThumbnailCache()
+    let cache: ThumbnailCache
     let folders: ImageFolders
     private let speeds = ExportSpeeds()
     private var exports: [UInt64: ExportWork] = [:]
     private var images: [UInt64: ImageWork] = [:]
+    /// Keeps the machine awake while a film is written; nil: nothing does.
+    public var inhibitor: Inhibitor?
+    /// The exports that are not paused.
+    private var active: Set<UInt64> = [] {
+        didSet { if active.isEmpty != oldValue.isEmpty { inhibitor?.isHeld = !active.isEmpty } }
+    }
 
     /// Exports the object. The objects on the connection keep this object alive.
-    public init(_ workers: Workers, on connection: Connection, _ loop: EventLoop) {
+    /// - Parameter md5: the MD5 of a text, in hexadecimal.
+    public init(
+        _ workers: Workers, md5: @escaping (String) -> String, on connection: Connection, _ loop: EventLoop
+    ) {
+        cache = ThumbnailCache(md5: md5)
         (self.workers, self.connection, self.loop) = (workers, connection, loop)
         callers = FreeCallers(on: connection)
         jobs = Jobs(.assets, on: connection, loop)
@@ -230,20 +240,29 @@ public final class AssetsPlugin: Plugin {
             return job.path
         }
         exports[job.number] = work
+        active.insert(job.number)
         let task = workers.run(
             request.message(source), descriptors: work.descriptors, patience: Patience.exporting, isLong: true,
             onAnswer: { work.take($0) },
             onEnd: { [weak self] result in
                 self?.exports[job.number] = nil
+                self?.active.remove(job.number)
                 if let speed = work.end(Self.outcome(result, source.name)) {
                     self?.speeds.add(speed, of: request.preset)
                 }
             })
-        job.onPause = { [workers] in workers.pause(task) }
-        job.onResume = { [workers] in workers.resume(task) }
+        job.onPause = { [weak self] in
+            self?.workers.pause(task)
+            self?.active.remove(job.number)
+        }
+        job.onResume = { [weak self] in
+            self?.workers.resume(task)
+            self?.active.insert(job.number)
+        }
         job.onCancel = { [weak self] in
             self?.workers.cancel(task)
             self?.exports[job.number] = nil
+            self?.active.remove(job.number)
         }
         return job.path
     }

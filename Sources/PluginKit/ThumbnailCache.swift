@@ -19,8 +19,11 @@ struct ThumbnailCache {
 
     /// Nil if the user has no folder for it.
     private let folder: String?
+    private let md5: (String) -> String
 
-    init(environment: [String: String] = [:]) {
+    /// - Parameter md5: the MD5 of a text, in hexadecimal.
+    init(environment: [String: String] = [:], md5: @escaping (String) -> String) {
+        self.md5 = md5
         func variable(_ name: String) -> String? {
             let value = environment[name] ?? getenv(name).map { String(cString: $0) }
             return value.flatMap { $0.hasPrefix("/") ? $0 : nil }
@@ -33,7 +36,7 @@ struct ThumbnailCache {
     func path(of uri: String, _ flavor: ThumbnailFlavor) -> String? { path(of: uri, in: flavor.rawValue) }
 
     private func path(of uri: String, in part: String) -> String? {
-        folder.map { "\($0)/\(part)/\(MD5.text(uri.utf8)).png" }
+        folder.map { "\($0)/\(part)/\(md5(uri)).png" }
     }
 
     private var failures: String { "fail/sessiond-\(Self.version)" }

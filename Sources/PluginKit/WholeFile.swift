@@ -19,12 +19,12 @@ final class WholeFile {
         self.path = path
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         folder = parts.count > 2 ? parts.dropLast().joined(separator: "/") : "/"
+        guard parts.last?.isEmpty == false else { throw .badParameter("'\(path)' is a folder") }
         var status = stat()
         if lstat(path, &status) == 0 {
             guard replaces else { throw Self.exists(path) }
             guard status.st_mode & S_IFMT != S_IFDIR else { throw .badParameter("'\(path)' is a folder") }
         }
-        guard parts.last?.isEmpty == false else { throw .badParameter("'\(path)' is a folder") }
         let nameless = open(folder, Self.withoutName | O_RDWR | O_CLOEXEC, mode)
         if nameless >= 0 {
             descriptor = nameless

@@ -10,7 +10,10 @@ import Workers
 func serveAssets(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let limits = WorkerPool.Limits(workers: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let workers = Workers("/proc/self/exe", ["--worker"], limits, on: host.loop)
-    let assets = AssetsPlugin(workers, on: host.connection, host.loop)
+    let assets = AssetsPlugin(workers, md5: Digest.md5, on: host.connection, host.loop)
+    assets.inhibitor = (try? Connection(.system, loop: host.loop)).map {
+        Inhibitor("sleep", .block, who: "sessiond", why: "A film is being written", on: $0)
+    }
     assets.jobs.onBusyChanged = { host.isBusy = $0 }
     guard let item = arguments.item else { return assets }
     assets.check(FileURI.uri(item)) { message in

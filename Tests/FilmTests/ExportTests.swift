@@ -218,6 +218,15 @@ import Testing
         #expect(numbers == Array(0..<300))
     }
 
+    @Test func runningExport_keepsTheMachineAwake() throws {
+        let stage = try FilmStage()
+        let machine = try FakeMachine(on: stage.bus)
+        let path = try TestMedia.named("short-gop.mp4").path()
+        #expect(machine.locks == [])
+        #expect(try stage.export(path, stage.folder.path + "/new.mp4") == "done")
+        #expect(eventually { machine.locks == ["lock sleep sessiond block", "unlock"] }, "\(machine.locks)")
+    }
+
     @Test func detachedExport_outlivesItsOwner() throws {
         let stage = try FilmStage()
         let output = stage.folder.path + "/new.mp4"
@@ -234,18 +243,23 @@ import Testing
     @Test(.enabled(if: geteuid() == 0)) func fullDisk_isSaidAndNothingIsLeft() throws {
         let folder = try PrivateFolder()
         let disk = try folder.folder("disk")
-        guard (try? Child.run("mount", ["-t", "tmpfs", "-o", "size=300k", "tmpfs", disk])) != nil else {
+        guard (try? Child.run("mount", ["-t", "tmpfs", "-o", "size=100k", "tmpfs", disk])) != nil else {
             // A container without the right to mount.
             return
         }
         defer { _ = try? Child.run("umount", ["-l", disk]) }
         let stage = try FilmStage()
         let path = try TestMedia.named("web.webm").path()
-        for (preset, network) in [("high", false), ("high", true), ("1280x720", false)] {
+        // Too small for the film, for what is certainly needed, and for the film and its draft.
+        for (preset, network, size) in [
+            ("high", false, 100), ("1280x720", false, 100), ("high", true, 100), ("high", true, 200),
+        ] {
+            try Child.run("mount", ["-o", "remount,size=\(size)k", disk])
             let options: [(String, Value)] = [
                 ("preset", .string(preset)), ("optimize-for-network", .bool(network)),
             ]
-            #expect(try stage.export(path, disk + "/new.mp4", options) == "DiskFull", "\(preset) \(network)")
+            let end = try stage.export(path, disk + "/new.mp4", options)
+            #expect(end == "DiskFull", "\(preset) \(network)")
             #expect(try FilmStage.names(in: disk) == [])
         }
         let images = try stage.generate(

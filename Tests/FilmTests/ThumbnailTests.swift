@@ -1,6 +1,9 @@
 import DBus
+import EventLoop
+import FilmBackend
 import Foundation
 import PluginAPI
+import SessionBus
 import TestSupport
 import Testing
 
@@ -20,7 +23,7 @@ import Testing
         let uri = "file://\(stage.folder.path)/my%20film%20(1).mp4"
         let path = try stage.call("Thumbnail", [.string(uri), .string("normal")])[0].stringValue ?? ""
         let home = stage.folder.path + "/home/cache/thumbnails"
-        #expect(path == "\(home)/normal/\(MD5.text(uri.utf8)).png")
+        #expect(path == "\(home)/normal/\(Digest.md5(uri)).png")
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         let texts = try #require(PNGText.read(bytes))
         var status = stat()
@@ -66,7 +69,7 @@ import Testing
         let names = try FilmStage.names(in: folder)
         #expect(names.count == 1 && names[0].hasPrefix("sessiond-"))
         let entry = try FilmStage.names(in: folder + "/" + names[0])
-        #expect(entry == [MD5.text("file://\(film)".utf8) + ".png"])
+        #expect(entry == [Digest.md5("file://\(film)") + ".png"])
         #expect(try stage.refusal("Thumbnail", [FilmStage.uri(film), .string("normal")]) == "DecodeFailed")
     }
 
@@ -104,9 +107,83 @@ import Testing
         #expect(try Child(program, []).wait(timeout: 30) == .code(64))
     }
 
+    /// Where Debian has Tumbler, the service that makes thumbnails for file managers.
+    private static let tumbler = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib"))?.map {
+        "/usr/lib/\($0)/tumbler-1/tumblerd"
+    }.first { FileManager.default.isExecutableFile(atPath: $0) }
+
+    @Test(.enabled(if: tumbler != nil, "tumbler is not installed")) func tumbler_findsTheThumbnailerAndUsesIt() throws {
+        let folder = try PrivateFolder()
+        let bus = try PrivateBus()
+        // What is installed, but for the path of the program; and a list of what it was called with.
+        let list = folder.path + "/calls"
+        let program = try folder.file(
+            "thumbnailer",
+            """
+            #!/bin/sh
+            echo "$1" >>'\(list)'
+            exec '\(try builtProduct(named: "sessiond-thumbnailer"))' "$@"
+            """)
+        #expect(chmod(program, 0o755) == 0)
+        let installed = try String(
+            contentsOf: repository.appendingPathComponent("data/thumbnailers/sessiond.thumbnailer"), encoding: .utf8)
+        _ = try folder.folder("data/thumbnailers")
+        _ = try folder.file(
+            "data/thumbnailers/sessiond.thumbnailer",
+            installed.replacingOccurrences(of: "Exec=sessiond-thumbnailer", with: "Exec=\(program)"))
+        // By which Tumbler's library knows a PNG picture.
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path + "/data/mime", withDestinationPath: "/usr/share/mime")
+        var environment = bus.environment
+        environment["PATH"] = "/usr/bin:/bin"
+        environment["HOME"] = try folder.folder("home")
+        environment["XDG_DATA_DIRS"] = folder.path + "/data"
+        environment["XDG_DATA_HOME"] = try folder.folder("home/data")
+        environment["XDG_CACHE_HOME"] = try folder.folder("home/cache")
+        // Tumbler prefers its own plugins for films, as far as they are installed.
+        environment["XDG_CONFIG_HOME"] = try folder.folder("home/config")
+        _ = try folder.folder("home/config/tumbler")
+        _ = try folder.file(
+            "home/config/tumbler/tumbler.rc",
+            "[GstThumbnailer]\nDisabled=true\n[FfmpegThumbnailer]\nDisabled=true\n"
+                + "[DesktopThumbnailer]\nDisabled=false\nPriority=3\nLocations=\nExcludes=\nMaxFileSize=0\n")
+        environment["GST_REGISTRY"] = repository.appendingPathComponent(".build/test-media/registry.bin").path
+        let daemon = try Child(try #require(Self.tumbler), [], environment: environment)
+        let loop = EventLoop()
+        let client = try Connection(.custom(bus.address), loop: loop)
+        let name = "org.freedesktop.thumbnails.Thumbnailer1"
+        let place = "/org/freedesktop/thumbnails/Thumbnailer1"
+        #expect(
+            eventually(timeout: 30) {
+                (try? client.askBusAndWait("NameHasOwner", [.string(name)], timeout: 5))?.first == .bool(true)
+            }, "\(daemon.errors)")
+        var news: [String] = []
+        let subscriptions = ["Ready", "Error", "Finished"].map { member in
+            client.subscribe(interface: name, member: member) { _ in news.append(member) }
+        }
+        let film = folder.path + "/film.mp4"
+        try FileManager.default.copyItem(atPath: TestMedia.named("short-gop.mp4").path(), toPath: film)
+        var answer: Result<[Value], Failure>?
+        client.call(
+            name, place, name, "Queue",
+            [
+                .strings(["file://" + film]), .strings(["video/mp4"]), .string("normal"), .string("foreground"),
+                .uint32(0),
+            ]
+        ) { answer = $0 }
+        #expect(loop.iterate(timeout: FilmStage.watchdog) { news.contains("Finished") }, "\(daemon.errors)")
+        withExtendedLifetime(subscriptions) {}
+        _ = try #require(answer).get()
+        #expect(news == ["Ready", "Finished"])
+        #expect(try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n").map(String.init) == [film])
+        let picture = folder.path + "/home/cache/thumbnails/normal/\(Digest.md5("file://" + film)).png"
+        let texts = try #require(PNGText.read([UInt8](try Data(contentsOf: URL(fileURLWithPath: picture)))))
+        #expect(texts["Thumb::URI"] == "file://" + film)
+    }
+
     @Test func md5_isThatOfTheStandard() {
-        #expect(MD5.text("".utf8) == "d41d8cd98f00b204e9800998ecf8427e")
-        #expect(MD5.text("abc".utf8) == "900150983cd24fb0d6963f7d28e17f72")
-        #expect(MD5.text(String(repeating: "1234567890", count: 8).utf8) == "57edf4a22be3c955ac49da2e2107b67a")
+        #expect(Digest.md5("") == "d41d8cd98f00b204e9800998ecf8427e")
+        #expect(Digest.md5("abc") == "900150983cd24fb0d6963f7d28e17f72")
+        #expect(Digest.md5(String(repeating: "1234567890", count: 8)) == "57edf4a22be3c955ac49da2e2107b67a")
     }
 }

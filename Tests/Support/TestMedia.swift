@@ -49,6 +49,10 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         TestMedia("edited.mp4", ["-ss", "3.3", "-i", "@short-gop.mp4", "-c", "copy"], cut: 3.3),
         TestMedia(
             "fragmented.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-movflags", "frag_keyframe+empty_moov"]),
+        // Without the table of its pieces.
+        TestMedia(
+            "pieces.mp4",
+            ["-i", "@short-gop.mp4", "-c", "copy", "-movflags", "frag_keyframe+empty_moov+skip_trailer"]),
         TestMedia("index-first.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-movflags", "+faststart"]),
         TestMedia("matroska.mkv", ["-i", "@short-gop.mp4", "-c", "copy"]),
         TestMedia("stream.ts", ["-i", "@short-gop.mp4", "-c", "copy"], shift: .infinity),

@@ -45,9 +45,7 @@ struct ExportPlan {
             if let video {
                 let parser = try Self.parser(video, wish.type)
                 read.append("source. ! \(Self.mediaType(video)) ! appsink name=video \(Self.sink)")
-                // The file must say how to turn pictures that are not turned.
-                let turn = video.orientation.isEmpty ? "" : " ! taginject tags=image-orientation=\(video.orientation)"
-                write.append("appsrc name=video \(Self.source)\(turn) ! \(parser) ! queue ! mux.")
+                write.append("appsrc name=video \(Self.source) ! \(parser) ! queue name=pictures ! mux.")
             }
             if let audio {
                 let parser = try Self.parser(audio, wish.type)
@@ -66,7 +64,7 @@ struct ExportPlan {
                 let (text, size) = try Self.encoding(video, wish, find)
                 shown = size
                 read.append("source. ! video/x-raw ! appsink name=video \(Self.sink)")
-                write.append("appsrc name=video \(Self.source) ! \(text) ! queue ! mux.")
+                write.append("appsrc name=video \(Self.source) ! \(text) ! queue name=pictures ! mux.")
             }
             if let audio {
                 formats.append("audio/x-raw(ANY)")

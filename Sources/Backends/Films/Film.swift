@@ -15,6 +15,12 @@ final class Frame {
     }
 
     deinit { gst_sample_unref(sample) }
+
+    /// Until when it is shown if no other one follows.
+    var end: GstClockTime {
+        let length = films_sample_length(sample)
+        return length == .max ? .max : time + length
+    }
 }
 
 /// A film that is open, of which pictures are taken at any times.
@@ -25,26 +31,33 @@ final class Frame {
 final class Film {
     /// Seconds for which one picture is waited for.
     private static let patience = 8.0
+    /// Seconds after which is looked whether there was an error.
+    private static let step = 0.05
     /// Pictures up to this far ahead are decoded without a seek.
     private static let stride: GstClockTime = 1_500_000_000
 
     let file: FilmFile
-    /// Nil if there is none.
+    /// Nil if it is not known, and not exact for all formats.
     let duration: GstClockTime?
+    /// Whether ``duration`` is where the film ends: in other films that is seen when reading gets there.
+    private let isLengthExact: Bool
     /// A value of videoflip's `video-direction`.
     let orientation: Int32
     /// When the first picture begins.
     let first: GstClockTime
 
-    private let pipeline: FilmPipeline
+    private let index: MovieIndex?
+    private var pipeline: FilmPipeline
     private let gate: UnsafeMutablePointer<films_gate>
-    private let sink: UnsafeMutablePointer<GstElement>
+    private var sink: UnsafeMutablePointer<GstElement>
     /// What is added to all times: those of some formats begin anywhere.
     private let origin: GstClockTime
-    private let isFragmented: Bool
+    /// One cannot seek in it, only begin anew.
+    private let isSequential: Bool
     /// The last picture that was decoded, and the one before it; valid while reading goes on from there.
     private var current: Frame?
     private var ahead: Frame?
+    private var isBroken = false
     /// Neighbouring key frames that are known.
     private var keys: [(before: GstClockTime?, after: GstClockTime?)] = []
 
@@ -55,12 +68,9 @@ final class Film {
         (self.file, self.gate) = (file, gate)
         var isOpen = false
         defer { if !isOpen { films_gate_free(gate) } }
-        pipeline = try FilmPipeline(
-            "uridecodebin name=source caps=video/x-raw(ANY) expose-all-streams=false"
-                + " ! appsink name=sink caps=video/x-raw sync=false max-buffers=2 enable-last-sample=false"
-        ) { films_gate_watch(gate, $0) }
+        index = MovieIndex(file.path)
+        pipeline = try Self.pipeline(file, index, gate)
         sink = try pipeline.child("sink")
-        films_set_string(try pipeline.child("source"), "uri", file.uri)
         try pipeline.prepare(within: Self.patience)
         guard let sample = films_pull_preroll(sink, FilmRuntime.nanoseconds(Self.patience)) else {
             throw pipeline.failure() ?? FilmError(.noImageAtTime, "it has no picture")
@@ -71,7 +81,9 @@ final class Film {
         first = start == .max ? 0 : start - origin
         duration = pipeline.duration.map { $0 > origin ? $0 - origin : $0 }
         self.origin = origin
-        isFragmented = file.isFragmented
+        isLengthExact = films_gate_is_rebased(gate) == 0 && index?.isFragmented != true
+        // Without such a table GStreamer cannot seek in pieces.
+        isSequential = index.map { $0.isFragmented && $0.firstPieces.isEmpty } ?? false
         let pad = gst_element_get_static_pad(sink, "sink")
         orientation = pad.map { films_orientation($0) } ?? 0
         if let pad { gst_object_unref(pad) }
@@ -81,25 +93,55 @@ final class Film {
 
     deinit { films_gate_free(gate) }
 
+    private static func pipeline(
+        _ file: FilmFile, _ index: MovieIndex?, _ gate: UnsafeMutablePointer<films_gate>
+    ) throws(FilmError) -> FilmPipeline {
+        try FilmPipeline(
+            reading: file, index,
+            "uridecodebin name=source caps=video/x-raw(ANY) expose-all-streams=false"
+                + " ! appsink name=sink caps=video/x-raw sync=false max-buffers=2 enable-last-sample=false"
+        ) { films_gate_watch(gate, $0) }
+    }
+
     // MARK: Pictures
 
     /// The picture that is shown at a time; the first one for times before it.
     /// - Throws: `NoImageAtTime` behind the end.
     func frame(at time: GstClockTime) throws(FilmError) -> Frame {
-        if let duration, time >= duration { throw FilmError(.noImageAtTime, "the film ends before that time") }
+        try mend { () throws(FilmError) in try shownFrame(at: time) }
+    }
+
+    /// Does something with the film. If that fails because of what is in the file, the next begins with a new pipeline: one
+    /// that has failed does nothing any more.
+    private func mend<Result>(_ body: () throws(FilmError) -> Result) throws(FilmError) -> Result {
+        if isBroken { try begin(keys: nil) }
+        isBroken = true
+        do throws(FilmError) {
+            let result = try body()
+            isBroken = false
+            return result
+        } catch {
+            isBroken = error.code != .noImageAtTime
+            throw error
+        }
+    }
+
+    private func shownFrame(at time: GstClockTime) throws(FilmError) -> Frame {
+        if isLengthExact, let duration, time >= duration {
+            throw FilmError(.noImageAtTime, "the film ends before that time")
+        }
         let wanted = max(time, first)
         if let frame = try frameAhead(at: wanted) { return frame }
+        if isSequential {
+            try begin(keys: nil)
+            guard let frame = try pull() else { throw FilmError(.noImageAtTime, "there is no picture") }
+            return try readOn(from: frame, to: wanted)
+        }
         var back: GstClockTime = 0
         while true {
             try seek(to: wanted > back ? wanted - back : 0)
             guard let frame = try pull() else {
                 throw FilmError(.noImageAtTime, "there is no picture at that time")
-            }
-            if isFragmented, frame.time != first, frame.time < first + 1_000_000_000 {
-                // GStreamer 1.22 reads the first piece of such files a little too late after a seek.
-                try restart()
-                guard let frame = try pull() else { throw FilmError(.noImageAtTime, "there is no picture") }
-                return try readOn(from: frame, to: wanted)
             }
             if frame.time <= wanted { return try readOn(from: frame, to: wanted) }
             // It began behind the time, as formats without an index do.
@@ -117,6 +159,14 @@ final class Film {
 
     /// The key frame before or at a time, and the next one.
     func keyFrames(around time: GstClockTime) throws(FilmError) -> (before: GstClockTime?, after: GstClockTime?) {
+        // A seek behind the end goes anywhere.
+        let last = isLengthExact ? duration.map { $0 - 1 } ?? .max : .max
+        return try mend { () throws(FilmError) in try searchedKeyFrames(around: min(time, last)) }
+    }
+
+    private func searchedKeyFrames(
+        around time: GstClockTime
+    ) throws(FilmError) -> (before: GstClockTime?, after: GstClockTime?) {
         if let known = keys.first(where: {
             $0.before.map { $0 <= time } ?? false && $0.after.map { $0 > time } ?? false
         }) {
@@ -125,13 +175,14 @@ final class Film {
         var back: GstClockTime = 0
         while true {
             (current, ahead) = (nil, nil)
-            films_gate_set(gate, 1, time + origin)
-            try sendSeek(to: time > back ? time - back : 0)
-            guard films_gate_wait(gate, gint64(Self.patience * 1e6)) != 0 else {
-                throw pipeline.failure() ?? FilmError(.decodeFailed, "no key frame came in \(Int(Self.patience)) s")
+            if isSequential {
+                try begin(keys: time)
+            } else {
+                films_gate_set(gate, 1, time + origin, 1)
+                try sendSeek(to: time > back ? time - back : 0)
             }
-            var found = (before: place(films_gate_before(gate)), after: place(films_gate_after(gate)))
-            if isFragmented, let before = found.before, before < first + 1_000_000_000 { found.before = first }
+            try wait("no key frame") { films_gate_wait(gate, gint64(Self.step * 1e6)) != 0 ? true : nil }
+            let found = (before: place(films_gate_before(gate)), after: place(films_gate_after(gate)))
             guard found.before == nil, back < time else {
                 keys.append(found)
                 return found
@@ -158,15 +209,19 @@ final class Film {
 
     private func seek(to time: GstClockTime) throws(FilmError) {
         (current, ahead) = (nil, nil)
-        films_gate_set(gate, 0, 0)
+        films_gate_set(gate, 0, 0, 1)
         try sendSeek(to: time)
     }
 
-    private func restart() throws(FilmError) {
+    /// Reads from the begin, with another pipeline: one that was made of a text is linked only once.
+    /// - Parameter keys: around which time key frames are looked for, and nothing is decoded; nil: pictures are wanted.
+    private func begin(keys: GstClockTime?) throws(FilmError) {
         (current, ahead) = (nil, nil)
-        films_gate_set(gate, 0, 0)
-        pipeline.set(GST_STATE_READY)
-        try pipeline.prepare(within: Self.patience)
+        pipeline.set(GST_STATE_NULL)
+        pipeline = try Self.pipeline(file, index, gate)
+        sink = try pipeline.child("sink")
+        films_gate_set(gate, keys == nil ? 0 : 1, keys ?? 0, 0)
+        if keys == nil { try pipeline.prepare(within: Self.patience) }
         pipeline.set(GST_STATE_PLAYING)
     }
 
@@ -182,7 +237,12 @@ final class Film {
         (current, ahead) = (frame, nil)
         var shown = frame
         while shown.time < time {
-            guard let next = try pull() else { break }
+            guard let next = try pull() else {
+                guard isLengthExact || time < shown.end else {
+                    throw FilmError(.noImageAtTime, "the film ends before that time")
+                }
+                break
+            }
             if next.time > time {
                 ahead = next
                 break
@@ -193,13 +253,30 @@ final class Film {
         return shown
     }
 
+    /// Waits until there is a result, or the pipeline has failed: it does not say so to who waits for its data.
+    /// - Parameter body: waits for ``step`` seconds.
+    @discardableResult
+    private func wait<Result>(_ what: String, _ body: () -> Result?) throws(FilmError) -> Result {
+        let end = g_get_monotonic_time() + gint64(Self.patience * 1e6)
+        while true {
+            if let result = body() { return result }
+            if let failure = pipeline.failure() { throw failure }
+            guard g_get_monotonic_time() < end else {
+                throw FilmError(.decodeFailed, "\(what) came in \(Int(Self.patience)) s")
+            }
+        }
+    }
+
     /// The next picture; nil at the end.
     private func pull() throws(FilmError) -> Frame? {
         while true {
-            guard let sample = films_pull(sink, FilmRuntime.nanoseconds(Self.patience)) else {
+            let found = try wait("no picture") { () -> OpaquePointer?? in
+                if let sample = films_pull(sink, FilmRuntime.nanoseconds(Self.step)) { return .some(sample) }
+                return films_is_over(sink) != 0 ? .some(nil) : nil
+            }
+            guard let sample = found else {
                 if let failure = pipeline.failure() { throw failure }
-                if films_is_over(sink) != 0 { return nil }
-                throw FilmError(.decodeFailed, "no picture came in \(Int(Self.patience)) s")
+                return nil
             }
             let time = films_sample_time(sample)
             guard time != .max else {

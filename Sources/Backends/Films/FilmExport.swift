@@ -35,8 +35,7 @@ struct FilmExport {
 
     /// - Parameter tell: called several times in a second.
     func run(_ tell: (Progress) -> Void) throws(FilmError) {
-        let reader = try FilmPipeline(plan.reading)
-        films_set_string(try reader.child("source"), "uri", facts.file.uri)
+        let reader = try FilmPipeline(reading: facts.file, MovieIndex(facts.file.path), plan.reading)
         let writer = try FilmPipeline(plan.writing)
         let file = try writer.child("file")
         films_set_int(file, "fd", output)
@@ -45,6 +44,7 @@ struct FilmExport {
             films_set_string(muxer, "faststart-file", "/proc/self/fd/\(draft)")
         }
         films_write_tags(muxer, tags.list)
+        if plan.hasVideo { films_lengthen(try writer.child("pictures")) }
 
         try reader.prepare(within: Self.patience)
         let (start, stop) = try range()
@@ -68,8 +68,20 @@ struct FilmExport {
         writer.set(GST_STATE_PLAYING)
         reader.set(GST_STATE_PLAYING)
         try wait(reader, writer, written, moved, tell)
+        try turn()
         guard fdatasync(output) == 0 || errno == EINVAL else {
             throw FilmError(errno == ENOSPC ? .diskFull : .exportFailed, String(cString: strerror(errno)))
+        }
+    }
+
+    /// The muxers of GStreamer do not write how copied pictures have to be turned.
+    private func turn() throws(FilmError) {
+        guard plan.isCopy, let video = facts.video, video.direction != 0, wish.type != .webm, plan.hasVideo,
+            let place = MovieIndex(descriptor: output)?.matrix
+        else { return }
+        let bytes = MovieIndex.matrix(direction: video.direction, width: video.width, height: video.height)
+        guard pwrite(output, bytes, bytes.count, off_t(place)) == bytes.count else {
+            throw FilmError(.exportFailed, String(cString: strerror(errno)))
         }
     }
 

@@ -76,6 +76,11 @@ struct FilmFacts {
 
     var video: Track? { tracks.first { $0.kind == .video && !$0.isStill } }
     var audio: Track? { tracks.first { $0.kind == .audio } }
+    /// Only reading all of it tells: a film in pieces without a table of them.
+    var isLengthUnknown: Bool {
+        guard let index = MovieIndex(file.path) else { return false }
+        return index.isFragmented && index.firstPieces.isEmpty && index.length == nil
+    }
     var isPlayable: Bool { missing.isEmpty && (video != nil || audio != nil) }
 
     /// Reads the beginning of the file, and decodes a little (`GstDiscoverer`).

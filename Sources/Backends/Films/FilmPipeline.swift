@@ -11,6 +11,34 @@ final class FilmPipeline {
     private var missing: String?
     /// All tags of the bus; owned by this object.
     private(set) var tags: UnsafeMutablePointer<GstTagList>?
+    /// What was added to the length that the file names.
+    private var added: GstClockTime = 0
+
+    /// A pipeline that reads a file, by its element `source`.
+    ///
+    /// Demuxers are told what the file should say. qtdemux before 1.24 compares places in a track with the length of the film,
+    /// and so ends too early where an edit list cuts off the begin. After a seek it takes the time at which the first piece of
+    /// a film in pieces is shown for that at which it is decoded.
+    convenience init(
+        reading file: FilmFile, _ index: MovieIndex?, _ description: String,
+        configure: (UnsafeMutablePointer<GstElement>) -> Void = { _ in }
+    ) throws(FilmError) {
+        let units = index.map { ($0.cut * Double($0.timescale)).rounded(.up) } ?? 0
+        var isLonger = false
+        try self.init(description) { pipeline in
+            if let index, let length = index.length, units > 0, Double(length.value) + units < 4e9 {
+                films_patch_number(
+                    pipeline, guint64(length.place), guint(length.size), guint64(length.value) + guint64(units))
+                isLonger = true
+            }
+            for piece in index?.firstPieces ?? [] {
+                films_patch_number(pipeline, guint64(piece.place), guint(piece.size), 0)
+            }
+            configure(pipeline)
+        }
+        if isLonger, let index { added = FilmRuntime.nanoseconds(units / Double(index.timescale)) }
+        films_set_string(try child("source"), "uri", file.uri)
+    }
 
     /// From a description for gst-launch.
     /// - Parameter configure: gets the pipeline before it has elements.
@@ -123,8 +151,8 @@ final class FilmPipeline {
     /// In nanoseconds; nil if unknown.
     var duration: GstClockTime? {
         var value: gint64 = 0
-        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > 0
-            ? GstClockTime(value) : nil
+        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > Int64(added)
+            ? GstClockTime(value) - added : nil
     }
 }
 
@@ -163,24 +191,5 @@ struct FilmFile {
         guard let text = g_filename_to_uri(path.map { CChar(bitPattern: $0) } + [0], nil, nil) else { return "" }
         defer { g_free(text) }
         return String(cString: text)
-    }
-
-    /// Whether it is an MP4 in pieces, with an index in each.
-    var isFragmented: Bool {
-        let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { return false }
-        defer { close(file) }
-        var place = 0
-        for _ in 0..<16 {
-            var head = [UInt8](repeating: 0, count: 16)
-            guard pread(file, &head, 16, off_t(place)) == 16 else { return false }
-            if head[4..<8].elementsEqual("moof".utf8) { return true }
-            if place == 0, !head[4..<8].elementsEqual("ftyp".utf8) { return false }
-            var length = head[..<4].reduce(0) { $0 << 8 | Int($1) }
-            if length == 1 { length = head[8...].reduce(0) { ($0 & 0xff_ffff_ffff_ffff) << 8 | Int($1) } }
-            guard length >= 8, length < 1 << 48 else { return false }
-            place += length
-        }
-        return false
     }
 }

@@ -57,8 +57,7 @@ public final class FilmWorker {
 
     private func inspect(_ file: FilmFile, isPrecise: Bool) throws(FilmError) -> WorkerMessage {
         if !isPrecise, let known = inspected.first(where: { $0.file.isSame(as: file) }) { return known.answer }
-        var facts = try FilmFacts(file)
-        if isPrecise, facts.missing.isEmpty { try facts.measure { process.send(WorkerMessage("alive")) } }
+        let facts = try facts(of: file, isPrecise: isPrecise)
         let answer = facts.message
         if !isPrecise, facts.missing.isEmpty {
             inspected.removeAll { $0.file.path == file.path }
@@ -69,6 +68,14 @@ public final class FilmWorker {
     }
 
     private static let inspectedLimit = 64
+
+    private func facts(of file: FilmFile, isPrecise: Bool = false) throws(FilmError) -> FilmFacts {
+        var facts = try FilmFacts(file)
+        if isPrecise || facts.isLengthUnknown, facts.missing.isEmpty {
+            try facts.measure { process.send(WorkerMessage("alive")) }
+        }
+        return facts
+    }
 
     private func open(_ file: FilmFile) throws(FilmError) -> Film {
         if let film, film.file.isSame(as: file) { return film }
@@ -153,7 +160,10 @@ public final class FilmWorker {
             film = try Film(file)
         } catch {
             let facts = try FilmFacts(file)
-            guard let cover = facts.tags.cover else { throw error }
+            guard let cover = facts.tags.cover else {
+                // The answer is the same as later, from the cache.
+                throw error.code == .noImageAtTime ? FilmError(.decodeFailed, error.message) : error
+            }
             defer { gst_sample_unref(cover) }
             return (try PictureMaker.encode(cover: cover, shape), Int(facts.duration))
         }
@@ -180,7 +190,7 @@ public final class FilmWorker {
         _ file: FilmFile, _ request: WorkerMessage, _ descriptors: [Int32]
     ) throws(FilmError) -> WorkerMessage {
         film = nil
-        let facts = try FilmFacts(file)
+        let facts = try facts(of: file)
         let wish = try wish(request, facts)
         let plan = try ExportPlan(wish, facts, find: FilmRuntime.find)
         guard let output = descriptors.first else { throw FilmError(.exportFailed, "no file to write to") }
@@ -230,7 +240,7 @@ public final class FilmWorker {
     }
 
     private func estimate(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
-        let facts = try FilmFacts(file)
+        let facts = try facts(of: file)
         let wish = try wish(request, facts)
         let estimate = ExportEstimate(try ExportPlan(wish, facts, find: FilmRuntime.find), wish, facts)
         return WorkerMessage(
