@@ -82,7 +82,7 @@ api: ## build the documentation of SessionKit as HTML in .build/api
 check-long: check ## run also the long checks: packages on bare Debian systems, ten minutes of random faults
 	@Scripts/setup deb
 	@Scripts/deb
-	@Scripts/check packages dependent wyoming rust faults-day
+	@Scripts/check packages dependent wyoming tus rust faults-day
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
