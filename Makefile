@@ -27,7 +27,7 @@ release = swift build --configuration release --static-swift-stdlib -Xswiftc -Os
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check check-long book api format install uninstall deb tarball clean
+.PHONY: help run demo-films test build release bench check check-long book api format install uninstall deb tarball clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -38,6 +38,11 @@ run: ## build and run the demonstration with real sound; KEEP=1 keeps it running
 	@Scripts/setup build run
 	@swift build
 	@KEEP='$(KEEP)' Scripts/demo
+
+demo-films: ## a film is exported, uploaded over five cuts, downloaded and compared
+	@Scripts/setup build run test
+	@swift build
+	@Scripts/demo-films
 
 test: ## run all tests, on private servers
 	@Scripts/setup
