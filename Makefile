@@ -27,7 +27,7 @@ release = swift build --configuration release --static-swift-stdlib -Xswiftc -Os
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run test build release bench check check-long book api format install uninstall deb tarball clean
+.PHONY: help run demo-films test build release bench check check-long book api format install uninstall deb tarball clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -38,6 +38,11 @@ run: ## build and run the demonstration with real sound; KEEP=1 keeps it running
 	@Scripts/setup build run
 	@swift build
 	@KEEP='$(KEEP)' Scripts/demo
+
+demo-films: ## a film is exported, uploaded over five cuts, downloaded and compared
+	@Scripts/setup build run test
+	@swift build
+	@Scripts/demo-films
 
 test: ## run all tests, on private servers
 	@Scripts/setup
@@ -82,7 +87,7 @@ api: ## build the documentation of SessionKit as HTML in .build/api
 check-long: check ## run also the long checks: packages on bare Debian systems, ten minutes of random faults
 	@Scripts/setup deb
 	@Scripts/deb
-	@Scripts/check packages dependent wyoming rust faults-day
+	@Scripts/check packages dependent wyoming tus rust faults-day
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz

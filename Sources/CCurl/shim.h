@@ -70,10 +70,6 @@ static inline CURLcode shim_get_size(CURL *easy, CURLINFO info, int64_t *value) 
 static inline CURLcode shim_get_context(CURL *easy, void **value) {
     return curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)value);
 }
-static inline curl_socket_t shim_get_socket(CURL *easy) {
-    curl_socket_t socket = CURL_SOCKET_BAD;
-    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK ? socket : CURL_SOCKET_BAD;
-}
 
 // Bytes in a socket's queue that the other end has not acknowledged; ioctl is variadic.
 static inline int shim_unacknowledged(curl_socket_t socket) {

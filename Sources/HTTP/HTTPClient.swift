@@ -25,8 +25,8 @@ public final class HTTPClient {
         let context = Unmanaged.passUnretained(self).toOpaque()
         shim_multi_set_socket(
             multi,
-            { _, socket, events, context, _ in
-                HTTPClient.from(context).watch(socket, events)
+            { easy, socket, events, context, _ in
+                HTTPClient.from(context).watch(socket, events, for: HTTPTransfer.of(easy))
                 return 0
             }, context)
         shim_multi_set_timer(
@@ -87,11 +87,14 @@ public final class HTTPClient {
 
     // MARK: The library's wishes
 
-    private func watch(_ socket: curl_socket_t, _ wish: Int32) {
+    /// - Parameter transfer: the one that it wishes it for; nil: for itself.
+    private func watch(_ socket: curl_socket_t, _ wish: Int32, for transfer: HTTPTransfer?) {
         guard wish != CURL_POLL_REMOVE else {
             watches[socket] = nil
+            for transfer in transfers.values where transfer.socket == socket { transfer.socket = nil }
             return
         }
+        transfer?.socket = socket
         var events: IOWatch.Events = []
         if wish & CURL_POLL_IN != 0 { events.insert(.readable) }
         if wish & CURL_POLL_OUT != 0 { events.insert(.writable) }
@@ -126,6 +129,10 @@ public final class HTTPClient {
             ended.append((transfer, message.pointee.data.result))
         }
         for (transfer, code) in ended { end(transfer, transfer.outcome(code)) }
-        for transfer in Array(transfers.values) { transfer.tellProgress() }
+        for transfer in Array(transfers.values) {
+            // With HTTP/2, several share a connection, which is named to one of them.
+            if socket != HTTPClient.noSocket, transfer.socket == nil, transfer.hasSentMore { transfer.socket = socket }
+            transfer.tellProgress()
+        }
     }
 }

@@ -72,8 +72,10 @@ public struct HTTPError: Error, Sendable, Hashable {
                 "the certificate of \(host) is not trusted: check the address and the clock, or install the "
                     + "certificate of its authority")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2,
-            CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_SEND_FAIL_REWIND:
+            CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY:
             self.init(.cut, "\(host) ended the connection (\(reason))")
+        // The library would have sent it again on a new connection, which is not its decision here.
+        case CURLE_SEND_FAIL_REWIND: self.init(.cut, "\(host) ended the connection")
         default: self.init(.other, "\(host): \(reason)")
         }
     }

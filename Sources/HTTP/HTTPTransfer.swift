@@ -19,6 +19,9 @@ public final class HTTPTransfer {
 
     /// The bytes of the request's body that were given to the network.
     public private(set) var bytesSent: UInt64 = 0
+    /// Its connection; nil: it has none yet. The library names one only when a transfer has ended.
+    var socket: curl_socket_t?
+    private var delivered: UInt64 = 0
     private var reader: HTTPBody.Reader
     private let mayRepeat: Bool
     private var hasRead = false
@@ -37,6 +40,9 @@ public final class HTTPTransfer {
     private var silenceTimer: Timer?
     private var toldBytes: UInt64 = 0
     private var toldAt: UInt64 = 0
+    /// Microseconds until the next look at a connection whose queue is not empty.
+    private var pause = HTTPTransfer.interval
+    private lazy var progressTimer = client.map { Timer(on: $0.loop) { [unowned self] in tellProgress() } }
 
     private static let fieldLimit = 64 << 10
     /// The library's buffer of what is sent, and our only one.
@@ -44,6 +50,8 @@ public final class HTTPTransfer {
     private static let smallestBlock = 16 << 10
     /// Microseconds between two reports of progress.
     private static let interval: UInt64 = 100_000
+    /// The longest ``pause``.
+    private static let longestPause: UInt64 = 1_000_000
 
     init(
         _ request: HTTPRequest, _ client: HTTPClient, onProgress: @escaping (HTTPTransfer) -> Void,
@@ -148,11 +156,17 @@ public final class HTTPTransfer {
     /// The bytes of the request's body that the other end has confirmed to have received, as far as the kernel knows: what
     /// waits in the queue of the connection is not counted. With encryption it is a little less than that.
     public var bytesDelivered: UInt64 {
-        guard !isOver else { return bytesSent }
-        let socket = shim_get_socket(easy)
-        guard socket >= 0 else { return 0 }
+        if !isOver { lookAtConnection() }
+        return isOver ? bytesSent : delivered
+    }
+
+    private func lookAtConnection() {
+        guard let socket else { return }
+        noteSent()
         let waiting = UInt64(shim_unacknowledged(socket))
-        return bytesSent > waiting ? bytesSent - waiting : 0
+        guard bytesSent > delivered + waiting else { return }
+        delivered = bytesSent - waiting
+        movedAt = MonotonicClock.now()
     }
 
     /// Ends it at once, without an answer.
@@ -163,7 +177,9 @@ public final class HTTPTransfer {
     func end(_ outcome: Result<HTTPResponse, HTTPError>?) {
         guard !isOver else { return }
         isOver = true
+        socket = nil
         silenceTimer = nil
+        progressTimer = nil
         if let outcome { onDone(outcome) }
     }
 
@@ -248,11 +264,26 @@ public final class HTTPTransfer {
         if shim_get_size(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK { bytesSent = UInt64(max(0, sent)) }
     }
 
+    /// Whether more was sent than at the last report.
+    var hasSentMore: Bool { bytesSent != toldBytes }
+
+    /// Tells what was delivered since the last time. What waits in the queue of the connection is delivered without an event,
+    /// so that it is looked for again; less and less often if nothing moves.
     func tellProgress() {
-        guard bytesSent != toldBytes, !isOver else { return }
+        guard !isOver else { return }
         let now = MonotonicClock.now()
-        guard now >= toldAt &+ HTTPTransfer.interval else { return }
-        (toldBytes, toldAt) = (bytesSent, now)
-        onProgress(self)
+        guard now >= toldAt &+ HTTPTransfer.interval else {
+            if bytesSent != toldBytes { progressTimer?.arm(at: toldAt &+ HTTPTransfer.interval) }
+            return
+        }
+        lookAtConnection()
+        let hasMoved = delivered != toldBytes
+        if hasMoved {
+            (toldBytes, toldAt) = (delivered, now)
+            onProgress(self)
+        }
+        guard !isOver, delivered < bytesSent else { return }
+        pause = hasMoved ? HTTPTransfer.interval : min(2 * pause, HTTPTransfer.longestPause)
+        progressTimer?.arm(at: now &+ pause)
     }
 }

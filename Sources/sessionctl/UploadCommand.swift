@@ -185,7 +185,8 @@ final class UploadRun {
     private func began(_ job: String) {
         guard !isDetached else {
             let label = job.split(separator: "/").suffix(3).filter { $0 != "job" }.joined(separator: "/")
-            Output.line(asJSON ? JSON.object(.upload, [("job", .objectPath(job))]) : "uploading \(line.title) as job \(label)")
+            let text = "uploading \(line.title) as job \(label)"
+            Output.line(asJSON ? JSON.object(.upload, [("job", .objectPath(job))]) : text)
             return service.loop.quit(0)
         }
         guard isInteractive, !isDrawing else { return }

@@ -62,8 +62,8 @@ final class UploadTask {
         while !inputs.isEmpty {
             for effect in machine.handle(inputs.removeFirst(), at: MonotonicClock.now()) { carry(out: effect) }
         }
+        plugin.changed(self)
         if !machine.isOver { show() }
-        plugin.settleSoon()
     }
 
     private func carry(out effect: UploadMachine.Effect) {

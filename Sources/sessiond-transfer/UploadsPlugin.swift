@@ -22,6 +22,10 @@ final class UploadsPlugin: Plugin {
     /// Those that have not ended, and those that ended and are still listed, by number.
     private var tasks: [UInt64: UploadTask] = [:]
     private var over: [UInt64: UploadTask] = [:]
+    /// Those that may use the network now: at most three, of which all that is asked often can be told.
+    private var active: Set<UInt64> = []
+    /// What the machine was like when it was last decided who they are.
+    private var settledFor: (isMetered: Bool, isFallingAsleep: Bool)?
     private var isSettling = false
     private var told: [String: Value] = [:]
     private var isEnding = false
@@ -108,11 +112,21 @@ final class UploadsPlugin: Plugin {
         settleSoon()
     }
 
+    /// Its machine has handled something.
+    func changed(_ task: UploadTask) {
+        if task.machine.isAllowed, !task.machine.isOver {
+            active.insert(task.job.number)
+        } else {
+            active.remove(task.job.number)
+        }
+        settleSoon()
+    }
+
     /// It has ended; it is listed for as long as its job.
     func ended(_ task: UploadTask) {
         tasks[task.job.number] = nil
         over[task.job.number] = task
-        settleSoon()
+        changed(task)
     }
 
     func task(_ path: String) -> UploadTask? {
@@ -147,6 +161,19 @@ final class UploadsPlugin: Plugin {
     private func settle() {
         isSettling = false
         guard !isEnding else { return }
+        if !isSettled { decide() }
+        inhibitor?.isHeld = sendingCount > 0 && !machine.isFallingAsleep
+        tell()
+    }
+
+    /// Whether nothing could change: whoever is at it goes on, and no more are allowed. So thousands that wait cost nothing.
+    private var isSettled: Bool {
+        guard let settledFor, settledFor == (machine.isMetered, machine.isFallingAsleep) else { return false }
+        return active.count == UploadSlots.limit && active.allSatisfy { tasks[$0]?.machine.wantsNetwork == true }
+    }
+
+    private func decide() {
+        settledFor = (machine.isMetered, machine.isFallingAsleep)
         forgetOld()
         let wishes = tasks.values.map { task in
             UploadSlots.Wish(
@@ -160,11 +187,9 @@ final class UploadsPlugin: Plugin {
         for task in changed.sorted(by: { $0.machine.isAllowed && !$1.machine.isAllowed }) {
             task.take(.allowed(!task.machine.isAllowed))
         }
-        inhibitor?.isHeld = sendingCount > 0 && !machine.isFallingAsleep
-        tell()
     }
 
-    var sendingCount: Int { tasks.values.count { $0.isSending } }
+    var sendingCount: Int { active.count { tasks[$0]?.isSending == true } }
     var waitsForNetwork: Bool {
         machine.isMetered && tasks.values.contains { $0.machine.wantsNetwork && !$0.record.options.sendsOnMetered }
     }

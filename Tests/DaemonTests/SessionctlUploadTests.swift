@@ -107,33 +107,37 @@ import Testing
     @Test func interrupted_cancelsAndLeavesNothing() throws {
         let stage = try Stage()
         let (path, _) = try stage.file(3_000_000)
-        try stage.server.tell("slow 1000000")
+        try stage.server.tell("hold 200000")
         let upload = try stage.start(["--tus", path, stage.server.url("tus")])
-        #expect(eventually { (stage.server.uploads.first.flatMap(stage.server.stored)?.count ?? 0) > 100_000 })
+        #expect(eventually { stage.server.storedByTus?.count == 200_000 })
         upload.signal(SIGINT)
         #expect(upload.wait(timeout: 20) == .code(130))
         #expect(upload.errors == ["sessionctl: cancelled"])
+        try stage.server.tell("go")
         #expect(eventually { stage.server.uploads.isEmpty })
     }
 
     @Test func detached_goesOnWithoutTheCommand() throws {
         let stage = try Stage()
         let (path, bytes) = try stage.file(1_000_000)
-        try stage.server.tell("slow 1000000")
+        try stage.server.tell("hold 200000")
         let outcome = try stage.run(["--detach", path, stage.server.url("film")])
         #expect(outcome.code == 0)
         #expect(outcome.text.hasPrefix("uploading film.mp4 as job uploads/"), "\(outcome)")
+        #expect(eventually { stage.server.holds == 1 })
+        try stage.server.tell("go")
         #expect(eventually(timeout: 30) { stage.server.stored("film") == bytes })
     }
 
     @Test func pluginIsKilled_theDaemonStartsItAndItGoesOn() throws {
         let stage = try Stage()
         let (path, bytes) = try stage.file(4_000_000)
-        try stage.server.tell("slow 2000000")
+        try stage.server.tell("hold 200000")
         let upload = try stage.start(["--tus", path, stage.server.url("tus")])
-        #expect(eventually { (stage.server.uploads.first.flatMap(stage.server.stored)?.count ?? 0) > 100_000 })
+        #expect(eventually { stage.server.storedByTus?.count == 200_000 })
         let first = try stage.plugin()
         kill(first, SIGKILL)
+        try stage.server.tell("go")
         #expect(upload.wait(timeout: 60) == .code(0), "\(upload.errors)")
         #expect(stage.server.stored(stage.server.uploads.first ?? "") == bytes)
         #expect(upload.errors.contains("sessionctl: the plugin for uploads ended; it is started again"))
@@ -143,10 +147,11 @@ import Testing
     @Test func pluginIsKilledWhileNobodyWaits_theDaemonStartsItAndItGoesOn() throws {
         let stage = try Stage()
         let (path, bytes) = try stage.file(4_000_000)
-        try stage.server.tell("slow 2000000")
+        try stage.server.tell("hold 200000")
         #expect(try stage.run(["--detach", "--tus", path, stage.server.url("tus")]).code == 0)
-        #expect(eventually { (stage.server.uploads.first.flatMap(stage.server.stored)?.count ?? 0) > 100_000 })
+        #expect(eventually { stage.server.storedByTus?.count == 200_000 })
         kill(try stage.plugin(), SIGKILL)
+        try stage.server.tell("go")
         #expect(eventually(timeout: 60) { stage.server.stored(stage.server.uploads.first ?? "") == bytes })
     }
 
@@ -155,13 +160,17 @@ import Testing
     @Test func upload_tellsItsProgressAndTheAnswer() async throws {
         let stage = try Stage()
         let (path, bytes) = try stage.file(2_000_000)
-        try stage.server.tell("slow 4000000")
+        try stage.server.tell("hold 500000")
         let upload = Upload(path, to: stage.server.url("film"), bus: .custom(stage.daemon.bus.address))
         let progress = upload.progress
         try await upload.start()
         var shares: [Double] = []
-        for await now in progress { shares.append(now.fractionCompleted) }
-        #expect(shares.last == 1 && shares.count > 1 && shares == shares.sorted())
+        for await now in progress {
+            shares.append(now.fractionCompleted)
+            if now.fractionCompleted >= 0.25 { try stage.server.tell("go") }
+        }
+        #expect(shares.last == 1 && shares == shares.sorted())
+        #expect(shares.contains { (0.25..<0.5).contains($0) }, "\(shares)")
         let response = try await upload.response
         #expect(response.status == 201)
         #expect(response.location == stage.server.url("film"))
@@ -172,7 +181,7 @@ import Testing
     @Test func uploadThatIsCancelledOrRefused_throws() async throws {
         let stage = try Stage()
         let (path, _) = try stage.file(2_000_000)
-        try stage.server.tell("slow 100000")
+        try stage.server.tell("hold 0")
         let bus = BusAddress.custom(stage.daemon.bus.address)
         let upload = Upload(path, to: stage.server.url("film"), bus: bus)
         try await upload.start()

@@ -6,6 +6,8 @@ import SessionBus
 import TestSupport
 import Testing
 
+@testable import ReferenceModel
+
 /// Uploads to a server that is not well, of files that change, by a plugin that is killed.
 @Suite(.serialized) struct UploadFaultTests {
     private static let tus: [(String, Value)] = [("method", .string("tus"))]
@@ -65,19 +67,70 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test(arguments: [
-        "answer PATCH 423 2", "answer PATCH 503 1 2", "answer PATCH 429 2 1", "answer PATCH 409 1", "after PATCH 500 1",
-        "lose", "cut 1000", "page PATCH 1", "answer HEAD 423 1", "answer POST 500 1", "answer PATCH 460 1",
-        "max 100000",
-    ])
-    func troubleThatPasses_isPassed(_ trouble: String) throws {
+    @Test func troubleThatPasses_isPassed() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(600_000)
-        try stage.server.tell(trouble)
-        if trouble.hasPrefix("answer HEAD") { try stage.server.tell("cut 100000") }
-        let job = try stage.upload(path, to: "tus", Self.tus + [("chunk-size", .uint64(400_000))])
-        #expect(stage.end(job) == "finished", "\(stage.message(job))")
-        #expect(stage.storedByTus == bytes)
+        // Side by side: each of them waits for a second or more.
+        let troubles = [
+            "answer PATCH 423 2", "answer PATCH 503 1 2", "answer PATCH 429 2 1", "answer PATCH 409 1",
+            "after PATCH 500 1", "lose", "cut 1000", "page PATCH 1", "answer HEAD 423 1", "answer POST 500 1",
+            "answer PATCH 460 1", "max 100000",
+        ]
+        let uploads = try troubles.map { trouble in
+            let server = try UploadServer()
+            try server.tell(trouble)
+            if trouble.hasPrefix("answer HEAD") { try server.tell("cut 100000") }
+            let job = try stage.upload(path, to: server.url("tus"), Self.tus + [("chunk-size", .uint64(400_000))])
+            return (trouble, server, job)
+        }
+        for (trouble, server, job) in uploads {
+            #expect(stage.end(job) == "finished", "\(trouble): \(stage.message(job))")
+            #expect(server.storedByTus == bytes, "\(trouble)")
+        }
+    }
+
+    /// What may happen at any moment, in an order and at places that the seed decides.
+    @Test(arguments: 0..<UInt64(amount(3, long: 30))) func anythingAtRandom_theFileIsThereAsItIsHere(
+        _ seed: UInt64
+    ) throws {
+        var chance = SplitMix64(seed: seed)
+        let stage = try UploadStage(machine: true)
+        let machine = try #require(stage.machine)
+        let size = 16 << 20
+        let (path, bytes) = try stage.file(size, seed: seed)
+        try stage.server.tell("hold 0")
+        let job = try stage.upload(
+            path, to: "tus", Self.tus + [("tries", .uint32(0)), ("chunk-size", .uint64(4 << 20))])
+        var story: [String] = []
+        for _ in 0..<6 where stage.state(job) != "finished" {
+            let before = stage.server.holds
+            try stage.server.tell("hold \(Int.random(in: 1..<size / 8, using: &chance))")
+            #expect(
+                stage.wait {
+                    stage.nudge(job)
+                    return stage.server.holds > before || stage.state(job) == "finished"
+                }, "\(story)")
+            let event = ["plugin", "server", "network", "sleep"].randomElement(using: &chance) ?? ""
+            story.append("\(event) at \(stage.done(job))")
+            switch event {
+            case "plugin": try stage.restart()
+            case "server": try stage.server.restart()
+            case "network":
+                try machine.tell("state 20")
+                try stage.server.tell("drop")
+            default:
+                try machine.tell("sleep")
+                try machine.tell("wake")
+            }
+        }
+        try stage.server.tell("go")
+        _ = stage.wait {
+            stage.nudge(job)
+            return stage.state(job) == "finished"
+        }
+        #expect(stage.end(job) == "finished", "\(story) \(stage.message(job))")
+        #expect(stage.storedByTus == bytes, "\(story)")
+        #expect(stage.records.isEmpty)
     }
 
     @Test func serverForgetsTheUpload_itBeginsAnew() throws {
@@ -165,10 +218,9 @@ import Testing
     ) throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(6_000_000)
-        try stage.server.tell("slow 2000000")
-        let job = try stage.upload(
-            path, to: method == "tus" ? "tus" : "film", [("method", .string(method)), ("chunk-size", .uint64(1 << 20))])
-        #expect(stage.wait { stage.done(job) > 500_000 })
+        let job = try stage.held(
+            path, to: method == "tus" ? "tus" : "film", at: 500_000,
+            [("method", .string(method)), ("chunk-size", .uint64(1 << 20))])
         switch change {
         case .grows:
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -181,7 +233,7 @@ import Testing
             try file.write(contentsOf: Data(count: 6_000_000))
         case .isDeleted: unlink(path)
         }
-        try stage.server.tell("slow 0")
+        try stage.server.tell("go")
         let end = stage.end(job)
         let stored = method == "tus" ? stage.storedByTus : stage.server.stored("film")
         if end == "finished" {
@@ -199,9 +251,7 @@ import Testing
     @Test func fileChangesWhileNobodyIsThere_fails() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(3_000_000)
-        try stage.server.tell("slow 1000000")
-        let job = try stage.upload(path, to: "tus", Self.tus)
-        #expect(stage.wait { stage.done(job) > 100_000 })
+        let job = try stage.held(path, to: "tus", at: 100_000, Self.tus)
         stage.plugin.kill()
         try Data(count: 3_000_000).write(to: URL(fileURLWithPath: path))
         try stage.restart()
@@ -212,18 +262,16 @@ import Testing
     @Test func damagedRecord_isToldAndTheOthersGoOn() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(500_000)
-        try stage.server.tell("slow 200000")
-        let job = try stage.upload(path, to: "tus", Self.tus)
-        #expect(stage.wait { stage.done(job) > 0 })
+        let job = try stage.held(path, to: "tus", at: 100_000, Self.tus)
         stage.plugin.kill()
         let folder = stage.folder.path + "/state/sessiond/uploads/"
         try "sessiond upload 1\nnumber 77\n".write(toFile: folder + "77", atomically: false, encoding: .utf8)
         try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: folder + "78"))
         try stage.restart()
-        try stage.server.tell("slow 0")
+        try stage.server.tell("go")
         #expect(stage.end(job) == "finished", "\(stage.message(job))")
         #expect(stage.storedByTus == bytes)
-        #expect(stage.plugin.errors.count { $0.contains("is damaged") } == 2, "\(stage.plugin.errors)")
+        #expect(stage.lines.count { $0.contains("is damaged") } == 2, "\(stage.lines)")
         #expect(stage.records.isEmpty)
     }
 
@@ -239,12 +287,12 @@ import Testing
         let job = try stage.upload(path, to: "tus", Self.tus)
         #expect(stage.end(job) == "finished", "\(stage.message(job))")
         #expect(stage.storedByTus == bytes)
-        #expect(stage.plugin.errors.contains { $0.contains("may not be continued") }, "\(stage.plugin.errors)")
+        #expect(stage.lines.contains { $0.contains("may not be continued") }, "\(stage.lines)")
     }
 
     @Test func ownerLeavesWithTenThousand_allAreCancelled() throws {
         let stage = try UploadStage()
-        try stage.server.tell("slow 10000")
+        try stage.server.tell("hold 0")
         let (path, _) = try stage.file(100_000)
         let kept = try stage.upload(path, to: "kept", Self.put)
         let owner = try Connection(.custom(stage.bus.address), loop: stage.loop)

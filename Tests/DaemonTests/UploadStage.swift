@@ -72,18 +72,9 @@ final class UploadStage {
         try find()
     }
 
-    /// A file of that many bytes that chance has made.
+    /// A file of that many random bytes.
     func file(_ size: Int, _ name: String = "film.mp4", seed: UInt64 = 1) throws -> (path: String, bytes: Data) {
-        var bytes = Data(count: size)
-        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-        bytes.withUnsafeMutableBytes { (buffer: UnsafeMutableRawBufferPointer) in
-            for index in stride(from: 0, to: size & ~7, by: 8) {
-                state ^= state << 13
-                state ^= state >> 7
-                state ^= state << 17
-                buffer.storeBytes(of: state, toByteOffset: index, as: UInt64.self)
-            }
-        }
+        let bytes = randomBytes(size, seed: seed)
         let path = folder.path + "/" + name
         try bytes.write(to: URL(fileURLWithPath: path))
         return (path, bytes)
@@ -98,7 +89,7 @@ final class UploadStage {
     func upload(_ path: String, to target: String, _ options: [(String, Value)] = []) throws(Failure) -> String {
         try call(
             "Upload",
-            [.string(path), .string(target.hasPrefix("http") ? target : server.url(target)), .properties(options)]
+            [.string(path), .string(target.contains(":") ? target : server.url(target)), .properties(options)]
         )
         .first?.objectPathValue ?? ""
     }
@@ -136,10 +127,19 @@ final class UploadStage {
         _ = eventually(timeout: timeout) {
             hear()
             last = state(job)
-            return ["finished", "failed", "cancelled"].contains(last)
+            if ["finished", "failed", "cancelled"].contains(last) { return true }
+            // Not asked again before it has said something, or a moment later.
+            let before = told.count
+            loop.iterate(timeout: 0.05) { told.count > before }
+            return false
         }
         hear()
         return last
+    }
+
+    /// While the job waits, the network comes back: for tests of something else than waiting.
+    func nudge(_ job: String) {
+        if state(job) == "waiting" { try? machine?.tell("state 70") }
     }
 
     func wait(timeout: Double = 20, _ condition: () -> Bool) -> Bool {
@@ -179,8 +179,20 @@ final class UploadStage {
         return names.filter { UInt64($0) != nil }.sorted()
     }
 
-    /// The one file that the server has by tus.
-    var storedByTus: Data? { server.uploads.count == 1 ? server.stored(server.uploads[0]) : nil }
+    var storedByTus: Data? { server.storedByTus }
+
+    /// Begins an upload that the server reads that much of, and then stops.
+    func held(
+        _ path: String, to target: String, at size: UInt64, _ options: [(String, Value)]
+    ) throws -> String {
+        try server.tell("hold \(size)")
+        let job = try upload(path, to: target, options)
+        guard wait({ done(job) >= size }) else { throw SupportError("nothing was sent: \(properties(job))") }
+        return job
+    }
+
+    /// The lines that the plugin has written.
+    var lines: [String] { plugin.isRunning ? plugin.errors + plugin.output : plugin.output + plugin.errors }
 
     /// kB, as the kernel counts them; the second is the most there ever was.
     func memory() throws -> (now: Int, most: Int) {

@@ -23,10 +23,7 @@ import Testing
 
         /// A file of that many bytes, no two of its blocks alike.
         func file(_ size: Int) throws -> (file: BodyFile, path: String, bytes: Data) {
-            var bytes = Data(count: size)
-            bytes.withUnsafeMutableBytes { (buffer: UnsafeMutableRawBufferPointer) in
-                for index in 0..<size { buffer[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 11) }
-            }
+            let bytes = randomBytes(size)
             let path = folder.path + "/file"
             try bytes.write(to: URL(fileURLWithPath: path))
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)

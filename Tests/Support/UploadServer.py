@@ -23,6 +23,9 @@ Reads one command a line from standard input and answers "done COMMAND":
     rewind N                has only N bytes of every upload
     lose                    stores what it gets with the next PATCH, and ends the connection instead of answering
     slow N                  reads N bytes in a second; 0: as fast as it can
+    hold N                  reads N bytes of bodies and then nothing; writes "held" when it stops
+    go                      reads as before
+    drop                    ends every connection that sends a body
     max N                   refuses larger bodies with 413; 0: none
     plain                   does not speak tus
 
@@ -44,7 +47,7 @@ FOLDER = sys.argv[1]
 lock = threading.RLock()
 rules = []
 cuts = []
-state = {"cut": None, "slow": 0, "max": 0, "tus": True, "lose": False}
+state = {"cut": None, "slow": 0, "max": 0, "tus": True, "lose": False, "hold": None, "held": False, "drops": 0}
 counter = [0]
 # Uploads that a connection writes to, also one whose client is gone and whose bytes are still being read.
 busy = set()
@@ -108,8 +111,26 @@ class Connection:
                 pass
             self.socket.close()
 
+    def share(self, size, drops):
+        """How much of that may be read now; waits while that is nothing."""
+        while True:
+            with lock:
+                if state["drops"] != drops:
+                    reset(self.socket)
+                if state["hold"] is None:
+                    return size
+                if state["hold"]:
+                    size = min(size, state["hold"])
+                    state["hold"] -= size
+                    return size
+                if not state["held"]:
+                    state["held"] = True
+                    say("held")
+            time.sleep(0.01)
+
     def body(self):
         """Its blocks."""
+        drops = state["drops"]
         if self.left and self.fields.get("expect", "").lower() == "100-continue":
             self.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         while self.left:
@@ -122,7 +143,12 @@ class Connection:
                 if size == 0:
                     state["cut"] = None
                     reset(self.socket)
+            size = self.share(size, drops)
             data, self.buffer = (self.buffer[:size], self.buffer[size:]) if self.buffer else (self.socket.recv(size), b"")
+            with lock:
+                if state["hold"] is not None:
+                    # Not all of its share had come.
+                    state["hold"] += size - len(data)
             if not data:
                 raise Cut
             if state["cut"] is not None:
@@ -343,6 +369,12 @@ def command(words):
         state["lose"] = True
     elif words[0] in ("slow", "max"):
         state[words[0]] = int(words[1])
+    elif words[0] == "hold":
+        state["hold"], state["held"] = int(words[1]), False
+    elif words[0] == "go":
+        state["hold"] = None
+    elif words[0] == "drop":
+        state["drops"] += 1
     elif words[0] == "plain":
         state["tus"] = False
 

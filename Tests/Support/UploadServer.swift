@@ -81,6 +81,15 @@ public final class UploadServer {
     /// What is stored under that name; nil: nothing.
     public func stored(_ name: String) -> Data? { FileManager.default.contents(atPath: folder.path + "/" + name) }
 
+    /// How often it has stopped reading as it was told (`hold`).
+    public var holds: Int { lines.count { $0 == "held" } }
+
+    /// The one file that it has by tus.
+    public var storedByTus: Data? {
+        let names = uploads
+        return names.count == 1 ? stored(names[0]) : nil
+    }
+
     /// The files that tus has created, by name.
     public var uploads: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
