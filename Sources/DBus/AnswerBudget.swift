@@ -13,6 +13,8 @@ struct AnswerBudget {
     static let refusals = 64 << 10
     /// Bytes for all peers together, after which those are refused that have more than ``asked`` / 8 waiting.
     static let ofAll = 64 << 20
+    /// Bytes of a peer that are forgotten when too many peers are counted.
+    private static let small = asked / 64
     /// The minimum number of counted peers; above it, peers with little waiting data are forgotten.
     private static let peers = 512
 
@@ -34,9 +36,15 @@ struct AnswerBudget {
 
     init() {}
 
+    /// Whether so much is counted that somebody could be refused.
+    var isLarge: Bool { total > Self.asked }
+
+    /// Whether so much of that peer is counted that it must be forgotten when the peer leaves.
+    func remembers(_ peer: String) -> Bool { isLarge && (peers[peer]?.unread ?? 0) >= Self.small }
+
     /// How to treat the next call of that peer.
     func verdict(_ peer: String) -> Verdict {
-        guard total > Self.asked, let known = peers[peer] else { return .answer }
+        guard isLarge, let known = peers[peer] else { return .answer }
         let limit = total > Self.ofAll ? Self.asked / 8 : Self.limit
         guard known.unread > limit else { return .answer }
         return known.unread > max(limit, known.settled) + Self.refusals ? .silence : .refuse
@@ -51,28 +59,29 @@ struct AnswerBudget {
 
     /// Whether the bus must be asked about that peer now; then call ``settle(_:_:)``.
     mutating func asks(_ peer: String) -> Bool {
-        guard total > Self.asked, let known = peers[peer], known.question == nil else { return false }
+        guard isLarge, let known = peers[peer], known.question == nil else { return false }
         let mayBeRefused = known.unread > Self.limit || total > Self.ofAll && known.unread > Self.asked / 8
         guard mayBeRefused || known.unread > known.settled + Self.asked else { return false }
         peers[peer]?.question = known.unread
         return true
     }
 
-    /// How much of the answers sent before ``asks(_:)`` still waits; nil: the peer is gone.
+    /// How much of the answers sent before ``asks(_:)`` still waits; nil: the peer is gone, asked for or not.
     mutating func settle(_ peer: String, _ unread: Int?) {
-        guard let known = peers[peer], let question = known.question else { return }
+        guard let known = peers[peer] else { return }
         guard let unread else {
             total -= known.unread
             peers[peer] = nil
             return
         }
+        guard let question = known.question else { return }
         let now = min(known.unread, unread + known.unread - question)
         total += now - known.unread
         peers[peer] = Peer(unread: now, question: nil, settled: now)
     }
 
     private mutating func forgetSmall() {
-        for (peer, known) in peers where known.unread < Self.asked / 64 && known.question == nil {
+        for (peer, known) in peers where known.unread < Self.small && known.question == nil {
             total -= known.unread
             peers[peer] = nil
         }

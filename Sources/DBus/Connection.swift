@@ -25,6 +25,12 @@ public final class Connection {
     private static let largestDescriptors = 253
     /// Waiting calls handled before other events of the loop, unless there is something to read.
     private static let waitingBatch = 128
+    /// The number of waiting calls that is a crowd.
+    private static let crowd = 64
+    /// The number of waiting calls of one peer from which its departure is watched.
+    private static let several = 8
+    /// Bytes that the bus may leave unread while there is a crowd.
+    private static let crowdedBuffer: Int32 = 8 << 10
 
     /// The name the bus gave to this connection, such as `:1.42`.
     public let uniqueName: String
@@ -75,6 +81,10 @@ public final class Connection {
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
+    /// While there is a crowd: the size of the socket's buffer before.
+    private var ampleBuffer: Int32?
+    /// Of peers with several waiting calls, or many unread answers.
+    private var departures: [String: Subscription] = [:]
     /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
     /// does not check file descriptors while work is deferred.
     private var backlog: Timer?
@@ -154,6 +164,7 @@ public final class Connection {
         LoopBridge.detach(self)
         backlog = nil
         writable = nil
+        departures.removeAll()
         calls.removeAll()
         dbus_connection_close(raw)
     }
@@ -176,10 +187,51 @@ public final class Connection {
     /// Sends without waiting. Does nothing once the connection is closed, or for a message with a ``Message/failure``.
     public func send(_ message: Message) { transmit(message) }
 
-    func send(_ answer: Message, answering call: Message) {
+    func send(_ answer: Message, answering call: CallHeader) {
         guard transmit(answer) != nil, let caller = call.sender else { return }
         answers.add(outbox.lastSize, to: caller)
+        calls.learn(outbox.lastSize, of: call.member)
         if answers.asks(caller) { askWhatWaits(for: caller) }
+        if answers.remembers(caller) { watchDeparture(of: caller) }
+    }
+
+    /// Makes the socket's buffer small while there is a crowd, and large again when no call waits.
+    private func countCrowd() {
+        if calls.count >= Self.crowd, ampleBuffer == nil {
+            // The bus reads everything in the buffer before any later answer, slowly while many peers send to it.
+            ampleBuffer = sendBuffer
+            sendBuffer = Self.crowdedBuffer
+        } else if calls.isEmpty {
+            if let ampleBuffer { sendBuffer = ampleBuffer }
+            ampleBuffer = nil
+            if !answers.isLarge { departures.removeAll() }
+        }
+    }
+
+    /// When the peer leaves the bus, drops its waiting calls and stops counting its answers.
+    private func watchDeparture(of peer: String) {
+        guard departures[peer] == nil else { return }
+        departures[peer] = names.watch(peer) { [weak self] in
+            guard let self else { return }
+            departures[peer] = nil
+            calls.forget(peer)
+            answers.settle(peer, nil)
+            countCrowd()
+        }
+    }
+
+    /// Bytes of the socket's buffer. The kernel doubles what is set, for its own needs.
+    private var sendBuffer: Int32 {
+        get {
+            var bytes: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, &size)
+            return bytes / 2
+        }
+        set {
+            var bytes = newValue
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+        }
     }
 
     /// Asks the bus how many answers wait for that peer; if the bus does not report that, asks the peer itself,
@@ -371,7 +423,7 @@ public final class Connection {
         }
     }
 
-    /// Handles waiting calls of peers with many calls: one while there is more to read, otherwise many.
+    /// Handles waiting calls of peers with many calls: at most one while there is more to read, otherwise many.
     private func handleWaiting() {
         guard !calls.isEmpty else {
             if !hasBacklog, !isReadable { calls.startTurn() }
@@ -379,16 +431,18 @@ public final class Connection {
         }
         // While the bus accepts no data, more answers would only delay those of all peers.
         guard outbox.isEmpty else { return }
-        // Returning to the loop may cost this process its time slice, so it does so rarely.
-        let inspected = calls.isShared ? 1 : 8
+        defer { countCrowd() }
         for index in 0..<Self.waitingBatch {
-            // The bus may need the processor to deliver more calls, perhaps those of another user.
-            if calls.isShared, !isReadable { sched_yield() }
-            let isBusy = index % inspected == 0 && (hasBacklog || isReadable)
+            // A bus with more to bring may need the processor first; what it brings may be for somebody who waits less.
+            if !isReadable { sched_yield() }
+            let isBusy = hasBacklog || isReadable
             if index == 0, !isBusy { calls.startTurn() }
-            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next() else { return }
-            objects.handle(call, on: self)
-            if index == 0, isBusy { return }
+            guard isOpen, outbox.isEmpty, index == 0 || !isBusy, let call = calls.next(whileReading: isBusy) else {
+                return
+            }
+            // Those before it may have been answered since it was received.
+            if mayBeAnswered(call) { objects.handle(call, on: self) }
+            if isBusy { return }
         }
     }
 
@@ -399,26 +453,33 @@ public final class Connection {
 
     private func receive(call: Message) {
         if let overheard { return overheard(call) }
-        if let caller = call.sender {
-            switch answers.verdict(caller) {
-            case .answer: break
-            case .refuse: return answer(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
-            case .silence:
-                if answers.asks(caller) { askWhatWaits(for: caller) }
-                return
-            }
-        }
+        guard mayBeAnswered(call) else { return }
         // No method here takes file descriptors, and a waiting call would keep them open.
-        if call.hasFileDescriptors { return answer(call, .invalidArgs("File descriptors are not accepted; send none")) }
+        if call.hasFileDescriptors { return refuse(call, .invalidArgs("File descriptors are not accepted; send none")) }
         guard callerCheck?.admits(call, on: self) ?? true else {
-            return answer(call, .accessDenied("only the user of this program and root may call it"))
+            return refuse(call, .accessDenied("only the user of this program and root may call it"))
         }
-        switch calls.judge(call, from: call.sender, of: call.sender.flatMap(user)) {
+        switch calls.judge(call, method: call.member ?? "", from: call.sender, of: call.sender.flatMap(user)) {
         case .handle: objects.handle(call, on: self)
-        case .wait: break
-        case .refuse: answer(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
+        case .wait:
+            if let caller = call.sender, calls.count(of: caller) == Self.several { watchDeparture(of: caller) }
+            countCrowd()
+        case .refuse: refuse(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
         }
     }
+
+    /// Whether the caller reads its answers. If not, the call is refused, and with too many refusals not answered.
+    private func mayBeAnswered(_ call: Message) -> Bool {
+        guard let caller = call.sender else { return true }
+        switch answers.verdict(caller) {
+        case .answer: return true
+        case .refuse: refuse(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
+        case .silence: if answers.asks(caller) { askWhatWaits(for: caller) }
+        }
+        return false
+    }
+
+    private func refuse(_ call: Message, _ failure: Failure) { answer(CallHeader(call), failure) }
 
     /// The user of a peer on a shared bus, if it matters; nil until the bus has answered. Does not wait for the answer.
     private func user(of caller: String) -> UInt32? {
@@ -478,6 +539,7 @@ public final class Connection {
         LoopBridge.detachWatches(self)
         backlog = nil
         writable = nil
+        departures.removeAll()
         calls.removeAll()
         let handler = onDisconnect
         onDisconnect = nil

@@ -13,7 +13,7 @@ public final class Invocation {
     public let member: String
     /// The arguments, which have the types that the method declares.
     public let arguments: [Value]
-    private let message: Message
+    private let call: CallHeader
     private weak var connection: Connection?
     private var answered = false
 
@@ -21,13 +21,13 @@ public final class Invocation {
         _ message: Message, on connection: Connection, path: String, interface: String, member: String,
         arguments: [Value]
     ) {
-        self.message = message
+        call = CallHeader(message)
         self.connection = connection
         self.path = path
         self.interface = interface
         self.member = member
         self.arguments = arguments
-        sender = message.sender ?? ""
+        sender = call.sender ?? ""
     }
 
     deinit {
@@ -37,7 +37,7 @@ public final class Invocation {
     /// Answers with those values, or with an error if they are invalid.
     public func reply(_ values: [Value] = []) {
         guard claim() else { return }
-        connection?.answer(message, values)
+        connection?.answer(call, values)
     }
 
     public func fail(_ failure: Failure) { fail(name: failure.name, message: failure.message) }
@@ -45,7 +45,7 @@ public final class Invocation {
     /// Answers with an error. A malformed name becomes `…Error.Failed`.
     public func fail(name: String, message text: String) {
         guard claim() else { return }
-        connection?.answer(message, Failure(name: name, message: text))
+        connection?.answer(call, Failure(name: name, message: text))
     }
 
     /// Sends the messages of `body` together, also the answer; see ``Connection/batch(_:)``.
@@ -61,7 +61,7 @@ public final class Invocation {
 }
 
 extension Connection {
-    func answer(_ call: Message, _ values: [Value]) {
+    func answer(_ call: CallHeader, _ values: [Value]) {
         guard !call.noReplyExpected else { return }
         let reply = call.reply()
         reply.append(values)
@@ -72,7 +72,7 @@ extension Connection {
         }
     }
 
-    func answer(_ call: Message, _ failure: Failure) {
+    func answer(_ call: CallHeader, _ failure: Failure) {
         guard !call.noReplyExpected else { return }
         send(call.error(name: failure.name, text: failure.message), answering: call)
     }

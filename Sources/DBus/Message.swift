@@ -113,23 +113,7 @@ public final class Message {
     }
 
     /// An empty answer to this call, which must have been sent or received.
-    public func reply() -> Message { answer(.methodReturn) }
-
-    /// An error in answer to this call. A malformed name becomes `…Error.Failed`.
-    public func error(name: String, text: String) -> Message {
-        let error = answer(.error)
-        error.draft?.errorName = Syntax.isErrorName(name) ? name : Failure.Name.failed
-        error.append([.string(text)])
-        return error
-    }
-
-    private func answer(_ kind: Draft.Kind) -> Message {
-        precondition(serial != 0, "a reply to a message that nobody has sent")
-        var draft = Draft(kind)
-        draft.destination = sender
-        draft.replySerial = serial
-        return Message(draft)
-    }
+    public func reply() -> Message { CallHeader(self).reply() }
 
     // MARK: Header
 

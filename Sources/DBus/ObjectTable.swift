@@ -177,7 +177,7 @@ public final class ObjectTable {
         do throws(Failure) {
             try dispatch(call, on: connection)
         } catch {
-            connection.answer(call, error)
+            connection.answer(CallHeader(call), error)
         }
     }
 
@@ -203,7 +203,7 @@ public final class ObjectTable {
             }
             for interface in StandardInterfaces.names {
                 if let answer = try StandardInterfaces.answer(self, node, path, interface, member, call) {
-                    return connection.answer(call, answer)
+                    return connection.answer(CallHeader(call), answer)
                 }
             }
             throw .unknownMethod("No method \(member) at \(Syntax.shortened(path))")
@@ -220,7 +220,7 @@ public final class ObjectTable {
         guard let answer = try StandardInterfaces.answer(self, node, path, interface, member, call) else {
             throw .unknownMethod("No method \(member) in \(interface)")
         }
-        connection.answer(call, answer)
+        connection.answer(CallHeader(call), answer)
     }
 
     private func invoke(

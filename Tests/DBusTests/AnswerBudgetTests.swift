@@ -47,4 +47,15 @@ import Testing
         #expect(waiting < AnswerBudget.ofAll + 200 * (AnswerBudget.asked / 8 + 100_000), "\(waiting)")
         #expect(budget.verdict(":1.900") == .answer)
     }
+
+    @Test func peersThatHaveLeft_leaveRoomForOthers() {
+        var budget = AnswerBudget()
+        for peer in 0..<200 {
+            for _ in 0..<8 { budget.add(100_000, to: ":1.\(peer)") }
+        }
+        budget.add(150_000, to: ":1.900")
+        #expect(budget.isLarge && budget.verdict(":1.900") == .refuse)
+        for peer in 0..<200 { budget.settle(":1.\(peer)", nil) }
+        #expect(!budget.isLarge && budget.verdict(":1.900") == .answer)
+    }
 }

@@ -149,7 +149,8 @@ import Testing
         for round in 1...rounds {
             pulse.kill()
             let begun = monotonicNow()
-            #expect(stage.loop.iterate(timeout: 20) { told.events.count == 2 * round - 1 })
+            try #require(
+                stage.loop.iterate(timeout: 20) { told.events.count == 2 * round - 1 }, "\(round): \(told.events)")
             #expect(a.state(music) == "active")
             #expect(b.deactivate(prompt) == nil)
             #expect(try stage.property("Ducked", of: music) == .bool(false))
@@ -160,7 +161,7 @@ import Testing
             }
             try stage.expectInvariants()
             try pulse.restart()
-            #expect(stage.loop.iterate(timeout: 20) { told.events.count == 2 * round })
+            try #require(stage.loop.iterate(timeout: 20) { told.events.count == 2 * round }, "\(round): \(told.events)")
             #expect(eventually { (try? stage.property("CurrentRoute"))?.route?.outputs.first?.uid == "speaker" })
         }
         #expect(told.events == (0..<rounds).flatMap { _ in ["ServicesLost", "ServicesReset"] })

@@ -121,7 +121,8 @@ struct StrangerSystemTests {
     }
 
     @Test func clientCallsAndNeverReads_othersAreAnswered() throws {
-        let stage = try SystemStage()
+        // A bus that keeps less of one sender stops reading from it sooner. It counts up to twice the size of a message.
+        let stage = try SystemStage(incomingBytes: amount(32 << 20, long: nil))
         let other = try stage.client(as: "daemon")
         let session = other.create("Other")
         for _ in 0..<150 {
@@ -133,11 +134,12 @@ struct StrangerSystemTests {
             environment: stage.environment)
         defer { deaf.kill() }
         #expect(deaf.line { $0 == "ready" } != nil, "\(deaf.errors)")
-        // Far more calls than the bus keeps of one sender. A reply to the other client shows that the daemon has read
-        // them.
-        for _ in 0..<amount(12, long: 60) {
-            deaf.send("200")
+        // Far larger replies than the bus keeps of one sender: first of calls that wait, then of later ones.
+        for calls in [1_000] + Array(repeating: 200, count: amount(2, long: 60)) {
+            deaf.send("\(calls)")
             _ = deaf.line { $0 == "sent" }
+            // None is refused because too many wait.
+            #expect(try stage.daemon.waitUntilIdle())
             for _ in 0..<3 { #expect(other.ask("list") == "ok 1") }
         }
         #expect(other.ask("activate \(session)") == "ok")

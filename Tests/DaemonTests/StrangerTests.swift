@@ -125,6 +125,18 @@ import Testing
         #expect(try stage.listedSessions().isEmpty)
     }
 
+    /// libdbus stops reading while it keeps so large a message, so the daemon must not keep it until the bus has answered.
+    @Test func hugeCallAnsweredLater_doesNotDelayOthers() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let other = try stage.client()
+        let path = try other.session("Music")
+        let huge = String(repeating: "x", count: 10 << 20)
+        #expect(client.register("huge", object: "/" + huge) == "org.sessiond1.Error.BadParameter")
+        #expect(throws: Failure.self) { try client.session(huge, more: [("pid", .uint32(1))], hears: false) }
+        #expect(other.activate(path) == nil)
+    }
+
     @Test func playerThatNeverAnswers_isNotAskedAgainForEachSignal() throws {
         let stage = try DaemonStage()
         let player = try RawPeer(stage.bus.address)
