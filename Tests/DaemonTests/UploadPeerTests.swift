@@ -4,7 +4,8 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// Uploads to servers that others wrote, and the tests' own server with a client that others wrote.
+/// Uploads to servers that others wrote, and the tests' own server with a client that others wrote. `Scripts/check tus`
+/// installs the server and the client of tus; the tests with them only run there.
 @Suite(.serialized) struct UploadPeerTests {
     @Test(.enabled(if: Child.hasNginx, "nginx is not installed")) func nginx_hasTheFile() throws {
         let stage = try UploadStage()
@@ -24,10 +25,9 @@ import Testing
     }
 
     /// aiohttp-tus keeps whole pieces only, and takes 1 MB in one request unless it is told otherwise.
-    @Test(
-        .enabled(if: TusPeer.python != nil, "Scripts/check tus installs a server of tus by others"),
-        arguments: [1 << 20, 64 << 20])
-    func serverOfOthers_hasTheFileAlsoAfterKills(_ largest: Int) throws {
+    @Test(arguments: [1 << 20, 64 << 20])
+    func serverOfOthers_hasTheFileAlsoAfterKills_ifItIsInstalled(_ largest: Int) throws {
+        guard TusPeer.python != nil else { return }
         let stage = try UploadStage(machine: true)
         let peer = try TusPeer(largest: largest)
         let (path, bytes) = try stage.file(12_000_003)
@@ -55,8 +55,8 @@ import Testing
             })
     }
 
-    @Test(.enabled(if: TusPeer.python != nil, "Scripts/check tus installs a client of tus by others"))
-    func clientOfOthers_uploadsToTheServerOfTheseTests() throws {
+    @Test func clientOfOthers_uploadsToTheServerOfTheseTests_ifItIsInstalled() throws {
+        guard let python = TusPeer.python else { return }
         let server = try UploadServer()
         let folder = try PrivateFolder()
         let bytes = randomBytes(5_000_003)
@@ -68,7 +68,7 @@ import Testing
             from tusclient.client import TusClient
             TusClient(sys.argv[1]).uploader(sys.argv[2], chunk_size=2 << 20, retries=3, retry_delay=0).upload()
             """
-        let client = try Child(TusPeer.python ?? "", ["-c", program, server.url("tus"), path])
+        let client = try Child(python, ["-c", program, server.url("tus"), path])
         #expect(client.wait(timeout: 30) == .code(0), "\(client.errors)")
         #expect(server.storedByTus == bytes)
     }
