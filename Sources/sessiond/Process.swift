@@ -49,8 +49,9 @@ struct Process {
     static func sandboxed(number: UInt32, running name: String, under user: UInt32) -> [Process] {
         var found: [Process] = []
         for text in namesIn("/proc") {
-            guard let process = UInt32(text).map(Process.init), process.userID == user, process.innermostID == number,
-                process.executableName == name
+            // First what costs little: a desktop has hundreds of processes.
+            guard let process = UInt32(text).map(Process.init), process.userID == user, process.executableName == name,
+                process.innermostID == number
             else { continue }
             found.append(process)
         }
