@@ -347,6 +347,17 @@ static inline void films_leave_hardware(void) {
     gst_plugin_feature_list_free(list);
 }
 
+// What reads playlists, which name other files: those would be opened, and copied into an export.
+static inline void films_leave_playlists(void) {
+    const char *names[] = {"hlsdemux", "hlsdemux2", "dashdemux", "dashdemux2", "mssdemux", "mssdemux2", "sdpdemux"};
+    for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
+        GstElementFactory *factory = gst_element_factory_find(names[index]);
+        if (!factory) continue;
+        gst_plugin_feature_set_rank((GstPluginFeature *)factory, GST_RANK_NONE);
+        gst_object_unref(factory);
+    }
+}
+
 // The time of a sample in its film; none for what has no time, or lies before its begin.
 static inline GstClockTime films_sample_time(GstSample *sample) {
     GstBuffer *buffer = gst_sample_get_buffer(sample);

@@ -12,7 +12,7 @@ struct CallerCheck {
     mutating func admits(_ call: Message, on connection: Connection) -> Bool {
         guard let caller = call.sender else { return false }
         if let verdict = verdicts[caller] { return verdict }
-        let answer = try? connection.askBusAndWait("GetConnectionUnixUser", [.string(caller)], timeout: 5)
+        let answer = try? connection.askAboutCaller("GetConnectionUnixUser", caller, timeout: 5)
         let verdict = answer?.first?.uint32Value.map(users.contains) ?? false
         if verdicts.count == Self.limit { verdicts.removeAll(keepingCapacity: true) }
         verdicts[caller] = verdict

@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 
 /// The identity of a peer, which the bus has from the kernel.
 public struct Credentials: Hashable, Sendable {
@@ -10,6 +11,14 @@ public struct Credentials: Hashable, Sendable {
     /// A descriptor of the process (`pidfd_open`), valid even if another process has its id now; nil if the bus does
     /// not pass one. dbus-daemon does since 1.15.8.
     public let process: FileDescriptor?
+
+    /// Whether the process has ended, so that another one may have its id; false also if the bus passes no descriptor.
+    public var hasEnded: Bool {
+        guard let process else { return false }
+        // A pidfd is readable when its process has ended.
+        var state = pollfd(fd: process.number, events: Int16(POLLIN), revents: 0)
+        return poll(&state, 1, 0) > 0
+    }
 
     public init(processID: UInt32?, userID: UInt32?, groupIDs: [UInt32] = [], process: FileDescriptor? = nil) {
         self.processID = processID
@@ -90,7 +99,7 @@ extension Connection {
 
     /// The same, and waits for the answer, at most `timeout` seconds.
     public func credentialsAndWait(of name: String, timeout: Double) throws(Failure) -> Credentials {
-        Credentials(try askBusAndWait("GetConnectionCredentials", [.string(name)], timeout: timeout))
+        Credentials(try askAboutCaller("GetConnectionCredentials", name, timeout: timeout))
     }
 }
 

@@ -78,6 +78,7 @@ public final class Connection {
     private var writable: IOWatch?
     private var dispatching = false
     private var calls = CallQueue<Message>()
+    private let questions: BusQuestions
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
@@ -92,6 +93,7 @@ public final class Connection {
     /// Connects and sends Hello; blocks until the bus has answered (`dbus_bus_register`).
     public init(_ address: BusAddress, loop: EventLoop) throws(Failure) {
         raw = try Self.open(address)
+        questions = BusQuestions(address)
         uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""
         self.loop = loop
         var descriptor: Int32 = -1
@@ -117,7 +119,8 @@ public final class Connection {
         scheduleDispatch()
     }
 
-    private static func open(_ address: BusAddress) throws(Failure) -> OpaquePointer {
+    /// A connection of its own that has said Hello. The caller closes and releases it.
+    static func open(_ address: BusAddress) throws(Failure) -> OpaquePointer {
         let opened = Failure.catching { error in
             switch address {
             case .session: dbus_bus_get_private(DBUS_BUS_SESSION, error)
@@ -330,11 +333,17 @@ public final class Connection {
 
     /// Calls and blocks for the answer (`dbus_connection_send_with_reply_and_block`); for command lines, not services.
     public func callAndWait(_ message: Message, timeout: Double = 25) throws(Failure) -> [Value] {
-        if let failure = message.failure { throw failure }
         guard isOpen else { throw .disconnected }
-        message.noReplyExpected = false
         // libdbus writes this one itself.
         flush()
+        return try Self.callAndWait(message, on: raw, timeout: timeout)
+    }
+
+    static func callAndWait(
+        _ message: Message, on raw: OpaquePointer, timeout: Double
+    ) throws(Failure) -> [Value] {
+        if let failure = message.failure { throw failure }
+        message.noReplyExpected = false
         let milliseconds = Int32(clamping: MonotonicClock.microseconds(timeout) / 1_000)
         let answer = Failure.catching {
             dbus_connection_send_with_reply_and_block(raw, message.raw, milliseconds, $0)
@@ -370,6 +379,12 @@ public final class Connection {
         guard let message = try? Self.busCall("ReleaseName", [.string(name)]) else { return }
         message.noReplyExpected = true
         send(message)
+    }
+
+    /// Asks the bus about a caller and waits, at most `timeout` seconds, however much waits to be read here.
+    func askAboutCaller(_ member: String, _ caller: String, timeout: Double) throws(Failure) -> [Value] {
+        guard isOpen else { throw .disconnected }
+        return try questions.ask(member, [.string(caller)], timeout: timeout)
     }
 
     static func busCall(_ member: String, _ arguments: [Value]) throws(Failure) -> Message {
@@ -464,7 +479,7 @@ public final class Connection {
         case .wait:
             if let caller = call.sender, calls.count(of: caller) == Self.several { watchDeparture(of: caller) }
             countCrowd()
-        case .refuse: refuse(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
+        case .refuse: turnAway(call, "Too many of your calls are waiting; read their answers")
         }
     }
 
@@ -473,10 +488,16 @@ public final class Connection {
         guard let caller = call.sender else { return true }
         switch answers.verdict(caller) {
         case .answer: return true
-        case .refuse: refuse(call, .limitsExceeded("Read the answers to your calls before you ask for more"))
+        case .refuse: turnAway(call, "Read the answers to your calls before you ask for more")
         case .silence: if answers.asks(caller) { askWhatWaits(for: caller) }
         }
         return false
+    }
+
+    /// Refuses a call of a peer that sends too much. While the bus accepts no data, such answers would only delay those to
+    /// other users: then there is none.
+    private func turnAway(_ call: Message, _ reason: String) {
+        if outbox.isEmpty || !calls.isShared { refuse(call, .limitsExceeded(reason)) }
     }
 
     private func refuse(_ call: Message, _ failure: Failure) { answer(CallHeader(call), failure) }

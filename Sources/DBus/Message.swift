@@ -210,7 +210,7 @@ public final class Message {
         if let failure { throw failure }
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return [] }
-        var reader = MessageReader()
+        var reader = MessageReader(isCall: dbus_message_get_type(raw) == DBUS_MESSAGE_TYPE_METHOD_CALL)
         return try reader.values(&iterator)
     }
 

@@ -6,9 +6,17 @@ struct MessageReader {
     /// A 100 MB message of bytes would be gigabytes of values: more than a million is refused.
     static let valueLimit = 1 << 20
 
-    private var count = 0
+    /// Bytes of one text of a call, and of all of them: names, paths and addresses are shorter, and handling longer ones
+    /// would delay others. Answers and signals may be longer.
+    static let textLimit = 64 << 10
+    static let textsLimit = 4 << 20
 
-    init() {}
+    private var count = 0
+    private var bytes = 0
+    private let isCall: Bool
+
+    /// - Parameter isCall: whether somebody else wants the values handled.
+    init(isCall: Bool = false) { self.isCall = isCall }
 
     /// Reads all values from the iterator on, at its level.
     mutating func values(_ iterator: UnsafeMutablePointer<DBusMessageIter>) throws(Failure) -> [Value] {
@@ -37,9 +45,9 @@ struct MessageReader {
         case TypeCode.int64: return .int64(basic(iterator, 0))
         case TypeCode.uint64: return .uint64(basic(iterator, 0))
         case TypeCode.double: return .double(basic(iterator, 0))
-        case TypeCode.string: return .string(text(iterator))
-        case TypeCode.objectPath: return .objectPath(text(iterator))
-        case TypeCode.signature: return .signature(text(iterator))
+        case TypeCode.string: return .string(try text(iterator))
+        case TypeCode.objectPath: return .objectPath(try text(iterator))
+        case TypeCode.signature: return .signature(try text(iterator))
         case TypeCode.array: return try array(iterator)
         case TypeCode.structure:
             var inner = DBusMessageIter()
@@ -112,9 +120,17 @@ struct MessageReader {
         return number
     }
 
-    private func text(_ iterator: UnsafeMutablePointer<DBusMessageIter>) -> String {
+    private mutating func text(_ iterator: UnsafeMutablePointer<DBusMessageIter>) throws(Failure) -> String {
         var pointer: UnsafePointer<CChar>?
         dbus_message_iter_get_basic(iterator, &pointer)
-        return pointer.map { String(cString: $0) } ?? ""
+        guard let pointer else { return "" }
+        if isCall {
+            let length = strlen(pointer)
+            bytes += length
+            guard length <= Self.textLimit, bytes <= Self.textsLimit else {
+                throw .limitsExceeded("A text of a call has at most 64 KiB, and all of them 4 MiB")
+            }
+        }
+        return String(cString: pointer)
     }
 }

@@ -43,7 +43,7 @@ extension AssetsPlugin {
         let isPrecise = try options.bool("precise") ?? false
         let source = try source(call)
         let request = WorkerMessage("inspect", ["path": .bytes(source.path), "precise": .flag(isPrecise)])
-        ask(request, about: source) { result in
+        ask(request, about: source, isLong: isPrecise) { result in
             switch result {
             case .success(let message): call.reply([message.inspection])
             case .failure(let error): call.fail(Failure(error))

@@ -15,6 +15,8 @@ public final class AssetsPlugin: Plugin {
     enum Patience {
         static let reading = 10.0
         static let exporting = 30.0
+        /// Seconds in all to read a file, also if there is news: some files have no end.
+        static let readingAll = 120.0
     }
 
     public typealias Reply<Success> = (Result<Success, Failure>) -> Void
@@ -66,30 +68,35 @@ public final class AssetsPlugin: Plugin {
         /// In the form by which programs share thumbnails.
         let uri: String
         let name: String
+        /// The unique name of who names it; empty: this service itself.
+        let caller: String
 
-        init(_ uri: String) throws(SessionError) {
+        init(_ uri: String, for caller: String = "") throws(SessionError) {
             guard let path = FileURI.path(of: uri) else {
                 throw SessionError(.notSupported, "\(quoted(uri)) is no file on this machine; give a file: URI")
             }
             self.path = path
             self.uri = FileURI.shared(path)
             name = FileURI.title(self.uri) ?? uri
+            self.caller = caller
         }
     }
 
     /// Refuses programs in sandboxes.
     func source(_ uri: String, for caller: String) throws(Failure) -> Source {
         try callers.require(caller, to: "name files to this service")
-        do throws(SessionError) { return try Source(uri) } catch { throw Failure(error) }
+        do throws(SessionError) { return try Source(uri, for: caller) } catch { throw Failure(error) }
     }
 
-    /// The answer of a worker to a short request.
+    /// The answer of a worker to a request of seconds, or, if it may read the whole file, of minutes.
     func ask(
-        _ request: WorkerMessage, about source: Source, onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
+        _ request: WorkerMessage, about source: Source, isLong: Bool = false,
+        onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
         _ reply: @escaping (Result<WorkerMessage, SessionError>) -> Void
     ) {
         _ = workers.run(
-            request, patience: Patience.reading, affinity: source.uri, onAnswer: onAnswer
+            request, for: source.caller, patience: Patience.reading, longest: Patience.readingAll, isLong: isLong,
+            affinity: source.uri, onAnswer: onAnswer
         ) { reply(Self.outcome($0, source.name)) }
     }
 
@@ -110,6 +117,8 @@ public final class AssetsPlugin: Plugin {
     private static func error(_ failure: Workers.Failure, _ name: String) -> SessionError {
         switch failure {
         case .tookTooLong(let seconds):
+            SessionError(.decodeFailed, "'\(name)': it took longer than \(Int(seconds.rounded())) s")
+        case .silent(let seconds):
             SessionError(.decodeFailed, "'\(name)': nothing was heard of it for \(Int(seconds.rounded())) s")
         case .ended: SessionError(.decodeFailed, "'\(name)': it ended the process that read it")
         case .notStarted:
@@ -202,7 +211,8 @@ public final class AssetsPlugin: Plugin {
         }
         images[job.number] = work
         let task = workers.run(
-            request.message(source), patience: Patience.reading, isLong: request.times.count > 20, affinity: source.uri,
+            request.message(source), for: caller, patience: Patience.reading, isLong: request.times.count > 20,
+            affinity: source.uri,
             onAnswer: { [weak self] answer in
                 if let error = work.take(answer) { self?.stop(work, error) }
             },
@@ -211,6 +221,7 @@ public final class AssetsPlugin: Plugin {
                 self?.images[job.number] = nil
             })
         work.task = task
+        job.refusalToPause = { [workers] in Self.refusalToPause(workers.canPause(task)) }
         job.onPause = { [workers] in workers.pause(task) }
         job.onResume = { [workers] in workers.resume(task) }
         job.onCancel = { [weak self] in
@@ -219,6 +230,12 @@ public final class AssetsPlugin: Plugin {
             self?.images[job.number] = nil
         }
         return job.path
+    }
+
+    /// A paused job keeps its worker.
+    private static func refusalToPause(_ canPause: Bool) -> SessionError? {
+        canPause
+            ? nil : SessionError(.resourceNotAvailable, "too many jobs are paused; resume or cancel one of them first")
     }
 
     private func stop(_ work: ImageWork, _ error: SessionError) {
@@ -242,7 +259,8 @@ public final class AssetsPlugin: Plugin {
         exports[job.number] = work
         active.insert(job.number)
         let task = workers.run(
-            request.message(source), descriptors: work.descriptors, patience: Patience.exporting, isLong: true,
+            request.message(source), for: caller, descriptors: work.descriptors, patience: Patience.exporting,
+            isLong: true,
             onAnswer: { work.take($0) },
             onEnd: { [weak self] result in
                 self?.exports[job.number] = nil
@@ -251,6 +269,7 @@ public final class AssetsPlugin: Plugin {
                     self?.speeds.add(speed, of: request.preset)
                 }
             })
+        job.refusalToPause = { [workers] in Self.refusalToPause(workers.canPause(task)) }
         job.onPause = { [weak self] in
             self?.workers.pause(task)
             self?.active.remove(job.number)

@@ -19,7 +19,9 @@ package final class FreeCallers {
         // A sandbox has the rights of its user. On the system bus root may call, too (`Connection.servedUsers`), and the
         // kernel shows a plugin nothing of root's processes.
         let isRoot = credentials.userID != PluginHost.userID
-        guard let process = credentials.processID, isRoot || isFree(Sandbox(of: process)) else {
+        guard let process = credentials.processID, isRoot || isFree(Sandbox(of: process)),
+            !credentials.hasEnded
+        else {
             throw Failure(name: Failure.Name.accessDenied, message: "a program in a sandbox may not \(deed)")
         }
         if known.count >= 64 { known = [] }
@@ -31,7 +33,7 @@ package final class FreeCallers {
     private func isFree(_ sandbox: Sandbox) -> Bool {
         switch sandbox {
         case .none: true
-        case .application: false
+        case .application, .gone: false
         case .hidden: PluginHost.userID == 0
         }
     }

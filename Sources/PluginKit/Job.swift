@@ -23,6 +23,8 @@ public final class Job {
 
     /// The work shall end, and remove what it has made. Called once, and not after the job's end.
     public var onCancel: () -> Void = {}
+    /// Why it cannot be paused now; nil: it can.
+    public var refusalToPause: () -> SessionError? = { nil }
     /// Called for a job whose status can pause.
     public var onPause: () -> Void = {}
     public var onResume: () -> Void = {}
@@ -81,6 +83,7 @@ public final class Job {
     }
 
     private func take(_ input: JobStatus.Input) throws(SessionError) {
+        if case .pause = input, let error = refusalToPause() { throw error }
         let effects = try status.handle(input, at: MonotonicClock.now())
         for effect in effects {
             switch effect {
@@ -96,7 +99,7 @@ public final class Job {
 
     private func ended(_ success: Bool) {
         notice?.disarm()
-        (onCancel, onPause, onResume) = ({}, {}, {})
+        (onCancel, onPause, onResume, refusalToPause) = ({}, {}, {}, { nil })
         objects.emit(
             path: path, interface: BusName.job, member: "Finished", [.bool(success), .string(status.message)])
         jobs?.ended(self)

@@ -8,8 +8,9 @@ import SessionBus
 /// A job that is not detached is cancelled when the connection that asked for it ends. A job that has ended is listed for a
 /// minute. The ObjectManager on `/org/sessiond1` lists them all.
 public final class Jobs {
-    /// Jobs that have not ended.
-    private static let limit = 16_384
+    /// Jobs that have not ended, of all connections and of one: each end is told, and thousands at once would delay others.
+    private static let limit = 2_048
+    private static let limitOfOwner = 512
     /// Seconds for which a job is listed after its end, and how many ended ones are listed.
     private static let listed = 60.0
     private static let listedLimit = 1_000
@@ -47,13 +48,17 @@ public final class Jobs {
     ///   - name: for people; other users of the bus may see it.
     ///   - owner: the unique name of the connection that asks for it.
     ///   - number: that of a job that was there before this process.
-    /// - Throws: `ResourceNotAvailable` if there are too many jobs.
+    /// - Throws: `ResourceNotAvailable` if there are too many jobs, of all or of this owner.
     public func add(
         _ kind: String, name: String, for owner: String, isDetached: Bool = false, number: UInt64? = nil,
         _ status: JobStatus
     ) throws(SessionError) -> Job {
         guard live.count < Self.limit else {
             throw SessionError(.resourceNotAvailable, "\(live.count) jobs wait already; wait for some of them to end")
+        }
+        let own = live.values.count { !owner.isEmpty && $0.owner == owner }
+        guard own < Self.limitOfOwner else {
+            throw SessionError(.resourceNotAvailable, "\(own) of your jobs wait already; wait for some of them to end")
         }
         lastNumber = max(lastNumber + 1, number ?? 0)
         let job = Job(

@@ -20,11 +20,7 @@ final class WholeFile {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         folder = parts.count > 2 ? parts.dropLast().joined(separator: "/") : "/"
         guard parts.last?.isEmpty == false else { throw .badParameter("'\(path)' is a folder") }
-        var status = stat()
-        if lstat(path, &status) == 0 {
-            guard replaces else { throw Self.exists(path) }
-            guard status.st_mode & S_IFMT != S_IFDIR else { throw .badParameter("'\(path)' is a folder") }
-        }
+        try Self.check(path, replaces)
         let nameless = open(folder, Self.withoutName | O_RDWR | O_CLOEXEC, mode)
         if nameless >= 0 {
             descriptor = nameless
@@ -71,6 +67,7 @@ final class WholeFile {
         }
         guard let draft else { return }
         if replaces {
+            try Self.check(path, replaces)
             guard rename(draft, path) == 0 else { throw Self.failure(errno, path) }
             self.draft = nil
         } else if Glibc.link(draft, path) != 0 {
@@ -82,6 +79,17 @@ final class WholeFile {
     var space: UInt64? {
         var status = statvfs()
         return fstatvfs(descriptor, &status) == 0 ? UInt64(status.f_bavail) * UInt64(status.f_frsize) : nil
+    }
+
+    /// Only files and links are replaced: a device, for example, is not what somebody wants to lose.
+    private static func check(_ path: String, _ replaces: Bool) throws(SessionError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        switch status.st_mode & S_IFMT {
+        case S_IFDIR: throw .badParameter("'\(path)' is a folder")
+        case S_IFREG, S_IFLNK: if !replaces { throw exists(path) }
+        default: throw .badParameter("'\(path)' is neither a file nor a link, and is not replaced")
+        }
     }
 
     private func link(_ name: String) -> Bool {

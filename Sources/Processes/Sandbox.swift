@@ -5,27 +5,43 @@ public enum Sandbox: Sendable, Hashable {
     case none
     /// The application id from the sandbox.
     case application(String)
-    /// The process is gone, or the kernel does not allow to inspect it; a process can cause that itself
-    /// (`PR_SET_DUMPABLE`).
+    /// The kernel does not allow to inspect the process; a process can cause that itself (`PR_SET_DUMPABLE`).
     case hidden
+    /// The process has ended. Its connection may still be open in another one, of which nothing is known.
+    case gone
+
+    /// O_PATH, which is for GNU sources alone.
+    private static let pathOnly: Int32 = 0o10_000_000
 
     public init(of process: UInt32) {
-        func text(_ file: String) -> String? {
-            Capabilities.looking { readFile("/proc/\(process)/\(file)", limit: 65_536) }
-                .map { String(decoding: $0, as: UTF8.self) }
+        self = Capabilities.looking {
+            func text(_ file: String) -> String? {
+                readFile("/proc/\(process)/\(file)", limit: 65_536).map { String(decoding: $0, as: UTF8.self) }
+            }
+            // A process that has ended still has a label and a control group until its parent has waited for it, but no
+            // root folder. The folder stays open, so it is looked into even if the process ends meanwhile.
+            let root = open("/proc/\(process)/root", Sandbox.pathOnly | O_DIRECTORY | O_CLOEXEC)
+            guard root >= 0 else { return errno == ENOENT ? .gone : .hidden }
+            defer { close(root) }
+            // The label is first, because a process cannot set it itself. Without AppArmor there is no label.
+            let label = text("attr/apparmor/current") ?? text("attr/current")
+            if let snap = label.flatMap(Confinement.snap(label:)) { return .application(snap) }
+            switch Sandbox.flatpak(in: root) {
+            case .none: break
+            case let sandbox: return sandbox
+            }
+            if let snap = text("cgroup").flatMap(Confinement.snap(groups:)) { return .application(snap) }
+            // Gone meanwhile. If snapd finds no systemd, there is no control group.
+            return text("stat") == nil ? .gone : .none
         }
-        // The label is first, because a process cannot set it itself. Without AppArmor there is no label.
-        let label = text("attr/apparmor/current") ?? text("attr/current")
-        if let snap = label.flatMap(Confinement.snap(label:)) {
-            self = .application(snap)
-        } else if let info = text("root/.flatpak-info") {
-            self = .application(Confinement.flatpak(info) ?? "flatpak")
-        } else if errno != ENOENT || text("stat") == nil {
-            // The file of an ended process is missing, too.
-            self = .hidden
-        } else {
-            // If snapd finds no systemd, there is no control group.
-            self = text("cgroup").flatMap(Confinement.snap(groups:)).map { .application($0) } ?? .none
-        }
+    }
+
+    /// What the file says that Flatpak puts into the root folder of a sandbox.
+    private static func flatpak(in root: Int32) -> Sandbox {
+        let file = openat(root, ".flatpak-info", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard file >= 0 else { return errno == ENOENT ? .none : .hidden }
+        defer { close(file) }
+        let info = readFile(file, limit: 65_536).map { String(decoding: $0, as: UTF8.self) }
+        return .application(info.flatMap(Confinement.flatpak) ?? "flatpak")
     }
 }

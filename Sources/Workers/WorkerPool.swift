@@ -4,7 +4,8 @@
 /// - A task is done by one worker, which does nothing else meanwhile. A task of which nothing is heard for longer than its
 ///   patience has failed, and its worker is killed.
 /// - A worker that ends fails its task, and nothing else.
-/// - Long tasks leave one worker for short ones.
+/// - Long tasks leave one worker for short ones, and no more are stopped than leave all workers for others.
+/// - The owners of tasks take turns, however many tasks each has.
 /// - A worker is replaced after a number of tasks, because decoders leak, and ends when there is nothing to do for a while.
 /// - A cancelled task ends at once: its worker is killed.
 ///
@@ -33,15 +34,23 @@ public struct WorkerPool: Sendable {
     public struct Task: Sendable, Hashable {
         /// Its number; never used again.
         public let id: UInt64
+        /// Who has asked for it.
+        public let owner: String
         /// Microseconds between two answers.
         public let patience: UInt64
+        /// Microseconds in all, without those for which it is stopped.
+        public let longest: UInt64
         /// It may take minutes.
         public let isLong: Bool
         /// Tasks with the same text are done faster by the same worker.
         public let affinity: String
 
-        public init(id: UInt64, patience: UInt64, isLong: Bool = false, affinity: String = "") {
-            (self.id, self.patience, self.isLong, self.affinity) = (id, patience, isLong, affinity)
+        public init(
+            id: UInt64, owner: String = "", patience: UInt64, longest: UInt64 = .max, isLong: Bool = false,
+            affinity: String = ""
+        ) {
+            (self.id, self.owner, self.patience, self.longest) = (id, owner, patience, longest)
+            (self.isLong, self.affinity) = (isLong, affinity)
         }
     }
 
@@ -86,6 +95,8 @@ public struct WorkerPool: Sendable {
     /// Why a task failed.
     public enum Reason: Sendable, Hashable {
         /// Nothing was heard for that many microseconds.
+        case silent(UInt64)
+        /// It was not done after that many microseconds.
         case tookTooLong(UInt64)
         /// Its worker ended.
         case workerEnded
@@ -106,6 +117,26 @@ public struct WorkerPool: Sendable {
         var state: State
         var count = 0
         var affinity = ""
+        /// What is left of its task's time, when it was given to it or went on at ``began``.
+        var left: UInt64 = .max
+        var began: UInt64 = 0
+
+        /// The task goes on now.
+        mutating func work(on task: Task, _ now: UInt64) {
+            began = now
+            state = .working(task, due: due(task, now))
+        }
+
+        /// When the task has failed if nothing is heard of it after now.
+        func due(_ task: Task, _ now: UInt64) -> UInt64 {
+            let (end, isNever) = began.addingReportingOverflow(left)
+            return isNever ? now &+ task.patience : min(now &+ task.patience, end)
+        }
+
+        mutating func stop(_ task: Task, _ now: UInt64) {
+            if left != .max { left -= min(left, now &- began) }
+            state = .paused(task)
+        }
 
         var task: Task? {
             switch state {
@@ -118,8 +149,7 @@ public struct WorkerPool: Sendable {
 
     private let limits: Limits
     private var workers: [Worker] = []
-    private var queue: [Task] = []
-    private var heldBack: Set<UInt64> = []
+    private var queue = TaskQueue()
     private var lastWorker: UInt64 = 0
     /// Starts that failed, one after the other.
     private var failures = 0
@@ -132,6 +162,11 @@ public struct WorkerPool: Sendable {
 
     /// Whether there is a task.
     public var isBusy: Bool { !queue.isEmpty || workers.contains { $0.task != nil } }
+
+    /// Whether the task may be paused: of stopped workers there are only so many that all others can still run.
+    public func canPause(_ task: UInt64) -> Bool {
+        workers.count(where: \.isPaused) < 3 * limits.workers || !workers.contains { $0.task?.id == task }
+    }
 
     /// The letters of the workers' states, for tests: (s)tarting, (i)dle, (w)orking, (p)aused.
     var letters: String {
@@ -151,7 +186,7 @@ public struct WorkerPool: Sendable {
     public mutating func handle(_ input: Input, at now: UInt64) -> [Effect] {
         var effects: [Effect] = []
         switch input {
-        case .asked(let task): queue.append(task)
+        case .asked(let task): queue.add(task)
         case .prepare: if workers.isEmpty { start(now, &effects) }
         case .ready(let id):
             change(id) { worker in
@@ -161,13 +196,13 @@ public struct WorkerPool: Sendable {
         case .answered(let id):
             change(id) { worker in
                 if case .working(let task, _) = worker.state {
-                    worker.state = .working(task, due: now &+ task.patience)
+                    worker.state = .working(task, due: worker.due(task, now))
                 }
             }
         case .done(let id): done(id, now, &effects)
         case .ended(let id), .notStarted(let id): ended(id, &effects)
         case .cancelled(let task): cancel(task, &effects)
-        case .paused(let task): pause(task, &effects)
+        case .paused(let task): pause(task, now, &effects)
         case .resumed(let task): resume(task, now, &effects)
         case .timePassed: timer = nil
         }
@@ -217,33 +252,30 @@ public struct WorkerPool: Sendable {
     private mutating func startFailed(_ effects: inout [Effect]) {
         failures += 1
         guard failures >= Self.patienceWithStarts else { return }
-        for task in queue { effects.append(.fail(task: task.id, .noWorker)) }
-        queue = []
-        heldBack = []
+        for task in queue.removeAll() { effects.append(.fail(task: task, .noWorker)) }
         failures = 0
     }
 
     private mutating func cancel(_ id: UInt64, _ effects: inout [Effect]) {
-        queue.removeAll { $0.id == id }
-        heldBack.remove(id)
+        queue.remove(id)
         if let worker = workers.first(where: { $0.task?.id == id }) { kill(worker.id, &effects) }
     }
 
-    private mutating func pause(_ id: UInt64, _ effects: inout [Effect]) {
-        if queue.contains(where: { $0.id == id }) { heldBack.insert(id) }
+    private mutating func pause(_ id: UInt64, _ now: UInt64, _ effects: inout [Effect]) {
+        queue.hold(id)
         guard let index = workers.firstIndex(where: { $0.task?.id == id }),
             case .working(let task, _) = workers[index].state
         else { return }
-        workers[index].state = .paused(task)
+        workers[index].stop(task, now)
         effects.append(.stop(worker: workers[index].id))
     }
 
     private mutating func resume(_ id: UInt64, _ now: UInt64, _ effects: inout [Effect]) {
-        heldBack.remove(id)
+        queue.release(id)
         guard let index = workers.firstIndex(where: { $0.task?.id == id }),
             case .paused(let task) = workers[index].state
         else { return }
-        workers[index].state = .working(task, due: now &+ task.patience)
+        workers[index].work(on: task, now)
         effects.append(.continue(worker: workers[index].id))
     }
 
@@ -256,7 +288,9 @@ public struct WorkerPool: Sendable {
                 startFailed(&effects)
             case .working(let task, let due) where due <= now:
                 kill(worker.id, &effects)
-                effects.append(.fail(task: task.id, .tookTooLong(task.patience)))
+                let isOver = worker.left != .max && now &- worker.began >= worker.left
+                effects.append(
+                    .fail(task: task.id, isOver ? .tookTooLong(task.longest) : .silent(task.patience)))
             case .idle(let since) where since &+ limits.idle <= now: kill(worker.id, &effects)
             case .starting, .working, .idle, .paused: break
             }
@@ -266,20 +300,14 @@ public struct WorkerPool: Sendable {
     /// Gives tasks to workers without one, and starts workers for those that are left. Workers that are stopped do not
     /// count, up to three times as many.
     private mutating func serve(_ now: UInt64, _ effects: inout [Effect]) {
-        var left: [Task] = []
-        for task in queue {
-            if heldBack.contains(task.id) || task.isLong && runningLong >= limits.workers - 1 {
-                left.append(task)
-            } else if let index = idleWorker(for: task) {
-                workers[index].state = .working(task, due: now &+ task.patience)
-                workers[index].affinity = task.affinity
-                effects.append(.give(task: task.id, worker: workers[index].id))
-            } else {
-                left.append(task)
-            }
+        while hasIdleWorker, let task = queue.next(long: runningLong < limits.workers - 1) {
+            guard let index = idleWorker(for: task) else { break }
+            workers[index].left = task.longest
+            workers[index].affinity = task.affinity
+            workers[index].work(on: task, now)
+            effects.append(.give(task: task.id, worker: workers[index].id))
         }
-        queue = left
-        let wanted = left.count { !heldBack.contains($0.id) && !($0.isLong && runningLong >= limits.workers - 1) }
+        let wanted = queue.count(long: runningLong < limits.workers - 1)
         var starting = workers.count { if case .starting = $0.state { true } else { false } }
         while starting < wanted, workers.count(where: { !$0.isPaused }) < limits.workers,
             workers.count < 4 * limits.workers
@@ -287,6 +315,10 @@ public struct WorkerPool: Sendable {
             start(now, &effects)
             starting += 1
         }
+    }
+
+    private var hasIdleWorker: Bool {
+        workers.contains { if case .idle = $0.state { true } else { false } }
     }
 
     private var runningLong: Int {

@@ -17,6 +17,8 @@ public final class WorkerProcess {
         self.socket = socket
         ParentProcess.endWithIt(signal: SIGKILL)
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+        // A limit of the size of files is an error of the task, not the end of this process.
+        signal(SIGXFSZ, SIG_IGN)
         nice(10)
     }
 
@@ -24,8 +26,8 @@ public final class WorkerProcess {
     /// that does not fit would be taken for a broken one.
     public func limit() { shim_limit_worker(rlim_t(Self.largestMemory)) }
 
-    /// From here on the process can open no connection, start no program and look into no other process, and, where
-    /// the kernel allows it, write to no file but those that it gets (`seccomp`, `unshare`).
+    /// From here on the process can open no connection, start no program and send no signal, and, where the kernel allows
+    /// it, look into no other process and write to no file but those that it gets (`seccomp`, `unshare`, Landlock).
     ///
     /// Must be called before there is another thread, and after everything that writes files of its own.
     public static func isolate() { shim_isolate() }

@@ -13,6 +13,8 @@ public final class Workers {
     /// Why a task has no result.
     public enum Failure: Error, Sendable, Hashable {
         /// Nothing was heard for that many seconds.
+        case silent(Double)
+        /// It was not done after that many seconds.
         case tookTooLong(Double)
         /// The worker ended.
         case ended
@@ -64,22 +66,26 @@ public final class Workers {
     ///
     /// - Parameters:
     ///   - descriptors: copies go to the worker with the request; they stay the caller's and must be open until the end.
+    ///   - owner: who has asked for it; owners take turns.
     ///   - patience: seconds between two answers.
+    ///   - longest: seconds in all.
     ///   - isLong: whether it may take minutes.
     ///   - affinity: tasks with the same text are done faster by the same worker.
     ///   - onAnswer: each answer but the last.
     ///   - onEnd: the answer `done` or `failed`, or why there is none; once, not after ``cancel(_:)``.
     /// - Returns: its number.
     public func run(
-        _ message: WorkerMessage, descriptors: [Int32] = [], patience: Double, isLong: Bool = false,
-        affinity: String = "", onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
+        _ message: WorkerMessage, for owner: String = "", descriptors: [Int32] = [], patience: Double,
+        longest: Double = .infinity, isLong: Bool = false, affinity: String = "",
+        onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
         onEnd: @escaping (Result<WorkerMessage, Failure>) -> Void
     ) -> UInt64 {
         lastTask += 1
         let id = lastTask
         requests[id] = Request(message: message, descriptors: descriptors, onAnswer: onAnswer, onEnd: onEnd)
         let task = WorkerPool.Task(
-            id: id, patience: MonotonicClock.microseconds(patience), isLong: isLong, affinity: affinity)
+            id: id, owner: owner, patience: MonotonicClock.microseconds(patience),
+            longest: longest.isFinite ? MonotonicClock.microseconds(longest) : .max, isLong: isLong, affinity: affinity)
         // Whatever becomes of the task comes from the loop, later.
         take(.asked(task))
         return id
@@ -90,6 +96,9 @@ public final class Workers {
         guard requests.removeValue(forKey: task) != nil else { return }
         take(.cancelled(task: task))
     }
+
+    /// Whether the task may be paused. It may not if too many workers are stopped.
+    public func canPause(_ task: UInt64) -> Bool { pool.canPause(task) }
 
     /// Stops the worker of a task, until ``resume(_:)``.
     public func pause(_ task: UInt64) { take(.paused(task: task)) }
@@ -159,6 +168,7 @@ public final class Workers {
 extension Workers.Failure {
     fileprivate init(_ reason: WorkerPool.Reason) {
         switch reason {
+        case .silent(let microseconds): self = .silent(Double(microseconds) / 1_000_000)
         case .tookTooLong(let microseconds): self = .tookTooLong(Double(microseconds) / 1_000_000)
         case .workerEnded: self = .ended
         case .noWorker: self = .notStarted

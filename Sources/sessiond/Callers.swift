@@ -14,7 +14,7 @@ final class Callers {
 
     private let connection: Connection
     let isSystem: Bool
-    private var known: [String: Credentials] = [:]
+    private var known: [String: (user: UInt32?, isTrusted: Bool)] = [:]
 
     init(_ connection: Connection, isSystem: Bool) {
         self.connection = connection
@@ -23,7 +23,7 @@ final class Callers {
 
     /// Throws `AccessDenied` if the caller may not change shared state. Waits for the bus if the caller is new.
     func requireSwitches(_ caller: String) throws(Failure) {
-        guard isTrusted(try credentials(of: caller)) else {
+        guard try verdict(on: caller).isTrusted else {
             throw Callers.denied(
                 isSystem
                     ? "only root and the group audio may change this"
@@ -34,12 +34,12 @@ final class Callers {
     /// The same for starting plugins, which read files and reach the network with the daemon's rights.
     func requirePlugins(_ caller: String) throws(Failure) {
         guard isSystem else {
-            guard isTrusted(try credentials(of: caller)) else {
+            guard try verdict(on: caller).isTrusted else {
                 throw Callers.denied("a program in a sandbox may not open plugins")
             }
             return
         }
-        guard let user = try credentials(of: caller).userID, user == geteuid() || user == 0 else {
+        guard let user = try verdict(on: caller).user, user == geteuid() || user == 0 else {
             throw Callers.denied("only root may open plugins of the system service")
         }
     }
@@ -48,12 +48,14 @@ final class Callers {
         Failure(name: Failure.Name.accessDenied, message: message)
     }
 
-    private func credentials(of caller: String) throws(Failure) -> Credentials {
+    private func verdict(on caller: String) throws(Failure) -> (user: UInt32?, isTrusted: Bool) {
         if let known = known[caller] { return known }
-        let credentials = try connection.credentialsAndWait(of: caller, timeout: 5).withoutProof
+        let credentials = try connection.credentialsAndWait(of: caller, timeout: 5)
+        // In this order: if the process has not ended now, it was the right one that was looked at.
+        let verdict = (credentials.userID, isTrusted(credentials) && !credentials.hasEnded)
         if known.count == Callers.limit { known.removeAll(keepingCapacity: true) }
-        known[caller] = credentials
-        return credentials
+        known[caller] = verdict
+        return verdict
     }
 
     /// Whether the caller may use a class or a switch that is allowed for `any`.

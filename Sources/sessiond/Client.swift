@@ -55,13 +55,7 @@ extension Credentials {
     var startTime: UInt64? {
         let time = processID.flatMap { Process(id: $0).startTime }
         // In this order: if it has not ended now, the time was read from the right process.
-        return process.map(Credentials.hasEnded) == true ? nil : time
-    }
-
-    /// A pidfd is readable when its process has ended.
-    private static func hasEnded(_ process: FileDescriptor) -> Bool {
-        var state = pollfd(fd: process.number, events: Int16(POLLIN), revents: 0)
-        return poll(&state, 1, 0) > 0
+        return hasEnded ? nil : time
     }
 
     /// From here on the start time identifies the process, so that no client keeps a descriptor open.

@@ -79,7 +79,7 @@ extension Daemon: SessionService {
         if let caller = client.process, caller.id != processID {
             switch caller.confinement {
             case .none: break
-            case .application, .hidden:
+            case .application, .hidden, .gone:
                 guard Process(id: processID).isLike(caller) else {
                     throw SessionError(
                         .missingEntitlement, "process \(processID) is not in your sandbox; use one that is")

@@ -72,7 +72,7 @@ struct Process {
     func isLike(_ other: Process) -> Bool {
         switch (confinement, other.confinement) {
         case (.application(let one), .application(let two)): one == two
-        case (.none, _), (.application, _), (.hidden, _): id == other.id
+        case (.none, _), (.application, _), (.hidden, _), (.gone, _): id == other.id
         }
     }
 
@@ -132,7 +132,7 @@ extension Settings.Privileges.Holder {
     /// Whether the process may use the class.
     func admits(_ process: Process) -> Bool {
         switch (process.confinement, self) {
-        case (.hidden, _): return false
+        case (.hidden, _), (.gone, _): return false
         case (.none, .anyone): return true
         case (.none, .only(let names)):
             // A program may be listed by a link to it, such as /usr/bin/python3.

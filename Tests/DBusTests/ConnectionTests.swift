@@ -173,6 +173,25 @@ import Testing
         try world.settle()
     }
 
+    /// libdbus reads nothing while so large a message is handled, so the answer must come on another connection.
+    @Test func callerIsLookedAtWhileItsLargeCallIsHandled_theBusAnswersAtOnce() throws {
+        let world = try World()
+        let service = world.service
+        var users: [UInt32?] = []
+        service.objects.relay(path: "/asks") { call in
+            users.append(try? service.credentialsAndWait(of: call.sender, timeout: World.watchdog).userID)
+            call.reply()
+        }
+        // A little less than a million values: more are refused.
+        let numbers = Value.array(of: "t", Array(repeating: .uint64(7), count: (1 << 20) - 128))
+        let texts = Value.array(of: "s", Array(repeating: .string(String(repeating: "x", count: 60_000)), count: 60))
+        for _ in 0..<2 {
+            let call = try world.message("Look", [numbers, texts], interface: "org.example.Any", path: "/asks")
+            #expect(try world.answer(to: call) == .success([]))
+        }
+        #expect(users == [getuid(), getuid()])
+    }
+
     @Test func busIsStoppedAndContinued_receivesEverythingInOrder() throws {
         let world = try World()
         world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])

@@ -1,7 +1,8 @@
-import DBus
 import EventLoop
 import TestSupport
 import Testing
+
+@testable import DBus
 
 @Suite struct ValueTests {
     static let samples: [Value] = [
@@ -118,7 +119,25 @@ import Testing
         let dictionary = Value.properties((0..<10_000).map { ("key \($0)", .uint32(UInt32($0))) })
         #expect(try world.call("Echo", [.variant(dictionary)]) == [.variant(dictionary)])
         #expect(dictionary.asProperties?.count == 10_000)
-        let text = Value.string(String(repeating: "ü", count: 1 << 20))
+        let text = Value.string(String(repeating: "ü", count: MessageReader.textLimit / 2))
+        #expect(try world.call("Echo", [.variant(text)]) == [.variant(text)])
+        let texts = Value.array(
+            of: "s", Array(repeating: text, count: MessageReader.textsLimit / MessageReader.textLimit))
+        #expect(try world.call("Echo", [.variant(texts)]) == [.variant(texts)])
+    }
+
+    @Test func longTextsInACall_areRefusedAndTheConnectionStays() throws {
+        let world = try World()
+        world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])
+        let text = Value.string(String(repeating: "x", count: MessageReader.textLimit))
+        let longer = Value.string(String(repeating: "x", count: MessageReader.textLimit + 1))
+        let many = Value.array(of: "s", Array(repeating: text, count: 65))
+        for value in [longer, many] {
+            let answer = try world.answer(to: world.message("Echo", [.variant(value)]))
+            #expect(throws: Failure.limitsExceeded("A text of a call has at most 64 KiB, and all of them 4 MiB")) {
+                try answer.get()
+            }
+        }
         #expect(try world.call("Echo", [.variant(text)]) == [.variant(text)])
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Processes
 import Testing
 
@@ -86,5 +87,19 @@ import Testing
                 == "org.example.Platform")
         #expect(Confinement.flatpak("[Environment]\nname=liar\n") == nil)
         #expect(Confinement.flatpak("") == nil)
+    }
+
+    /// Its connection to a bus may still be open in a program in a sandbox, which has nothing else left to look at.
+    @Test func processThatHasEnded_isGoneAlsoBeforeItsParentHasWaited() throws {
+        var process: pid_t = 0
+        try #require(
+            posix_spawn(&process, "/bin/true", nil, nil, ["true", nil].map { $0.map { strdup($0) } }, nil) == 0)
+        // It has ended, and is not waited for.
+        var end = siginfo_t()
+        #expect(waitid(P_PID, id_t(process), &end, WEXITED | WNOWAIT) == 0)
+        #expect(Sandbox(of: UInt32(process)) == .gone)
+        #expect(waitpid(process, nil, 0) == process)
+        #expect(Sandbox(of: UInt32(process)) == .gone)
+        #expect(Sandbox(of: UInt32(getpid())) == .none)
     }
 }

@@ -129,13 +129,19 @@ import Testing
         #expect(stage.jobs.unfinished.map(\.name) == ["2"])
     }
 
-    @Test func tenThousandJobs_areAllCancelledWithTheirOwner() throws {
+    @Test func tenThousandJobs_areAllCancelledWithTheirOwners() throws {
         let stage = try Stage()
-        let jobs = try (1...10_000).map { try stage.add("\($0)") }
         var cancelled = 0
-        for job in jobs { job.onCancel = { cancelled += 1 } }
-        stage.client.close()
-        try stage.wait { !stage.jobs.isBusy }
+        for _ in 0..<20 {
+            let owner = try Connection(.custom(stage.bus.address), loop: stage.loop)
+            for number in 1...500 {
+                let status = JobStatus(.bytes, total: 100, canPause: false)
+                let job = try stage.jobs.add("record", name: "\(number)", for: owner.uniqueName, status)
+                job.onCancel = { cancelled += 1 }
+            }
+            owner.close()
+            try stage.wait { !stage.jobs.isBusy }
+        }
         #expect(cancelled == 10_000)
         // Only some of them are still listed.
         try stage.wait { stage.signals.count == 10_000 }
@@ -159,6 +165,28 @@ import Testing
             #expect(text.contains("<property name=\"\(name)\" type=\"\(value.signature)\""), "\(name)")
         }
         #expect(text.split(separator: "<property ").count - 1 == (try stage.properties(job)).count)
+    }
+
+    @Test func manyJobsOfOneOwner_areRefused_andOthersAreNot() throws {
+        let stage = try Stage()
+        for number in 0..<512 { _ = try stage.add("\(number)") }
+        #expect(throws: SessionError.self) { try stage.add("one more") }
+        let status = JobStatus(.bytes, total: 100, canPause: false)
+        _ = try stage.jobs.add("record", name: "theirs", for: stage.other.uniqueName, status)
+        stage.jobs.cancelAll()
+        _ = try stage.add("now")
+    }
+
+    @Test func jobThatCannotBePausedNow_saysWhyAndGoesOn() throws {
+        let stage = try Stage()
+        let job = try stage.add("film", canPause: true)
+        job.begin()
+        job.refusalToPause = { SessionError(.resourceNotAvailable, "too many jobs are paused") }
+        #expect(throws: (any Error).self) { try stage.call(job, "Pause").get() }
+        #expect(job.status.state == .running)
+        job.refusalToPause = { nil }
+        _ = try stage.call(job, "Pause").get()
+        #expect(job.status.state == .paused)
     }
 }
 

@@ -78,6 +78,60 @@ import Testing
         }
     }
 
+    private func given(_ effects: [WorkerPool.Effect]) -> [UInt64] {
+        effects.compactMap { if case .give(let task, _) = $0 { task } else { nil } }
+    }
+
+    @Test func ownersTakeTurns_howeverManyTasksEachHas() {
+        var pool = WorkerPool(WorkerPool.Limits(workers: 2, tasks: 1_000, start: 50, idle: 1_000))
+        for id in 1...100 { _ = pool.handle(.asked(.init(id: UInt64(id), owner: ":1.1", patience: 100)), at: 1) }
+        _ = pool.handle(.asked(.init(id: 101, owner: ":1.2", patience: 100)), at: 1)
+        _ = pool.handle(.asked(.init(id: 102, owner: ":1.3", patience: 100)), at: 1)
+        _ = pool.handle(.asked(.init(id: 103, owner: ":1.2", patience: 100)), at: 1)
+        var order = given(pool.handle(.ready(worker: 1), at: 2))
+        for _ in 0..<6 { order += given(pool.handle(.done(worker: 1), at: 2)) }
+        #expect(order == [1, 101, 102, 2, 103, 3, 4])
+        // One that was paused before it began keeps its place; one that is cancelled leaves it.
+        _ = pool.handle(.paused(task: 5), at: 2)
+        _ = pool.handle(.cancelled(task: 6), at: 2)
+        #expect(given(pool.handle(.done(worker: 1), at: 2)) == [7])
+        _ = pool.handle(.resumed(task: 5), at: 2)
+        #expect(given(pool.handle(.done(worker: 1), at: 2)) == [8])
+        let rest = (0..<200).flatMap { _ in given(pool.handle(.done(worker: 1), at: 2)) }
+        #expect(Set(rest) == Set([5] + (9...100)) && rest.count == 93)
+    }
+
+    @Test func taskThatNeverEnds_failsAlsoIfThereIsNews() {
+        var pool = WorkerPool(Self.limits)
+        _ = pool.handle(.asked(.init(id: 1, patience: 100, longest: 250)), at: 0)
+        _ = pool.handle(.ready(worker: 1), at: 0)
+        for time: UInt64 in [90, 180] { _ = pool.handle(.answered(worker: 1), at: time) }
+        // The time for which it is stopped does not count.
+        _ = pool.handle(.paused(task: 1), at: 200)
+        #expect(!pool.handle(.timePassed, at: 5_000).contains(.kill(worker: 1)))
+        _ = pool.handle(.resumed(task: 1), at: 6_000)
+        #expect(!pool.handle(.timePassed, at: 6_049).contains(.kill(worker: 1)))
+        let effects = pool.handle(.timePassed, at: 6_050)
+        #expect(effects.contains(.kill(worker: 1)) && effects.contains(.fail(task: 1, .tookTooLong(250))))
+    }
+
+    @Test func manyPausedTasks_leaveAllWorkersForOthers() {
+        var pool = WorkerPool(WorkerPool.Limits(workers: 2, tasks: 1_000, start: 50, idle: 100_000))
+        var last: UInt64 = 0
+        for id in 1...10 as ClosedRange<UInt64> {
+            for effect in pool.handle(.asked(.init(id: id, patience: 1_000_000, isLong: true)), at: 1) {
+                if case .start(let worker) = effect { last = worker }
+            }
+            _ = pool.handle(.ready(worker: last), at: 1)
+            if pool.canPause(id) { _ = pool.handle(.paused(task: id), at: 1) }
+        }
+        #expect(pool.letters.filter { $0 == "p" }.count == 6)
+        // One is working on a long task, and the others wait for it; a short one gets the last worker.
+        let effects = pool.handle(.asked(.init(id: 11, patience: 100)), at: 1)
+        let started = effects.compactMap { if case .start(let worker) = $0 { worker } else { nil as UInt64? } }
+        #expect(given(effects) + started.flatMap { given(pool.handle(.ready(worker: $0), at: 1)) } == [11])
+    }
+
     @Test func silentWorker_isKilledAndItsTaskFails() {
         var pool = WorkerPool(Self.limits)
         _ = pool.handle(.asked(Self.task(1)), at: 0)
@@ -89,7 +143,7 @@ import Testing
         _ = pool.handle(.asked(Self.task(2)), at: 120)
         let effects = pool.handle(.timePassed, at: 209)
         #expect(effects.contains(.kill(worker: 1)))
-        #expect(effects.contains(.fail(task: 1, .tookTooLong(100))))
+        #expect(effects.contains(.fail(task: 1, .silent(100))))
         #expect(pool.letters.contains("s"), "the next task gets a worker")
     }
 
@@ -103,7 +157,7 @@ import Testing
         #expect(!pool.handle(.timePassed, at: 10_000).contains { if case .fail = $0 { true } else { false } })
         #expect(pool.handle(.asked(Self.task(3)), at: 10_000).contains(.start(worker: 3)))
         #expect(pool.handle(.resumed(task: 1), at: 10_001).contains(.continue(worker: 1)))
-        #expect(pool.handle(.timePassed, at: 10_101).contains(.fail(task: 1, .tookTooLong(100))))
+        #expect(pool.handle(.timePassed, at: 10_101).contains(.fail(task: 1, .silent(100))))
     }
 
     @Test func longTasks_leaveOneWorkerForShortOnes() {

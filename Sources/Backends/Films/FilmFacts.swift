@@ -261,7 +261,7 @@ struct FilmFacts {
     }
 
     /// The length by the times of all packets: some files name none, or a wrong one. Reads the whole file.
-    /// - Parameter onProgress: called now and then.
+    /// - Parameter onProgress: called now and then, as long as later packets are found: a file may have a hole of terabytes.
     mutating func measure(_ onProgress: () -> Void) throws(FilmError) {
         guard let tally = films_tally_new() else { return }
         defer { films_tally_free(tally) }
@@ -269,9 +269,12 @@ struct FilmFacts {
         films_set_string(try pipeline.child("source"), "location", file.path.map { CChar(bitPattern: $0) } + [0])
         films_tally_all(tally, try pipeline.child("parser"))
         pipeline.set(GST_STATE_PLAYING)
+        var last = films_tally_end(tally)
         while true {
             if case .ended = try pipeline.next(within: 0.5) { break }
-            onProgress()
+            let end = films_tally_end(tally)
+            if end != last { onProgress() }
+            last = end
         }
         // The times of some formats begin anywhere.
         let begin = mimeType == "video/mp2t" || mimeType == "video/mpeg" ? films_tally_begin(tally) : 0

@@ -176,8 +176,15 @@ struct FilmFile {
             let isFolder = status.st_mode & S_IFMT == S_IFDIR
             throw FilmError(.invalidSource, isFolder ? "it is a folder" : "it is a device or a pipe, not a file")
         }
-        guard access(name, R_OK) == 0 else { throw FilmError(.decodeFailed, String(cString: strerror(errno))) }
         guard status.st_size > 0 else { throw FilmError(.invalidSource, "it is empty") }
+        let file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw FilmError(.decodeFailed, String(cString: strerror(errno))) }
+        defer { close(file) }
+        let mark = Array("#EXTM3U".utf8)
+        var begin = [UInt8](repeating: 0, count: mark.count)
+        guard read(file, &begin, mark.count) != mark.count || begin != mark else {
+            throw FilmError(.notSupported, "it is a playlist; name the films or sounds in it")
+        }
         (size, modified) = (Int(status.st_size), status.st_mtim.tv_sec)
     }
 

@@ -11,12 +11,14 @@ enum FilmRuntime {
         gst_registry_fork_set_enabled(0)
         gst_init(nil, nil)
         films_leave_hardware()
+        films_leave_playlists()
     }()
 
     /// Plugins that were installed after the list was written; once.
     static let lookAgain: Void = {
         for folder in folders { gst_registry_scan_path(gst_registry_get(), folder) }
         films_leave_hardware()
+        films_leave_playlists()
     }()
 
     private static var folders: [String] {
