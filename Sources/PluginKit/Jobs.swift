@@ -14,12 +14,16 @@ public final class Jobs {
     private static let listed = 60.0
     private static let listedLimit = 1_000
 
+    /// The largest number of a job that was there before this process: no number that is counted up from it overflows.
+    public static let largestNumber: UInt64 = 1 << 53
+
     /// Called when the first job begins to wait or run, and when the last one has ended.
     public var onBusyChanged: (_ isBusy: Bool) -> Void = { _ in }
 
     let kind: PluginKind
     let connection: Connection
     let loop: EventLoop
+    private let callers: FreeCallers
     private var lastNumber: UInt64
     private var live: [UInt64: Job] = [:]
     /// The ended ones that are listed, oldest first, and when they go.
@@ -30,7 +34,9 @@ public final class Jobs {
 
     /// - Parameter lastNumber: of the jobs that were there before this process.
     public init(_ kind: PluginKind, on connection: Connection, _ loop: EventLoop, lastNumber: UInt64 = 0) {
-        (self.kind, self.connection, self.loop, self.lastNumber) = (kind, connection, loop, lastNumber)
+        (self.kind, self.connection, self.loop) = (kind, connection, loop)
+        self.lastNumber = min(lastNumber, Self.largestNumber)
+        callers = FreeCallers(on: connection)
         connection.objects.enableObjectManager(at: ObjectPath.root)
     }
 
@@ -47,7 +53,7 @@ public final class Jobs {
     ///   - name: for people; other users of the bus may see it.
     ///   - owner: the unique name of the connection that asks for it.
     ///   - number: that of a job that was there before this process.
-    /// - Throws: `ResourceNotAvailable` if there are too many jobs.
+    /// - Throws: `ResourceNotAvailable` if there are too many jobs, `BadParameter` if that number cannot be one.
     public func add(
         _ kind: String, name: String, for owner: String, isDetached: Bool = false, number: UInt64? = nil,
         _ status: JobStatus
@@ -55,7 +61,14 @@ public final class Jobs {
         guard live.count < Self.limit else {
             throw SessionError(.resourceNotAvailable, "\(live.count) jobs wait already; wait for some of them to end")
         }
-        lastNumber = max(lastNumber + 1, number ?? 0)
+        if let number {
+            guard number <= Self.largestNumber, live[number] == nil else {
+                throw .badParameter("\(number) cannot be the number of a job")
+            }
+            lastNumber = max(lastNumber, number)
+        } else {
+            lastNumber += 1
+        }
         let job = Job(
             number ?? lastNumber, kind, name: name, owner: owner, isDetached: isDetached, status, in: self)
         let wasBusy = isBusy
@@ -69,6 +82,11 @@ public final class Jobs {
     /// Cancels all jobs, or those that are not detached.
     public func cancelAll(detachedToo: Bool = true) {
         cancel(live.values.filter { detachedToo || !$0.isDetached }.map(\.number))
+    }
+
+    /// Whether that caller may control the job: its owner may, and every program that is in no sandbox.
+    func require(_ caller: String, toControl job: Job) throws(Failure) {
+        if caller != job.owner { try callers.require(caller, to: "control the jobs of other programs") }
     }
 
     private func watch(_ owner: String, for number: UInt64) {

@@ -104,6 +104,24 @@ import Testing
         #expect(try stage.properties(job)["Error"] == .string("org.sessiond1.Error.Cancelled"))
     }
 
+    @Test func numbersOfBefore_areNeverUsedAgainAndNeverOverflow() throws {
+        let stage = try Stage()
+        func add(_ number: UInt64? = nil, to jobs: Jobs? = nil) throws -> UInt64 {
+            try (jobs ?? stage.jobs).add(
+                "record", name: "x", for: "", isDetached: true, number: number, JobStatus(.bytes)
+            ).number
+        }
+        #expect(try add(5) == 5)
+        #expect(try add(3) == 3)
+        #expect(try add() == 6)
+        for number: UInt64 in [3, Jobs.largestNumber + 1, .max] {
+            #expect(throws: SessionError.self) { _ = try add(number) }
+        }
+        #expect(try add() == 7)
+        let last = Jobs(.uploads, on: stage.plugin, stage.loop, lastNumber: .max)
+        #expect(try add(to: last) == Jobs.largestNumber + 1)
+    }
+
     @Test func jobThatCannotPause_saysSo() throws {
         let stage = try Stage()
         let job = try stage.add("take.wav")
