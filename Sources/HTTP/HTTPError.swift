@@ -13,6 +13,8 @@ public struct HTTPError: Error, Sendable, Hashable {
         case notTrusted
         /// The connection ended before the answer.
         case cut
+        /// What came is no answer of HTTP.
+        case notHTTP
         /// The file that is sent cannot be read.
         case unreadable
         /// The file that is sent has changed meanwhile.
@@ -24,7 +26,7 @@ public struct HTTPError: Error, Sendable, Hashable {
         /// Whether the same request may succeed later, without anybody changing anything.
         public var isPassing: Bool {
             switch self {
-            case .hostNotFound, .notReachable, .timedOut, .cut: true
+            case .hostNotFound, .notReachable, .timedOut, .cut, .notHTTP: true
             case .badAddress, .notTrusted, .unreadable, .changed, .cancelled, .other: false
             }
         }
@@ -53,7 +55,7 @@ public struct HTTPError: Error, Sendable, Hashable {
     init(_ code: CURLcode, host: String) {
         let reason = String(cString: curl_easy_strerror(code))
         switch code {
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+        case CURLE_URL_MALFORMAT:
             self.init(.badAddress, "this is no address of the web: write http:// or https://, a host and a path")
         case CURLE_COULDNT_RESOLVE_HOST:
             self.init(
@@ -72,8 +74,11 @@ public struct HTTPError: Error, Sendable, Hashable {
                 "the certificate of \(host) is not trusted: check the address and the clock, or install the "
                     + "certificate of its authority")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2,
-            CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY:
+            CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR:
             self.init(.cut, "\(host) ended the connection (\(reason))")
+        // The addresses have been checked: the protocol that is not supported is that of an answer without a head (HTTP/0.9).
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
+            self.init(.notHTTP, "the answer of \(host) is no HTTP: check the address and the port")
         // The library would have sent it again on a new connection, which is not its decision here.
         case CURLE_SEND_FAIL_REWIND: self.init(.cut, "\(host) ended the connection")
         default: self.init(.other, "\(host): \(reason)")

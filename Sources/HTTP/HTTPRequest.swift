@@ -9,7 +9,8 @@ public struct HTTPRequest {
     public var rate: UInt64 = 0
     /// Seconds until there must be a connection.
     public var connecting = 30.0
-    /// Seconds without a byte in either direction until the transfer fails.
+    /// Seconds until the transfer fails: after the last byte of the request that was sent, until the head of the answer is
+    /// there, and then until its body is. What the server sends bit by bit does not make it longer.
     public var silence = 60.0
     /// The bytes of the answer's body that are kept; what follows is not received.
     public var answerLimit = 64 << 10

@@ -29,12 +29,14 @@ public final class HTTPTransfer {
     private var failure: HTTPError?
 
     private var status = 0
+    /// Whether the head of the answer is there, and was not only preliminary.
+    private var isHeadWhole = false
     private var fields: [HTTPField] = []
     private var fieldBytes = 0
     private var body: [UInt8] = []
     private var isBodyCut = false
 
-    /// Bytes in either direction at the last look, and when they were more than before.
+    /// Bytes that were sent at the last look, and when they were more than before, or the head of the answer was there.
     private var moved: curl_off_t = 0
     private var movedAt = MonotonicClock.now()
     private var silenceTimer: Timer?
@@ -95,8 +97,8 @@ public final class HTTPTransfer {
             { HTTPTransfer.from($3).receive(body: UnsafeRawBufferPointer(start: $0, count: $1 * $2)) }, context)
         shim_set_progress(
             easy,
-            { context, _, received, _, sent in
-                HTTPTransfer.from(context).note(received: received, sent: sent)
+            { context, _, _, _, sent in
+                HTTPTransfer.from(context).note(sent: sent)
                 return 0
             }, context)
         let timer = Timer(on: client.loop) { [unowned self] in checkSilence() }
@@ -132,7 +134,7 @@ public final class HTTPTransfer {
         default:
             codes += [
                 shim_set_long(easy, CURLOPT_UPLOAD, 1),
-                shim_set_size(easy, CURLOPT_INFILESIZE_LARGE, Int64(request.body.length)),
+                shim_set_size(easy, CURLOPT_INFILESIZE_LARGE, Int64(clamping: request.body.length)),
                 shim_set_long(
                     easy, CURLOPT_UPLOAD_BUFFERSIZE,
                     request.rate == 0 ? block : min(block, max(smallestBlock, Int(clamping: request.rate / 4)))),
@@ -193,7 +195,7 @@ public final class HTTPTransfer {
         return .failure(HTTPError(code, host: host))
     }
 
-    /// Nothing has moved for too long?
+    /// Has the server let us wait for too long?
     private func checkSilence() {
         let due = movedAt &+ MonotonicClock.microseconds(silence)
         guard MonotonicClock.now() >= due else {
@@ -235,6 +237,9 @@ public final class HTTPTransfer {
                 String(line[..<colon]), HTTPTransfer.trimmed(line[line.index(after: colon)...]))
         {
             fields.append(field)
+        } else if line.isEmpty, status >= 200, !isHeadWhole {
+            isHeadWhole = true
+            movedAt = MonotonicClock.now()
         }
         return bytes.count
     }
@@ -252,10 +257,10 @@ public final class HTTPTransfer {
         return isBodyCut ? 0 : bytes.count
     }
 
-    private func note(received: curl_off_t, sent: curl_off_t) {
+    private func note(sent: curl_off_t) {
         noteSent()
-        guard received + sent != moved else { return }
-        moved = received + sent
+        guard sent != moved else { return }
+        moved = sent
         movedAt = MonotonicClock.now()
     }
 

@@ -7,13 +7,17 @@ public struct WebAddress: Sendable, Hashable {
     public let host: String
     /// Scheme, host and port. Who may know a secret of one origin need not know one of another.
     public let origin: String
+    /// The most bytes that an address may have.
+    public static let limit = 8 << 10
     public var isEncrypted: Bool { origin.hasPrefix("https:") }
 
-    /// Nil if it is not an absolute address of `http` or `https` with a host.
-    public init?(_ text: String) { self.init(text, below: nil) }
+    /// Nil if it is not an absolute address of `http` or `https` with a host, or longer than ``limit``.
+    public init?(_ text: String) { self.init(text, below: nil, limit: WebAddress.limit) }
 
-    /// The address that a server named: absolute, or relative to this one.
-    public func resolving(_ reference: String) -> WebAddress? { WebAddress(reference, below: self.text) }
+    /// The address that a server named: absolute, or relative to this one, whose user, password and query it does not get.
+    public func resolving(_ reference: String) -> WebAddress? {
+        WebAddress(reference, below: shown, limit: WebAddress.limit)
+    }
 
     /// This address with the user and the password of another one, if that has some and this has none.
     public func authorized(like other: WebAddress) -> WebAddress {
@@ -30,7 +34,8 @@ public struct WebAddress: Sendable, Hashable {
         if let password = WebAddress.part(theirs, CURLUPART_PASSWORD) {
             curl_url_set(ours, CURLUPART_PASSWORD, password, 0)
         }
-        return WebAddress.part(ours, CURLUPART_URL).flatMap { WebAddress($0) } ?? self
+        return WebAddress.part(ours, CURLUPART_URL).flatMap { WebAddress($0, below: nil, limit: 3 * WebAddress.limit) }
+            ?? self
     }
 
     /// What of it is a secret: user, password and query.
@@ -41,12 +46,13 @@ public struct WebAddress: Sendable, Hashable {
         return [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY].compactMap { WebAddress.part(parts, $0) }
     }
 
-    private init?(_ text: String, below base: String?) {
-        guard !text.utf8.contains(0), let parts = curl_url() else { return nil }
+    private init?(_ text: String, below base: String?, limit: Int) {
+        guard text.utf8.count <= limit, !text.utf8.contains(0), let parts = curl_url() else { return nil }
         defer { curl_url_cleanup(parts) }
         if let base, curl_url_set(parts, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
         guard curl_url_set(parts, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
-            let whole = WebAddress.part(parts, CURLUPART_URL),
+            // What needs an escape is longer in it.
+            let whole = WebAddress.part(parts, CURLUPART_URL), whole.utf8.count <= limit,
             let scheme = WebAddress.part(parts, CURLUPART_SCHEME), scheme == "http" || scheme == "https",
             let host = WebAddress.part(parts, CURLUPART_HOST), !host.isEmpty,
             let port = WebAddress.part(parts, CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT))

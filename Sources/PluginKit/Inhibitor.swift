@@ -1,4 +1,4 @@
-public import DBus
+import DBus
 import SessionBus
 
 /// Keeps the machine awake while work is under way (`org.freedesktop.login1.Manager.Inhibit`).
@@ -18,14 +18,14 @@ public final class Inhibitor {
     private let mode: Mode
     private let who: String
     private let why: String
-    private let system: Connection
+    private let system: SystemBus
     private var lock: FileDescriptor?
     private var isAsking = false
 
     /// - Parameters:
     ///   - who: the name of the program, and `why`: its reason, for people who ask what keeps their machine awake.
-    ///   - system: a connection to the system bus.
-    public init(_ what: String = "sleep", _ mode: Mode, who: String, why: String, on system: Connection) {
+    ///   - system: where login1 is. The lock is asked for as soon as that bus has answered.
+    public init(_ what: String = "sleep", _ mode: Mode, who: String, why: String, on system: SystemBus) {
         (self.what, self.mode, self.who, self.why, self.system) = (what, mode, who, why, system)
     }
 
@@ -39,7 +39,15 @@ public final class Inhibitor {
     private func ask() {
         guard !isAsking else { return }
         isAsking = true
-        system.call(
+        system.whenKnown { [weak self] in self?.ask($0) }
+    }
+
+    private func ask(_ bus: Connection?) {
+        guard let bus, isHeld else {
+            isAsking = false
+            return
+        }
+        bus.call(
             "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "Inhibit",
             [.string(what), .string(who), .string(why), .string(mode.rawValue)]
         ) { [weak self] answer in

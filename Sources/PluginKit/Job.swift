@@ -125,11 +125,16 @@ public final class Job {
 
     private static func method(_ name: String, _ input: JobStatus.Input) -> Interface<Job>.Method {
         .init(name, "") { job, call in
-            do throws(SessionError) {
-                try job.take(input)
+            do throws(Failure) {
+                try job.jobs?.require(call.sender, toControl: job)
+                do throws(SessionError) {
+                    try job.take(input)
+                } catch {
+                    throw Failure(error)
+                }
                 call.reply()
             } catch {
-                call.fail(Failure(error))
+                call.fail(error)
             }
         }
     }

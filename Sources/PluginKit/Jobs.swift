@@ -8,12 +8,14 @@ import SessionBus
 /// A job that is not detached is cancelled when the connection that asked for it ends. A job that has ended is listed for a
 /// minute. The ObjectManager on `/org/sessiond1` lists them all.
 public final class Jobs {
-    /// Jobs that have not ended, of all connections and of one: each end is told, and thousands at once would delay others.
-    private static let limit = 2_048
-    private static let limitOfOwner = 512
+    /// Jobs that have not ended.
+    private static let limit = 16_384
     /// Seconds for which a job is listed after its end, and how many ended ones are listed.
     private static let listed = 60.0
     private static let listedLimit = 1_000
+
+    /// The largest number of a job that was there before this process: no number that is counted up from it overflows.
+    public static let largestNumber: UInt64 = 1 << 53
 
     /// Called when the first job begins to wait or run, and when the last one has ended.
     public var onBusyChanged: (_ isBusy: Bool) -> Void = { _ in }
@@ -21,6 +23,7 @@ public final class Jobs {
     let kind: PluginKind
     let connection: Connection
     let loop: EventLoop
+    private let callers: FreeCallers
     private var lastNumber: UInt64
     private var live: [UInt64: Job] = [:]
     /// The ended ones that are listed, oldest first, and when they go.
@@ -31,7 +34,9 @@ public final class Jobs {
 
     /// - Parameter lastNumber: of the jobs that were there before this process.
     public init(_ kind: PluginKind, on connection: Connection, _ loop: EventLoop, lastNumber: UInt64 = 0) {
-        (self.kind, self.connection, self.loop, self.lastNumber) = (kind, connection, loop, lastNumber)
+        (self.kind, self.connection, self.loop) = (kind, connection, loop)
+        self.lastNumber = min(lastNumber, Self.largestNumber)
+        callers = FreeCallers(on: connection)
         connection.objects.enableObjectManager(at: ObjectPath.root)
     }
 
@@ -48,7 +53,7 @@ public final class Jobs {
     ///   - name: for people; other users of the bus may see it.
     ///   - owner: the unique name of the connection that asks for it.
     ///   - number: that of a job that was there before this process.
-    /// - Throws: `ResourceNotAvailable` if there are too many jobs, of all or of this owner.
+    /// - Throws: `ResourceNotAvailable` if there are too many jobs, `BadParameter` if that number cannot be one.
     public func add(
         _ kind: String, name: String, for owner: String, isDetached: Bool = false, number: UInt64? = nil,
         _ status: JobStatus
@@ -56,11 +61,14 @@ public final class Jobs {
         guard live.count < Self.limit else {
             throw SessionError(.resourceNotAvailable, "\(live.count) jobs wait already; wait for some of them to end")
         }
-        let own = live.values.count { !owner.isEmpty && $0.owner == owner }
-        guard own < Self.limitOfOwner else {
-            throw SessionError(.resourceNotAvailable, "\(own) of your jobs wait already; wait for some of them to end")
+        if let number {
+            guard number <= Self.largestNumber, live[number] == nil else {
+                throw .badParameter("\(number) cannot be the number of a job")
+            }
+            lastNumber = max(lastNumber, number)
+        } else {
+            lastNumber += 1
         }
-        lastNumber = max(lastNumber + 1, number ?? 0)
         let job = Job(
             number ?? lastNumber, kind, name: name, owner: owner, isDetached: isDetached, status, in: self)
         let wasBusy = isBusy
@@ -74,6 +82,11 @@ public final class Jobs {
     /// Cancels all jobs, or those that are not detached.
     public func cancelAll(detachedToo: Bool = true) {
         cancel(live.values.filter { detachedToo || !$0.isDetached }.map(\.number))
+    }
+
+    /// Whether that caller may control the job: its owner may, and every program that is in no sandbox.
+    func require(_ caller: String, toControl job: Job) throws(Failure) {
+        if caller != job.owner { try callers.require(caller, to: "control the jobs of other programs") }
     }
 
     private func watch(_ owner: String, for number: UInt64) {

@@ -58,6 +58,14 @@ public struct UploadRecord: Sendable, Hashable {
         isPaused = false
     }
 
+    /// The bytes of the texts that the caller gave.
+    public var weight: Int {
+        let texts = [path, address, options.field, options.contentType]
+        return (options.form + options.headers).reduce(texts.reduce(0) { $0 + $1.utf8.count }) {
+            $0 + $1.name.utf8.count + $1.value.utf8.count
+        }
+    }
+
     /// As the upload is now.
     public mutating func take(_ machine: UploadMachine) {
         method = machine.method

@@ -11,9 +11,8 @@ func serveAssets(_ host: PluginHost, _ arguments: PluginArguments) throws(Failur
     let limits = WorkerPool.Limits(workers: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let workers = Workers("/proc/self/exe", ["--worker"], limits, on: host.loop)
     let assets = AssetsPlugin(workers, md5: Digest.md5, on: host.connection, host.loop)
-    assets.inhibitor = (try? Connection(.system, loop: host.loop)).map {
-        Inhibitor("sleep", .block, who: "sessiond", why: "A film is being written", on: $0)
-    }
+    assets.inhibitor = Inhibitor(
+        "sleep", .block, who: "sessiond", why: "A film is being written", on: SystemBus(on: host.loop))
     assets.jobs.onBusyChanged = { host.isBusy = $0 }
     guard let item = arguments.item else { return assets }
     assets.check(FileURI.uri(item)) { message in

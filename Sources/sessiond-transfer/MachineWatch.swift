@@ -1,5 +1,6 @@
 import DBus
 import EventLoop
+import PluginKit
 import SessionBus
 
 /// What uploads must know of the machine: whether its network is metered or away (NetworkManager), and whether it falls
@@ -17,22 +18,23 @@ final class MachineWatch {
     var onChanged: () -> Void = {}
     /// The network is another one, or back, or the machine woke up.
     var onNetworkChanged: () -> Void = {}
-    /// Nil where there is no system bus.
-    let system: Connection?
+    let system: SystemBus
 
     private static let manager = "org.freedesktop.NetworkManager"
     private static let path = "/org/freedesktop/NetworkManager"
     private var subscriptions: [Subscription] = []
 
     init(on loop: EventLoop) {
-        system = try? Connection(.system, loop: loop)
-        guard let system else {
-            (isMetered, isKnown) = (false, true)
-            return
+        system = SystemBus(on: loop)
+        system.whenKnown { [weak self] bus in
+            if let bus { self?.listen(to: bus) } else { self?.learn(metered: 0, state: 0) }
         }
-        system.onDisconnect = { [unowned self] in learn(metered: 0, state: 0) }
+    }
+
+    private func listen(to bus: Connection) {
+        bus.onDisconnect = { [unowned self] in learn(metered: 0, state: 0) }
         subscriptions = [
-            system.subscribe(
+            bus.subscribe(
                 path: Self.path, interface: StandardName.properties, member: "PropertiesChanged", sender: Self.manager,
                 arg0: Self.manager
             ) { [unowned self] message in
@@ -42,10 +44,10 @@ final class MachineWatch {
                 }
                 learn(metered: changed["Metered"]?.uint32Value, state: changed["State"]?.uint32Value)
             },
-            system.watchOwner(of: Self.manager) { [unowned self] owner in
+            bus.watchOwner(of: Self.manager) { [unowned self] owner in
                 if owner.isEmpty { learn(metered: 0, state: 0) } else { ask() }
             },
-            system.subscribe(
+            bus.subscribe(
                 path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager",
                 member: "PrepareForSleep", sender: "org.freedesktop.login1"
             ) { [unowned self] message in
@@ -59,7 +61,7 @@ final class MachineWatch {
     }
 
     private func ask() {
-        system?.call(
+        system.connection?.call(
             Self.manager, Self.path, StandardName.properties, "GetAll", [.string(Self.manager)], timeout: 5
         ) { [weak self] answer in
             let known = (try? answer.get())?.first?.asProperties

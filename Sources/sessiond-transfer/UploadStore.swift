@@ -1,4 +1,5 @@
 import Glibc
+import PluginKit
 import Processes
 import Uploading
 
@@ -6,7 +7,8 @@ import Uploading
 ///
 /// A record is written to a new file that replaces the old one by one `rename`: it is there whole, or as it was before.
 final class UploadStore {
-    private static let limit = 256 << 10
+    /// The most bytes of a record: more than one can have whose texts are as long as they may be.
+    private static let limit = 512 << 10
     /// Numbers that are taken at once, so that not each upload needs a file to be written for its own.
     private static let numbers: UInt64 = 1_000
 
@@ -38,31 +40,43 @@ final class UploadStore {
             return nil
         }
         let text = readFile(folder + "/last", limit: 32).map { String(decoding: $0, as: UTF8.self) } ?? ""
-        lastNumber = UInt64(text.prefix { $0 != "\n" }) ?? 0
-        lastNumber = max(lastNumber, UploadStore.numbers(in: folder).max() ?? 0)
+        let last = UploadStore.number(text.prefix { $0 != "\n" })
+        if last == nil, !text.isEmpty { complain("\(folder)/last is damaged: numbers may be used again") }
+        lastNumber = max(last ?? 0, UploadStore.numbers(in: folder).max() ?? 0)
         reserve(lastNumber)
     }
 
     deinit { close(lock) }
 
-    private static func numbers(in folder: String) -> [UInt64] {
-        namesIn(folder).compactMap { name in UInt64(name).flatMap { "\($0)" == name ? $0 : nil } }
+    /// Nil for a text that no upload has as its number.
+    private static func number(_ text: some StringProtocol) -> UInt64? {
+        UInt64(text).flatMap { $0 <= Jobs.largestNumber && "\($0)" == text ? $0 : nil }
     }
 
-    /// What was kept, oldest first. What cannot be read is reported and removed.
+    private static func numbers(in folder: String) -> [UInt64] { namesIn(folder).compactMap { number($0) } }
+
+    /// What was kept, oldest first. What cannot be read is reported and set aside.
     func records() -> [UploadRecord] {
-        UploadStore.numbers(in: folder).sorted().compactMap { number in
+        for name in namesIn(folder) where name.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            if UploadStore.number(name) == nil { setAside(name) }
+        }
+        return UploadStore.numbers(in: folder).sorted().compactMap { number in
             let path = "\(folder)/\(number)"
             let bytes = readFile(path, limit: UploadStore.limit)
             guard let bytes, let text = String(validating: bytes, as: UTF8.self), let record = UploadRecord(text: text),
                 record.number == number
             else {
-                complain("\(path) is damaged: that upload is lost")
-                unlink(path)
+                setAside("\(number)")
                 return nil
             }
             return record
         }
+    }
+
+    private func setAside(_ name: String) {
+        let path = "\(folder)/\(name)"
+        complain("\(path) is damaged: that upload is lost. The file is \(name).damaged now")
+        if rename(path, path + ".damaged") != 0 { unlink(path) }
     }
 
     /// A new upload has that number: it is never used again.
@@ -72,12 +86,18 @@ final class UploadStore {
     }
 
     private func reserve(_ number: UInt64) {
-        reserved = number + UploadStore.numbers
+        reserved = min(number, Jobs.largestNumber - UploadStore.numbers) + UploadStore.numbers
         write("\(reserved)\n", to: "last", mustSurvive: false)
     }
 
     func save(_ record: UploadRecord, mustSurvive: Bool) {
-        write(record.text, to: "\(record.number)", mustSurvive: mustSurvive)
+        let text = record.text
+        guard text.utf8.count <= UploadStore.limit else {
+            complain(
+                "\(folder)/\(record.number): more than \(UploadStore.limit >> 10) KiB: not continued after a restart")
+            return
+        }
+        write(text, to: "\(record.number)", mustSurvive: mustSurvive)
     }
 
     func remove(_ number: UInt64) { unlink("\(folder)/\(number)") }

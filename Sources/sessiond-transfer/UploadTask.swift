@@ -38,8 +38,11 @@ final class UploadTask {
         if case .working = machine.stage { true } else { false }
     }
 
-    /// The address where the file is, or was sent, for whoever uploads.
-    var location: String { record.uploadAddress ?? record.target }
+    /// The address where the file is, or was sent: as the server named it, else without user, password and query.
+    var location: String { record.uploadAddress ?? (record.target == record.address ? shown : record.target) }
+
+    /// The address that the caller gave, without what is a secret.
+    private(set) lazy var shown = origin.shown
 
     /// It is there and waits for its turn.
     func begin() {
@@ -214,9 +217,13 @@ final class UploadTask {
         return request
     }
 
-    /// With the caller's headers, user and password only where they belong.
+    /// With the caller's headers, user and password, and those of `~/.netrc`, only where they belong.
     private func addressed(_ method: String, _ address: WebAddress, _ fields: [HTTPField] = []) -> HTTPRequest {
-        guard address.origin == origin.origin else { return HTTPRequest(method, address, fields) }
+        guard address.origin == origin.origin else {
+            var request = HTTPRequest(method, address, fields)
+            request.usesNetrc = false
+            return request
+        }
         let own = record.options.headers.compactMap { HTTPField($0.name, $0.value) }
         return HTTPRequest(method, address.authorized(like: origin), fields + own)
     }
@@ -252,24 +259,28 @@ final class UploadTask {
             case .ask, .offset, .proof: break
             case .create, .send, .whole: answer = response
             }
-            take(.answered(UploadTask.answer(response, to: request, at: address, hiding: secrets)))
+            take(.answered(UploadTask.answer(response, to: request, at: address, showsWords: !hasSecrets)))
         case .failure(let error):
             switch error.kind {
             case .changed, .unreadable: take(.sourceLost(SessionError(.invalidSource, error.message)))
             case .badAddress: take(.broke(.badParameter(error.message)))
             case .notTrusted: take(.broke(SessionError(.networkFailed, error.message)))
-            case .hostNotFound, .notReachable, .timedOut, .cut, .other:
+            case .hostNotFound, .notReachable, .timedOut, .cut, .notHTTP, .other:
                 take(.cut(error.message, counts: !plugin.machine.isOffline))
             case .cancelled: break
             }
         }
     }
 
-    /// What must not be repeated to others, even if the server does.
-    private var secrets: [String] { origin.secrets + record.options.headers.map(\.value) }
+    /// Whether the server knows something that others must not learn: it may repeat that in any form, so that none of its
+    /// words are for others then. Whoever knows the address that a server has named for an upload may change the upload.
+    private var hasSecrets: Bool {
+        !origin.secrets.isEmpty || !record.options.headers.isEmpty || !record.options.form.isEmpty
+            || machine.uploadAddress != nil || machine.address != record.address || Netrc.isThere
+    }
 
     private static func answer(
-        _ response: HTTPResponse, to request: UploadMachine.Request, at address: WebAddress, hiding secrets: [String]
+        _ response: HTTPResponse, to request: UploadMachine.Request, at address: WebAddress, showsWords: Bool
     ) -> UploadMachine.Answer {
         let fields = response.fields
         var answer = UploadMachine.Answer(response.status)
@@ -286,13 +297,19 @@ final class UploadTask {
             && extensions.contains { $0.drop { $0 == " " } == "creation" }
         let type = fields["Content-Type"]?.lowercased() ?? ""
         answer.isPage = type.hasPrefix("text/html")
-        if type.hasPrefix("text/plain") {
+        if showsWords, type.hasPrefix("text/plain") {
             let words = String(decoding: response.body.prefix { $0 != 10 && $0 != 13 }.prefix(200), as: UTF8.self)
-            let isSecret = secrets.contains { !$0.isEmpty && words.includes($0) }
-            let shown = words.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
-            if !isSecret { answer.words = String(String.UnicodeScalarView(shown)) }
+            answer.words = String(String.UnicodeScalarView(words.unicodeScalars.filter(isForPeople)))
         }
         return answer
+    }
+
+    /// Whether it is no character that changes how others are shown.
+    private static func isForPeople(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
     }
 
     // MARK: Removing at the server

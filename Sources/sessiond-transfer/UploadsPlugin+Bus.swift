@@ -21,7 +21,7 @@ extension UploadsPlugin {
         let status = task.job.status
         return .properties([
             ("job", .objectPath(task.job.path)), ("path", .string(task.record.path)),
-            ("url", .string(WebAddress(task.record.address)?.shown ?? "")),
+            ("url", .string(task.shown)),
             ("method", .string(task.machine.method.rawValue)), ("state", .string(status.state.rawValue)),
             ("done", .uint64(status.done)), ("total", .uint64(status.total)),
             ("error", .string(status.error.map { BusName.errorPrefix + $0.code.rawValue } ?? "")),
@@ -29,9 +29,15 @@ extension UploadsPlugin {
         ])
     }
 
-    private func answer(_ path: String) throws(Failure) -> [Value] {
+    private func answer(_ path: String, for caller: String) throws(Failure) -> [Value] {
         guard let task = task(path) else {
             throw Failure(SessionError(.notFound, "there is no upload \(quoted(path)); see List"))
+        }
+        if caller != task.job.owner {
+            guard task.job.isDetached else {
+                throw Failure(SessionError(.notOwner, "only the program that uploads may read the answer to it"))
+            }
+            try callers.require(caller, to: "read the answer to an upload")
         }
         let answer = task.answer
         let fields = answer?.fields ?? []
@@ -67,11 +73,16 @@ extension UploadsPlugin {
                 }
             },
             .init("List", "") { uploads, call in
-                call.reply([.array(of: "a{sv}", uploads.listed.map(uploads.describe))])
+                do throws(Failure) {
+                    try uploads.callers.require(call.sender, to: "list the uploads of other programs")
+                    call.reply([.array(of: "a{sv}", uploads.listed.map(uploads.describe))])
+                } catch {
+                    call.fail(error)
+                }
             },
             .init("Answer", "o") { uploads, call in
                 do throws(Failure) {
-                    call.reply(try uploads.answer(call.arguments[0].objectPathValue ?? ""))
+                    call.reply(try uploads.answer(call.arguments[0].objectPathValue ?? "", for: call.sender))
                 } catch {
                     call.fail(error)
                 }
@@ -84,7 +95,7 @@ extension UploadsPlugin {
 }
 
 extension UploadRecord.Options {
-    private static let limits = (pairs: 64, bytes: 32 << 10, tries: UInt32(1_000))
+    private static let limits = (text: 4 << 10, pairs: 64, bytes: 32 << 10, tries: UInt32(1_000))
     /// They say what is sent, which is not the caller's to say.
     private static let own = [
         "connection", "content-length", "content-type", "expect", "host", "transfer-encoding", "upload-offset",
@@ -99,6 +110,9 @@ extension UploadRecord.Options {
                 "method", "field", "form", "headers", "content-type", "chunk-size", "rate", "metered",
                 "delete-when-done", "checksum", "tries", "detached",
             ])
+        for key in ["method", "field", "content-type", "metered"] {
+            try check(reader.string(key) ?? "", key, limits.text)
+        }
         var options = UploadRecord.Options()
         if let text = try reader.string("method") {
             guard let method = UploadMachine.Method(rawValue: text) else {
@@ -154,8 +168,17 @@ extension UploadRecord.Options {
         let pairs = try reader.texts(key) ?? []
         guard pairs.count <= limits.pairs,
             pairs.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count }) <= limits.bytes
-        else { throw bad("'\(key)' has more than \(limits.pairs) entries or \(limits.bytes >> 10) kB") }
+        else {
+            throw .invalidArgs("'\(key)' may have at most \(limits.pairs) entries and \(limits.bytes >> 10) KiB")
+        }
         return pairs.map { UploadRecord.Pair($0.name, $0.value) }
+    }
+
+    /// - Throws: `InvalidArgs` for a text that is too long.
+    static func check(_ text: String, _ name: String, _ limit: Int) throws(Failure) {
+        guard text.utf8.count <= limit else {
+            throw .invalidArgs("'\(name)' has \(text.utf8.count) bytes; at most \(limit) are allowed")
+        }
     }
 
     private static func bad(_ message: String) -> Failure { Failure(.badParameter(message)) }

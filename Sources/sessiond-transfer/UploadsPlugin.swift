@@ -9,7 +9,8 @@ import Uploading
 /// Uploads for other programs, on the bus as `org.sessiond1.Uploads`: at most three at once, continued after cuts, after the
 /// end of this process and after a restart of the machine.
 final class UploadsPlugin: Plugin {
-    private static let limits = (path: 4_096, url: 8_192, pairs: 64, text: 32 << 10)
+    /// Bytes: of a path, and of the texts of all uploads that have not ended. So `List` fits into a message.
+    private static let limits = (path: 4_096, all: 16 << 20)
 
     let loop: EventLoop
     let client: HTTPClient
@@ -17,11 +18,13 @@ final class UploadsPlugin: Plugin {
     let machine: MachineWatch
     private let host: PluginHost
     private let jobs: Jobs
-    private let callers: FreeCallers
-    private let inhibitor: Inhibitor?
+    let callers: FreeCallers
+    private let inhibitor: Inhibitor
     /// Those that have not ended, and those that ended and are still listed, by number.
     private var tasks: [UInt64: UploadTask] = [:]
     private var over: [UInt64: UploadTask] = [:]
+    /// The bytes of the texts of those that have not ended.
+    private var weight = 0
     /// Those that may use the network now: at most three, of which all that is asked often can be told.
     private var active: Set<UInt64> = []
     /// What the machine was like when it was last decided who they are.
@@ -39,9 +42,8 @@ final class UploadsPlugin: Plugin {
         store = UploadStore { host.complain($0) }
         machine = MachineWatch(on: loop)
         callers = FreeCallers(on: host.connection)
-        inhibitor = machine.system.map {
-            Inhibitor("sleep", .delay, who: "sessiond", why: "A file is being uploaded", on: $0)
-        }
+        inhibitor = Inhibitor(
+            "sleep", .delay, who: "sessiond", why: "A file is being uploaded", on: machine.system)
         jobs = Jobs(.uploads, on: host.connection, loop, lastNumber: store?.lastNumber ?? 0)
         jobs.onBusyChanged = { [unowned host] in host.isBusy = $0 }
         host.connection.objects.export(self, at: PluginKind.uploads.objectPath, interfaces: [UploadsPlugin.interface])
@@ -56,7 +58,7 @@ final class UploadsPlugin: Plugin {
     func end(_ done: @escaping () -> Void) {
         isEnding = true
         for task in tasks.values { task.stop() }
-        inhibitor?.isHeld = false
+        inhibitor.isHeld = false
         host.connection.flush()
         done()
     }
@@ -65,11 +67,15 @@ final class UploadsPlugin: Plugin {
 
     /// Continues what an earlier process began.
     private func resume(_ record: UploadRecord) {
-        guard let origin = WebAddress(record.address) else { return }
         do throws(SessionError) {
             let job = try jobs.add(
                 "upload", name: UploadTask.name(of: record.path), for: "", isDetached: true, number: record.number,
                 status(record.identity.size))
+            guard let origin = WebAddress(record.address) else {
+                store?.remove(record.number)
+                job.fail(.badParameter("the record of this upload has no address of the web: upload it anew"))
+                return
+            }
             start(record, to: origin, as: job, isKept: true)
             if record.isPaused { job.pause() }
         } catch {
@@ -79,17 +85,27 @@ final class UploadsPlugin: Plugin {
 
     private func status(_ size: UInt64) -> JobStatus { JobStatus(.bytes, total: size, canPause: true) }
 
-    /// - Throws: `BadParameter`, `NotFound`, `InvalidSource`, `ResourceNotAvailable`.
+    /// - Throws: `BadParameter`, `InvalidArgs`, `NotFound`, `InvalidSource`, `ResourceNotAvailable`, `LimitsExceeded`.
     func upload(_ path: String, to url: String, _ options: UploadRecord.Options, isDetached: Bool, for caller: String)
         throws(Failure) -> String
     {
         try callers.require(caller, to: "name a file to upload")
+        try UploadRecord.Options.check(path, "path", Self.limits.path)
+        try UploadRecord.Options.check(url, "url", WebAddress.limit)
+        guard weight < Self.limits.all else {
+            throw Failure(
+                name: Failure.Name.limitsExceeded,
+                message: "the texts of the uploads that wait have \(Self.limits.all >> 20) MiB already; "
+                    + "wait for some of them to end")
+        }
         do throws(SessionError) {
-            guard path.hasPrefix("/"), path.utf8.count <= Self.limits.path, !path.utf8.contains(0) else {
+            guard path.hasPrefix("/"), !path.utf8.contains(0) else {
                 throw .badParameter("'path' must be absolute, not \(quoted(path))")
             }
-            guard url.utf8.count <= Self.limits.url, let origin = WebAddress(url) else {
-                throw .badParameter("'url' must be an address that begins with http:// or https:// and names a host")
+            guard let origin = WebAddress(url) else {
+                throw .badParameter(
+                    "'url' must be an address that begins with http:// or https://, names a host, and has at most "
+                        + "\(WebAddress.limit >> 10) KiB with its escapes")
             }
             let identity = try SourceFile.identity(of: path)
             let job = try jobs.add(
@@ -108,6 +124,7 @@ final class UploadsPlugin: Plugin {
     private func start(_ record: UploadRecord, to origin: WebAddress, as job: Job, isKept: Bool) {
         let task = UploadTask(record, to: origin, as: job, isKept: isKept, in: self)
         tasks[job.number] = task
+        weight += record.weight
         task.begin()
         settleSoon()
     }
@@ -125,12 +142,16 @@ final class UploadsPlugin: Plugin {
     /// It has ended; it is listed for as long as its job.
     func ended(_ task: UploadTask) {
         tasks[task.job.number] = nil
+        weight -= task.record.weight
         over[task.job.number] = task
         changed(task)
     }
 
     func task(_ path: String) -> UploadTask? {
-        (Array(tasks.values) + Array(over.values)).first { $0.job.path == path }
+        guard let number = path.split(separator: "/").last.flatMap({ UInt64($0) }),
+            let task = tasks[number] ?? over[number], task.job.path == path
+        else { return nil }
+        return task
     }
 
     /// All that are listed, oldest first.
@@ -162,7 +183,7 @@ final class UploadsPlugin: Plugin {
         isSettling = false
         guard !isEnding else { return }
         if !isSettled { decide() }
-        inhibitor?.isHeld = sendingCount > 0 && !machine.isFallingAsleep
+        inhibitor.isHeld = sendingCount > 0 && !machine.isFallingAsleep
         tell()
     }
 

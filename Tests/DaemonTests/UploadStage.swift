@@ -22,13 +22,16 @@ final class UploadStage {
     private(set) var progress: [String: [UInt64]] = [:]
     private var subscriptions: [Subscription] = []
 
-    init(machine wantsMachine: Bool = false, metered: Int? = nil) throws {
+    private let environment: [String: String]
+
+    init(machine wantsMachine: Bool = false, metered: Int? = nil, environment: [String: String] = [:]) throws {
+        self.environment = environment
         bus = try PrivateBus()
         server = try UploadServer()
         folder = try PrivateFolder()
         machine = wantsMachine ? try FakeMachine(on: bus, metered: metered) : nil
         connection = try Connection(.custom(bus.address), loop: loop)
-        plugin = try UploadStage.start(bus, folder)
+        plugin = try UploadStage.start(bus, folder, environment)
         try find()
         subscriptions = [
             connection.subscribe { [unowned self] message in
@@ -42,11 +45,13 @@ final class UploadStage {
         ]
     }
 
-    private static func start(_ bus: PrivateBus, _ folder: PrivateFolder) throws -> Child {
+    private static func start(
+        _ bus: PrivateBus, _ folder: PrivateFolder, _ environment: [String: String]
+    ) throws -> Child {
         try Child(
             try builtProduct(named: "sessiond-transfer"), [],
             environment: ["PATH": "/usr/bin:/bin", "HOME": folder.path, "XDG_STATE_HOME": folder.path + "/state"]
-                .merging(bus.environment) { $1 })
+                .merging(bus.environment) { $1 }.merging(environment) { $1 })
     }
 
     /// Its name on the bus, as soon as it serves.
@@ -68,9 +73,12 @@ final class UploadStage {
     /// SIGKILL, and another one, which continues.
     func restart() throws {
         plugin.kill()
-        plugin = try UploadStage.start(bus, folder)
+        plugin = try UploadStage.start(bus, folder, environment)
         try find()
     }
+
+    /// The folder of the records, which is there as soon as the plugin is.
+    var recordFolder: String { folder.path + "/state/sessiond/uploads/" }
 
     /// A file of that many random bytes.
     func file(_ size: Int, _ name: String = "film.mp4", seed: UInt64 = 1) throws -> (path: String, bytes: Data) {
@@ -155,6 +163,33 @@ final class UploadStage {
             loop.iterate(blocking: false)
             return !connection.hasBacklog
         }
+    }
+
+    /// A call to the plugin's object for ``stranger(_:isSandboxed:)``.
+    static func call(_ member: String, _ signature: String, _ arguments: String) -> String {
+        "'\(PluginKind.uploads.objectPath)', '\(PluginKind.uploads.interface)', '\(member)', '\(signature)', \(arguments)"
+    }
+
+    /// What a program of another connection is answered: `ok`, or the name of the error. In a sandbox it looks like one of
+    /// Flatpak, for which it must be root.
+    /// - Parameter call: in Python: path, interface, member, signature and arguments.
+    func stranger(_ call: String, isSandboxed: Bool) throws -> String {
+        let root = try PrivateFolder()
+        if isSandboxed { try root.file(".flatpak-info", "[Application]\nname=org.example.Game\nruntime=runtime/x\n") }
+        let program = """
+            import dbus, os, sys
+            bus = dbus.SessionBus()
+            if \(isSandboxed ? "True" : "False"):
+                os.chroot(sys.argv[2])
+            try:
+                bus.call_blocking(sys.argv[1], \(call), timeout=10)
+                print('ok')
+            except dbus.DBusException as error:
+                print(error.get_dbus_name())
+            """
+        return try Child.run(
+            "/usr/bin/python3", ["-c", program, place, root.path],
+            environment: ["PATH": "/usr/bin:/bin"].merging(bus.environment) { $1 })
     }
 
     /// The rows of `List`.

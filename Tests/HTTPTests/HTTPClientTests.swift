@@ -162,6 +162,26 @@ import Testing
         #expect(try stage.ask(stage.put(HTTPBody([.bytes([1])]))).get().status == 201)
     }
 
+    @Test(arguments: ["head", "body"]) func answerThatDrips_isATimeOut(_ part: String) throws {
+        let stage = try Stage()
+        try stage.server.tell("drip PUT \(part) 1")
+        var request = try stage.put(HTTPBody([.bytes([1])]))
+        (request.silence, request.connecting) = (0.4, 0.4)
+        guard case .failure(let error) = try stage.ask(request) else { throw SupportError("an answer") }
+        #expect(error.kind == .timedOut)
+    }
+
+    @Test func answerThatIsNoHTTP_isToldAndMayPass() throws {
+        let stage = try Stage()
+        try stage.server.tell("garbage PUT 1")
+        guard case .failure(let error) = try stage.ask(stage.put(HTTPBody([.bytes([1])]))) else {
+            throw SupportError("an answer")
+        }
+        #expect(error.kind == .notHTTP)
+        #expect(error.kind.isPassing)
+        #expect(error.message == "the answer of 127.0.0.1 is no HTTP: check the address and the port")
+    }
+
     @Test func answerWithoutEnd_endsWhereItIsAllowedTo() throws {
         let stage = try Stage()
         try stage.server.tell("endless GET 1")

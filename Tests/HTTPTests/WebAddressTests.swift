@@ -22,12 +22,29 @@ import Testing
     @Test func reference_isResolved() throws {
         let base = try #require(WebAddress("https://user:secret@host:8443/files/?key=1"))
         func resolved(_ text: String) -> String? { base.resolving(text)?.text }
-        #expect(resolved("abc")?.hasSuffix("@host:8443/files/abc") == true)
-        #expect(resolved("/abc?d=e")?.hasSuffix("@host:8443/abc?d=e") == true)
+        // Not with what the server did not name.
+        #expect(resolved("abc") == "https://host:8443/files/abc")
+        #expect(resolved("/abc?d=e") == "https://host:8443/abc?d=e")
+        #expect(resolved("") == "https://host:8443/files/")
+        #expect(resolved("//me:own@other/abc") == "https://me:own@other/abc")
         #expect(resolved("//other/abc") == "https://other/abc")
         #expect(resolved("http://other/abc") == "http://other/abc")
         #expect(resolved("file:///etc/passwd") == nil)
         #expect(resolved("ftp://other/abc") == nil)
+    }
+
+    @Test func addressThatIsTooLong_isNone() throws {
+        let base = "http://host/"
+        let most = WebAddress.limit - base.utf8.count
+        #expect(WebAddress(base + String(repeating: "a", count: most)) != nil)
+        #expect(WebAddress(base + String(repeating: "a", count: most + 1)) == nil)
+        // With its escapes.
+        #expect(WebAddress(base + String(repeating: "é", count: most / 4)) == nil)
+        #expect(try #require(WebAddress(base)).resolving(String(repeating: "a", count: 58_000)) == nil)
+        // User and password come on top of it.
+        let other = try #require(WebAddress("http://user:secret@host/"))
+        let long = try #require(WebAddress(base + String(repeating: "a", count: most)))
+        #expect(long.authorized(like: other).secrets == ["user", "secret"])
     }
 
     @Test func shown_hasNoSecrets() throws {

@@ -19,6 +19,8 @@ Reads one command a line from standard input and answers "done COMMAND":
     redirect METHOD STATUS TARGET COUNT
     silent METHOD COUNT     reads the head and then nothing, and says nothing
     endless METHOD COUNT    answers with a body without an end
+    drip METHOD PART COUNT  sends the head or the body of an answer (PART) byte by byte, without an end
+    garbage METHOD COUNT    answers with a line that is no HTTP
     forget                  knows no upload any more
     rewind N                has only N bytes of every upload
     lose                    stores what it gets with the next PATCH, and ends the connection instead of answering
@@ -191,7 +193,7 @@ class Connection:
 
     def request(self, method, path):
         self.method, self.path = method, path
-        rule = self.rule(("answer", "page", "redirect", "silent", "endless"))
+        rule = self.rule(("answer", "page", "redirect", "silent", "endless", "drip", "garbage"))
         if rule:
             kind = rule["kind"]
             if kind == "answer":
@@ -202,6 +204,18 @@ class Connection:
                 return self.answer(200, [("Content-Type", "text/html")], b"<html>Please log in</html>")
             if kind == "redirect":
                 return self.answer(rule["status"], [("Location", rule["target"])])
+            if kind == "garbage":
+                self.drop()
+                say(json.dumps({"method": method, "path": path, "status": 0, "fields": self.fields}))
+                self.socket.sendall(b"SSH-2.0-server\r\n")
+                raise Cut
+            if kind == "drip":
+                self.drop()
+                self.socket.sendall(b"HTTP/1.1 200 OK\r\n" + (b"" if rule["part"] == "head" else b"\r\n"))
+                while True:
+                    for byte in b"X: y\r\n":
+                        self.socket.sendall(bytes([byte]))
+                        time.sleep(0.02)
             if kind == "silent":
                 say(json.dumps({"method": method, "path": path, "status": 0}))
                 while True:
@@ -357,7 +371,9 @@ def command(words):
     elif words[0] == "redirect":
         rules.append({"kind": words[0], "method": words[1], "status": int(words[2]), "target": words[3],
                       "count": int(words[4])})
-    elif words[0] in ("page", "silent", "endless"):
+    elif words[0] == "drip":
+        rules.append({"kind": words[0], "method": words[1], "part": words[2], "count": int(words[3])})
+    elif words[0] in ("page", "silent", "endless", "garbage"):
         rules.append({"kind": words[0], "method": words[1], "count": int(words[2])})
     elif words[0] == "forget":
         for path in uploads():

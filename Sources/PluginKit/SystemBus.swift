@@ -1,0 +1,34 @@
+public import DBus
+public import EventLoop
+
+/// The system bus, for a program that can do without it.
+///
+/// It is connected to only when it has answered: a bus that accepts connections and never answers delays nobody.
+public final class SystemBus {
+    /// Nil until it has answered.
+    public private(set) var connection: Connection?
+    /// Whether it has answered, or is known not to.
+    private var isKnown = false
+    private var handlers: [(Connection?) -> Void] = []
+    private var probe: BusProbe?
+
+    /// Seconds in which it must answer.
+    private static let patience = 5.0
+
+    public init(on loop: EventLoop) {
+        probe = BusProbe(.system, loop: loop, patience: Self.patience) { [weak self] answers in
+            guard let self else { return }
+            probe = nil
+            connection = answers ? try? Connection(.system, loop: loop) : nil
+            isKnown = true
+            let handlers = handlers
+            self.handlers = []
+            for handler in handlers { handler(connection) }
+        }
+    }
+
+    /// Calls the handler once, with nil where there is no system bus: now if that is known, else later from the loop.
+    public func whenKnown(_ handler: @escaping (Connection?) -> Void) {
+        if isKnown { handler(connection) } else { handlers.append(handler) }
+    }
+}
