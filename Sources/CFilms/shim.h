@@ -25,6 +25,9 @@ static inline void films_set_caps(gpointer object, const char *name, const GstCa
 //
 // To find the key frames around a time nothing need be decoded: while `keys` is set nothing goes to the decoder, and
 // nothing is read beyond the first key frame behind `wanted`.
+//
+// What is still on its way when a seek begins does not go to the decoder either. The demuxer that has found the key frames
+// says that this is the end, on its own thread: a decoder that gets the end without a frame before it fails.
 typedef struct {
     GMutex lock;
     GCond changed;
@@ -43,6 +46,7 @@ static inline films_gate *films_gate_new(void) {
     g_mutex_init(&gate->lock);
     g_cond_init(&gate->changed);
     gst_segment_init(&gate->segment, GST_FORMAT_TIME);
+    gate->current = TRUE;
     return gate;
 }
 static void films_gate_clear(gpointer data) {
@@ -83,12 +87,12 @@ static void films_gate_open(films_gate *gate) {
 static GstPadProbeReturn films_gate_event(films_gate *gate, GstPadProbeInfo *info) {
     GstEvent *event = (GstEvent *)info->data;
     if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+        if (g_getenv("FILMS_RACE")) g_usleep(3000);
         g_mutex_lock(&gate->lock);
-        gboolean keys = gate->keys;
+        gboolean dropped = gate->keys || !gate->current;
         if (gate->current) films_gate_open(gate);
         g_mutex_unlock(&gate->lock);
-        // A decoder that gets nothing but the end fails, and its pipeline with it.
-        if (keys) {
+        if (dropped) {
             gst_event_unref(event);
             info->data = NULL;
             return GST_PAD_PROBE_HANDLED;
@@ -122,8 +126,8 @@ static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gp
     if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) return films_gate_event(gate, info);
     GstBuffer *buffer = (GstBuffer *)info->data;
     g_mutex_lock(&gate->lock);
-    gboolean keys = gate->keys;
-    if (keys) {
+    gboolean dropped = gate->keys || !gate->current;
+    if (dropped) {
         GstClockTime time = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : GST_BUFFER_DTS(buffer);
         if (gate->current && !gate->done && GST_CLOCK_TIME_IS_VALID(time) && !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT)) {
             guint64 place = 0;
@@ -140,7 +144,7 @@ static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gp
         gst_buffer_unref(buffer);
     }
     g_mutex_unlock(&gate->lock);
-    return keys ? GST_PAD_PROBE_HANDLED : GST_PAD_PROBE_OK;
+    return dropped ? GST_PAD_PROBE_HANDLED : GST_PAD_PROBE_OK;
 }
 static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
     (void)pipeline, (void)bin;
