@@ -17,6 +17,53 @@ static inline void films_set_caps(gpointer object, const char *name, const GstCa
     g_object_set(object, name, value, NULL);
 }
 
+// decodebin keeps the errors of an element to itself while it is adding it. A demuxer that reads a damaged file may have
+// failed by then, on its own thread: nobody hears of it, and whoever waits for the pipeline waits in vain. So what finds the
+// type of the file, on whose thread elements are added, must have returned before the next element gets its first bytes.
+static GstPadProbeReturn films_first_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)info, (void)data;
+    GstPad *peer = gst_pad_get_peer(pad);
+    GstElement *before = peer ? gst_pad_get_parent_element(peer) : NULL;
+    GstPad *finder = before ? gst_element_get_static_pad(before, "sink") : NULL;
+    // Not for ever: adding may fail, and then waits for this thread.
+    for (int tries = 0; finder && tries < 400 && !GST_PAD_IS_FLUSHING(pad); tries++) {
+        if (GST_PAD_STREAM_TRYLOCK(finder)) {
+            GST_PAD_STREAM_UNLOCK(finder);
+            break;
+        }
+        g_usleep(250);
+    }
+    if (finder) gst_object_unref(finder);
+    if (before) gst_object_unref(before);
+    if (peer) gst_object_unref(peer);
+    return GST_PAD_PROBE_REMOVE;
+}
+static void films_reader_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin, (void)data;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    GstElementFactoryListType readers = GST_ELEMENT_FACTORY_TYPE_DEMUXER | GST_ELEMENT_FACTORY_TYPE_PARSER;
+    if (!factory || !gst_element_factory_list_is_type(factory, readers)) return;
+    GstPad *pad = gst_element_get_static_pad(element, "sink");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
+    gst_pad_add_probe(pad, type, films_first_bytes, NULL, NULL);
+    gst_object_unref(pad);
+}
+static inline void films_hear_errors(GstElement *pipeline) {
+    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_reader_added), NULL);
+}
+// The pipeline of a discoverer is not told to others, but its source is.
+static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *source, gpointer data) {
+    (void)discoverer, (void)data;
+    GstObject *top = (GstObject *)gst_object_ref(source);
+    for (GstObject *parent; (parent = gst_object_get_parent(top)); top = parent) gst_object_unref(top);
+    if (GST_IS_BIN(top)) films_hear_errors((GstElement *)top);
+    gst_object_unref(top);
+}
+static inline void films_hear_errors_of_discoverer(GstDiscoverer *discoverer) {
+    g_signal_connect(discoverer, "source-setup", G_CALLBACK(films_discoverer_source), NULL);
+}
+
 // Films read frame by frame. What Swift holds of a film whose decoder's input is looked at here.
 //
 // A decoder leaves out the frames before the segment, and moves the begin of a frame that is cut by it: then nobody knows

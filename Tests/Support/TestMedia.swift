@@ -101,9 +101,21 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         return path
     }
 
+    /// What was found in films, by their paths: several tests ask for the same.
+    private static nonisolated(unsafe) var found: [String: [Picture]] = [:]
+
     /// What is in the film, found by ffprobe and ffmpeg: each picture with its time and its number.
     public func pictures() throws -> [Picture] {
-        let path = try path()
+        TestMedia.lock.lock()
+        defer { TestMedia.lock.unlock() }
+        let path = try make()
+        if let known = TestMedia.found[path] { return known }
+        let pictures = try pictures(in: path)
+        TestMedia.found[path] = pictures
+        return pictures
+    }
+
+    private func pictures(in path: String) throws -> [Picture] {
         let text = try Child.run(
             "ffprobe",
             [
