@@ -4,6 +4,7 @@
     AssetsClient.py BUS-NAME FILM RUNS FOLDER
 """
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -58,6 +59,26 @@ print("\nthe plugin runs already and knows the film, ms")
 row("one key frame", median(lambda: pictures([next(place_of) * 7.3 % 59], **{"maximum-size": size})))
 row("one exact picture", median(lambda: pictures([next(place_of) * 7.3 % 59], mode="exact", **{"maximum-size": size})))
 row("20 key frames", median(lambda: pictures([i * 3.0 for i in range(20)], **{"maximum-size": size})))
+
+
+
+def inspect(path):
+    """Seconds."""
+    start = time.monotonic()
+    assets.Inspect("file://" + path, dbus.Dictionary({}, "sv"), timeout=300)
+    return time.monotonic() - start
+
+
+def unknown():
+    """The same film under another name."""
+    path = f"{folder}/film-{next(place_of)}.mp4"
+    os.link(film, path)
+    return path
+
+
+print("\nwhat is in a file, asked of the running plugin, ms")
+row("a file that it does not know", median(lambda: inspect(unknown())))
+row("one that it knows", median(lambda: inspect(film)))
 
 print("\n1000 pictures: memory of the largest process before and after, MB")
 
@@ -117,3 +138,21 @@ print(f"PSNR, dB     here {psnr('out.mp4'):6.2f}  ffmpeg {psnr('peer.mp4'):6.2f}
 here = median(lambda: export("passthrough", **{"optimize-for-network": True}), few)
 peer = median(lambda: ffmpeg("-c", "copy", "-movflags", "+faststart"), few)
 print(f"passthrough  here {here:6.2f}  ffmpeg {peer:6.2f}  of ffmpeg {here / peer:.2f}")
+
+
+print("\ncancelled exports at 20 random moments, ms until the answer and until the file is gone")
+os.mkdir(folder + "/cancelled")
+answered, gone = [], []
+for number in range(20):
+    options = {"preset": "medium", "optimize-for-network": bool(number % 2)}
+    path = assets.Export(uri, folder + "/cancelled/out.mp4", dbus.Dictionary(options, "sv"), timeout=300)
+    job = dbus.Interface(bus.get_object(place, path), "org.sessiond1.Job")
+    time.sleep(random.uniform(0, 1.5))
+    start = time.monotonic()
+    job.Cancel()
+    answered.append(time.monotonic() - start)
+    while os.listdir(folder + "/cancelled") and time.monotonic() - start < 10:
+        time.sleep(0.0005)
+    gone.append(time.monotonic() - start)
+print(f"median {statistics.median(answered) * 1000:.1f} {statistics.median(gone) * 1000:.1f}   "
+      f"largest {max(answered) * 1000:.1f} {max(gone) * 1000:.1f}")

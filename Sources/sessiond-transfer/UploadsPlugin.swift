@@ -130,7 +130,10 @@ final class UploadsPlugin: Plugin {
     }
 
     func task(_ path: String) -> UploadTask? {
-        (Array(tasks.values) + Array(over.values)).first { $0.job.path == path }
+        guard let number = path.split(separator: "/").last.flatMap({ UInt64($0) }),
+            let task = tasks[number] ?? over[number], task.job.path == path
+        else { return nil }
+        return task
     }
 
     /// All that are listed, oldest first.

@@ -88,6 +88,37 @@ import Testing
         #expect(try stage.refusal("Thumbnail", [FilmStage.uri("/x"), .string("huge")]) == "BadParameter")
     }
 
+    /// A folder of films as a file manager opens it; `SESSIOND_TEST_LONG` makes it large.
+    @Test func manyThumbnails_leaveMemoryFlat() throws {
+        let isLong = ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] != nil
+        let count = isLong ? 10_000 : 60
+        let stage = try FilmStage()
+        let films = try ["short-gop.mp4", "matroska.mkv", "web.webm", "old.avi", "rotated.mp4", "edited.mp4"].map {
+            try TestMedia.named($0).path()
+        }
+        func memory(_ process: Int32) -> Int {
+            let text = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+            let line = text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+            return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        }
+        var sizes: [(plugin: Int, workers: Int)] = []
+        for number in 1...count {
+            let path = "\(stage.folder.path)/\(number).film"
+            #expect(symlink(films[number % films.count], path) == 0)
+            _ = try stage.call("Thumbnail", [FilmStage.uri(path), .string("normal")])
+            guard [count / 10, count / 2, count].contains(number) else { continue }
+            sizes.append((memory(stage.plugin.processID), stage.workers.map(memory).max() ?? 0))
+            if isLong {
+                print("\(number) thumbnails: plugin \(sizes.last!.plugin) kB, workers \(sizes.last!.workers) kB")
+            }
+        }
+        let names = try FilmStage.names(in: stage.folder.path + "/home/cache/thumbnails/normal")
+        #expect(names.count == count)
+        // In kB; a worker ends after 200 tasks.
+        #expect(sizes[2].plugin - sizes[0].plugin < 4_096, "\(sizes)")
+        #expect(sizes.allSatisfy { $0.workers < 200_000 }, "\(sizes)")
+    }
+
     /// As file managers call it: no bus, no service.
     @Test func thumbnailer_writesAPicture() throws {
         let folder = try PrivateFolder()

@@ -60,6 +60,9 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         TestMedia("old.avi", source + ["-c:v", "mpeg4", "-q:v", "3", "-g", "12", "-c:a", "mp3"]),
         TestMedia("silent.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-an"]),
         TestMedia("sound.m4a", ["-i", "@short-gop.mp4", "-c", "copy", "-vn"]),
+        TestMedia("sound.flac", ["-i", "@short-gop.mp4", "-t", "3", "-vn"]),
+        TestMedia("sound.ogg", ["-i", "@short-gop.mp4", "-t", "3", "-vn", "-c:a", "libvorbis"]),
+        TestMedia("sound.wav", ["-i", "@short-gop.mp4", "-t", "3", "-vn"]),
         TestMedia(
             "cover.mp3",
             [
@@ -75,7 +78,7 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     }
 
     /// The films of which each picture is known.
-    public static let films = all.filter { !["sound.m4a", "cover.mp3"].contains($0.name) }
+    public static let films = all.filter { !$0.name.hasPrefix("sound.") && $0.name != "cover.mp3" }
 
     private static let folder = repository.appendingPathComponent(".build/test-media").path
     private static let lock = NSLock()

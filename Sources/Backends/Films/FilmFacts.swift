@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 import PluginAPI
 import Workers

@@ -104,7 +104,8 @@ public final class FilmWorker {
             isTold[index] = true
             process.send(
                 WorkerMessage(
-                    "image", ["index": .whole(Int64(index)), "actual": .whole(Int64(frame.time)), "data": .bytes(data)]))
+                    "image", ["index": .whole(Int64(index)), "actual": .whole(Int64(frame.time)), "data": .bytes(data)])
+            )
         }
         // Exact pictures that are decoded anyway on the way to an earlier one of the list are not decoded again.
         let isExact = before == 0 && after == 0
