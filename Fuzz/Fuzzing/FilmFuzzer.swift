@@ -13,10 +13,15 @@ public final class FilmFuzzer {
         public var answers: [String: Int] = [:]
         /// The requests that ended the worker or made it silent, with the file that was kept.
         public var complaints: [String] = []
+        /// The requests that took long, with the file that was kept: what waits in vain.
+        public var slow: [String] = []
     }
 
+    /// Seconds that make a request slow.
+    private static let slow = 5.0
+
     /// Seconds without news from a worker, as in the plugin.
-    private static let patience = 10.0
+    private static let patience = (reading: 10.0, exporting: 30.0)
     private static let sizes: [[UInt8]] = [
         [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 7], [0x7F, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF],
     ]
@@ -69,8 +74,14 @@ public final class FilmFuzzer {
             let output = "\(folder)/output"
             let descriptor = open(output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             defer { close(descriptor) }
+            let begin = MonotonicClock.seconds
             let answer = ask(request, request.name == "export" ? [descriptor] : [])
+            let seconds = MonotonicClock.seconds - begin
             report.answers["\(request.name): \(answer)", default: 0] += 1
+            if seconds > Self.slow {
+                report.slow.append("\(Int(seconds)) s, \(answer): \(request.name) \(path)")
+                isKept = true
+            }
             guard ["ended", "silent", "not started"].contains(answer) else { continue }
             report.complaints.append("\(answer): \(request.name) \(path)")
             isKept = true
@@ -109,7 +120,8 @@ public final class FilmFuzzer {
     /// `done`, the name of an error, or what happened to the worker.
     private func ask(_ request: WorkerMessage, _ descriptors: [Int32]) -> String {
         var answer: String?
-        _ = workers.run(request, descriptors: descriptors, patience: Self.patience) { result in
+        let patience = request.name == "export" ? Self.patience.exporting : Self.patience.reading
+        _ = workers.run(request, descriptors: descriptors, patience: patience) { result in
             switch result {
             case .success(let message): answer = message.name == "done" ? "done" : message.text("code") ?? "failed"
             case .failure(.ended): answer = "ended"

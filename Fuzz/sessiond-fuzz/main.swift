@@ -79,6 +79,7 @@ case "films":
     for (name, count) in report.answers.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
         print("  \(count)  \(name)")
     }
+    for slow in report.slow { print("slow: \(slow)") }
     for complaint in report.complaints { print("WRONG: \(complaint)") }
     exit(report.complaints.isEmpty ? 0 : 1)
 default:

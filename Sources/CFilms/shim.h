@@ -515,6 +515,29 @@ static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstCl
     bridge->coded = coded;
     GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
     gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, bridge, films_bridge_free);
+    // A track without anything has ended before, and nobody was told.
+    if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_app_src_end_of_stream((GstAppSrc *)target);
+}
+// Colours are meant as in the film that is read, and its file says so. Otherwise they would be computed anew for what is
+// usual in the new size.
+static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
+    GstPad *pad = gst_element_get_static_pad(sink, "sink");
+    GstCaps *caps = pad ? gst_pad_get_current_caps(pad) : NULL;
+    GstCaps *shape = NULL;
+    g_object_get(filter, "caps", &shape, NULL);
+    GstVideoInfo info;
+    if (caps && shape && gst_video_info_from_caps(&info, caps)) {
+        // What is not said is what is usual in the size of the film that is read.
+        gchar *colours = gst_video_colorimetry_to_string(&info.colorimetry);
+        GstCaps *changed = gst_caps_copy(shape);
+        if (colours) gst_caps_set_simple(changed, "colorimetry", G_TYPE_STRING, colours, NULL);
+        g_object_set(filter, "caps", changed, NULL);
+        gst_caps_unref(changed);
+        g_free(colours);
+    }
+    if (shape) gst_caps_unref(shape);
+    if (caps) gst_caps_unref(caps);
+    if (pad) gst_object_unref(pad);
 }
 // Tags without those that name a place.
 static inline GstTagList *films_without_place(const GstTagList *tags) {

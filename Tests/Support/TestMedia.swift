@@ -3,7 +3,7 @@ import Foundation
 /// Films whose every picture carries its number, made by ffmpeg from a recipe.
 ///
 /// A picture has 16 columns, black or white: its number in binary, which survives encoding, scaling and JPEG. They are made
-/// once and kept in `.build/test-media`, by the recipe.
+/// once and kept in `.build/test-media`, by the recipe, with what ffmpeg and ffprobe found in them.
 public struct TestMedia: Sendable, CustomStringConvertible {
     public let name: String
     let recipe: [String]
@@ -104,7 +104,7 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         return path
     }
 
-    /// What was found in films, by their paths: several tests ask for the same.
+    /// What was found in films, by their paths: several tests ask for the same. It is kept beside them, too.
     private static nonisolated(unsafe) var found: [String: [Picture]] = [:]
 
     /// What is in the film, found by ffprobe and ffmpeg: each picture with its time and its number.
@@ -113,7 +113,20 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         defer { TestMedia.lock.unlock() }
         let path = try make()
         if let known = TestMedia.found[path] { return known }
-        let pictures = try pictures(in: path)
+        let list = path + ".pictures"
+        let pictures: [Picture]
+        if let text = try? String(contentsOfFile: list, encoding: .utf8) {
+            pictures = text.split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ")
+                guard words.count == 3, let time = Double(words[0]), let number = Int(words[1]) else { return nil }
+                return Picture(time: time, number: number, isKey: words[2] == "key")
+            }
+        } else {
+            pictures = try self.pictures(in: path)
+            // A text of a number is that number again.
+            let lines = pictures.map { "\($0.time) \($0.number) \($0.isKey ? "key" : "delta")\n" }
+            try lines.joined().write(toFile: list, atomically: true, encoding: .utf8)
+        }
         TestMedia.found[path] = pictures
         return pictures
     }

@@ -11,6 +11,8 @@ public final class FilmWorker {
     /// What was read last, by path, size and time.
     private var inspected: [(file: FilmFile, answer: WorkerMessage)] = []
     private let maker = PictureMaker()
+    /// Of the last file: whoever exports it has asked what is in it.
+    private var known: FilmFacts?
 
     /// Serves until the plugin ends. `socket` is the last argument of the program.
     public static func main(socket: Int32) -> Never {
@@ -45,7 +47,7 @@ public final class FilmWorker {
         switch request.name {
         case "inspect": return try inspect(file, isPrecise: request.flag("precise") ?? false)
         case "presets":
-            let presets = ExportPlan.presets(for: try FilmFacts(file), find: FilmRuntime.find)
+            let presets = ExportPlan.presets(for: try facts(of: file), find: FilmRuntime.find)
             return WorkerMessage("done", ["presets": .list(presets.map { WorkerMessage($0.rawValue) })])
         case "images": return try images(file, request)
         case "thumbnail": return try thumbnail(file, request)
@@ -70,10 +72,12 @@ public final class FilmWorker {
     private static let inspectedLimit = 64
 
     private func facts(of file: FilmFile, isPrecise: Bool = false) throws(FilmError) -> FilmFacts {
+        if !isPrecise, let known, known.file.isSame(as: file) { return known }
         var facts = try FilmFacts(file)
         if isPrecise || facts.isLengthUnknown, facts.missing.isEmpty {
             try facts.measure { process.send(WorkerMessage("alive")) }
         }
+        known = isPrecise || !facts.missing.isEmpty ? nil : facts
         return facts
     }
 
