@@ -70,7 +70,7 @@ case "films":
     let films = try TestMedia.all.map { film in
         (name: film.name, bytes: [UInt8](try Data(contentsOf: URL(fileURLWithPath: film.path()))))
     }
-    setenv("GST_REGISTRY", repository.appendingPathComponent(".build/test-media/registry.bin").path, 1)
+    setenv("GST_REGISTRY", TestMedia.registry, 1)
     let fuzzer = FilmFuzzer(
         program: option("--program", ".build/debug/sessiond-assets"), films: films,
         folder: URL(fileURLWithPath: folder).standardizedFileURL.path, seed: seed, on: EventLoop())

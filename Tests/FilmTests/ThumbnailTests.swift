@@ -178,7 +178,7 @@ import Testing
             "home/config/tumbler/tumbler.rc",
             "[GstThumbnailer]\nDisabled=true\n[FfmpegThumbnailer]\nDisabled=true\n"
                 + "[DesktopThumbnailer]\nDisabled=false\nPriority=3\nLocations=\nExcludes=\nMaxFileSize=0\n")
-        environment["GST_REGISTRY"] = repository.appendingPathComponent(".build/test-media/registry.bin").path
+        environment["GST_REGISTRY"] = TestMedia.registry
         let daemon = try Child(try #require(Self.tumbler), [], environment: environment)
         let loop = EventLoop()
         let client = try Connection(.custom(bus.address), loop: loop)

@@ -81,6 +81,15 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     public static let films = all.filter { !$0.name.hasPrefix("sound.") && $0.name != "cover.mp3" }
 
     private static let folder = repository.appendingPathComponent(".build/test-media").path
+
+    /// One list of GStreamer's plugins for all tests: reading them takes longer than a test. Another system that runs the tests
+    /// in the same folder has others.
+    public static let registry: String = {
+        let system = (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8)) ?? ""
+        let line = system.split(separator: "\n").first { $0.hasPrefix("VERSION_ID=") } ?? ""
+        return "\(folder)/registry-\(line.filter { $0.isNumber || $0 == "." }).bin"
+    }()
+
     private static let lock = NSLock()
 
     /// The file, made if it is not there yet.
