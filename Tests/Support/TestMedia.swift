@@ -58,6 +58,14 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         TestMedia("stream.ts", ["-i", "@short-gop.mp4", "-c", "copy"], shift: .infinity),
         TestMedia("web.webm", source + ["-c:v", "libvpx", "-b:v", "400k", "-g", "60", "-c:a", "libopus"]),
         TestMedia("old.avi", source + ["-c:v", "mpeg4", "-q:v", "3", "-g", "12", "-c:a", "mp3"]),
+        // Its pictures begin 2 s after its sound.
+        TestMedia(
+            "late.mkv",
+            [
+                "-itsoffset", "2", "-i", "@short-gop.mp4", "-i", "@short-gop.mp4", "-map", "0:v", "-map", "1:a", "-c",
+                "copy",
+            ]
+        ),
         TestMedia("silent.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-an"]),
         TestMedia("sound.m4a", ["-i", "@short-gop.mp4", "-c", "copy", "-vn"]),
         TestMedia("sound.flac", ["-i", "@short-gop.mp4", "-t", "3", "-vn"]),

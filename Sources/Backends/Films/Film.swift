@@ -74,7 +74,7 @@ final class Film {
         pipeline = try Self.pipeline(file, index, gate)
         sink = try pipeline.child("sink")
         try pipeline.prepare(within: Self.patience)
-        guard let sample = films_pull_preroll(sink, FilmRuntime.nanoseconds(Self.patience)) else {
+        guard let sample = try Self.firstSample(pipeline, sink) else {
             throw pipeline.failure() ?? FilmError(.noImageAtTime, "it has no picture")
         }
         let start = films_sample_time(sample)
@@ -103,6 +103,21 @@ final class Film {
             "uridecodebin name=source caps=video/x-raw(ANY) expose-all-streams=false"
                 + " ! appsink name=sink caps=video/x-raw sync=false max-buffers=2 enable-last-sample=false"
         ) { films_gate_watch(gate, $0) }
+    }
+
+    /// The first picture. A track of pictures that begins late has a gap before: then the sink is ready without one.
+    private static func firstSample(
+        _ pipeline: FilmPipeline, _ sink: UnsafeMutablePointer<GstElement>
+    ) throws(FilmError) -> OpaquePointer? {
+        if let sample = films_pull_preroll(sink, 0) { return sample }
+        pipeline.set(GST_STATE_PLAYING)
+        let end = g_get_monotonic_time() + gint64(patience * 1e6)
+        while g_get_monotonic_time() < end {
+            if let sample = films_pull(sink, FilmRuntime.nanoseconds(step)) { return sample }
+            if films_is_over(sink) != 0 { return nil }
+            if let failure = pipeline.failure() { throw failure }
+        }
+        return nil
     }
 
     // MARK: Pictures
