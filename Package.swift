@@ -116,7 +116,7 @@ let package = Package(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.
-        room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "Workers", "PluginAPI"]),
+        room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "FileFormats", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
@@ -163,9 +163,13 @@ let package = Package(
         // Fuzzes the decoders with bytes and the daemon with D-Bus calls. Scripts/fuzz runs it for a long time.
         room(
             "Fuzzing", path: "Fuzz/Fuzzing",
-            ["CDBus", "DBus", "EventLoop", "SessionBus", "Scenario", "State", "SessionManager", "PluginAPI"]),
+            [
+                "CDBus", "DBus", "EventLoop", "FileFormats", "SessionBus", "Scenario", "State", "SessionManager",
+                "Workers",
+                "PluginAPI",
+            ]),
         .executableTarget(
-            name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport"], path: "Fuzz/sessiond-fuzz",
+            name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport", "EventLoop"], path: "Fuzz/sessiond-fuzz",
             swiftSettings: strict),
         // Replaces malloc to count allocations, so only the benchmark is linked to it.
         .target(name: "AllocationCount", path: "Benchmarks/AllocationCount"),

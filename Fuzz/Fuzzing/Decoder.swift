@@ -1,5 +1,6 @@
 import CDBus
 import DBus
+import FileFormats
 import PluginAPI
 import SessionBus
 
@@ -17,6 +18,8 @@ public enum Decoder: String, CaseIterable, Sendable {
     case state
     /// The bytes are a scenario, which is run.
     case scenario
+    /// The bytes are an MP4 file, of which the shape is read.
+    case index
 
     /// Traps if the decoder breaks a guarantee. It may always refuse the bytes.
     public func decode(_ bytes: [UInt8]) {
@@ -27,6 +30,7 @@ public enum Decoder: String, CaseIterable, Sendable {
         case .manifest: Self.manifest(bytes)
         case .state: Self.state(bytes)
         case .scenario: Self.scenario(bytes)
+        case .index: Self.index(bytes)
         }
     }
 
@@ -94,6 +98,21 @@ public enum Decoder: String, CaseIterable, Sendable {
         precondition(!manifest.id.isEmpty && manifest.id.utf8.count <= 128)
         precondition(!manifest.exec.isEmpty && !manifest.exec[0].isEmpty, "a plugin without a program")
         _ = manifest.opens(scheme: "file", mimeType: "audio/ogg")
+    }
+
+    private static func index(_ bytes: [UInt8]) {
+        let found = MovieIndex(size: bytes.count) { place, count in
+            precondition(place >= 0 && count >= 0, "it reads before the begin of the file")
+            return place < bytes.count ? Array(bytes[place...].prefix(count)) : []
+        }
+        guard let found else { return }
+        for number in (found.length.map { [$0] } ?? []) + found.firstPieces {
+            precondition(number.place > 0 && number.place + number.size <= bytes.count, "a number outside of the file")
+            let value = bytes[number.place..<(number.place + number.size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            precondition(UInt64(number.value) == value & UInt64(Int.max), "a number that is not in the file")
+        }
+        precondition(found.cut.isFinite && found.cut >= 0 && found.timescale >= 0)
+        if let matrix = found.matrix { precondition(matrix > 0 && matrix + 36 <= bytes.count) }
     }
 
     // MARK: Messages

@@ -1,9 +1,11 @@
+import EventLoop
 import Foundation
 import Fuzzing
 import TestSupport
 
 // sessiond-fuzz bus --calls N --seed N: starts a daemon on a private bus and calls all its members. sessiond-fuzz
-// decoders --seconds N --seed N --corpus FOLDER: mutates corpora, on machines where libFuzzer does not link.
+// decoders --seconds N --seed N --corpus FOLDER: mutates corpora, on machines where libFuzzer does not link. sessiond-fuzz
+// films --seconds N --seed N --program PATH --found FOLDER: gives damaged films to the workers of sessiond-assets.
 
 func option(_ name: String, _ fallback: String) -> String {
     let words = CommandLine.arguments
@@ -61,8 +63,27 @@ case "decoders":
         }
         print("\(decoder.rawValue): \(count) inputs")
     }
+case "films":
+    print("seed \(seed)")
+    let folder = option("--found", ".build/fuzz-films")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let films = try TestMedia.all.map { film in
+        (name: film.name, bytes: [UInt8](try Data(contentsOf: URL(fileURLWithPath: film.path()))))
+    }
+    setenv("GST_REGISTRY", TestMedia.registry, 1)
+    let fuzzer = FilmFuzzer(
+        program: option("--program", ".build/debug/sessiond-assets"), films: films,
+        folder: URL(fileURLWithPath: folder).standardizedFileURL.path, seed: seed, on: EventLoop())
+    let report = try fuzzer.run(seconds: number("--seconds", 60.0))
+    print("\(report.inputs) damaged files of \(films.count)")
+    for (name, count) in report.answers.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
+        print("  \(count)  \(name)")
+    }
+    for slow in report.slow { print("slow: \(slow)") }
+    for complaint in report.complaints { print("WRONG: \(complaint)") }
+    exit(report.complaints.isEmpty ? 0 : 1)
 default:
     FileHandle.standardError.write(
-        Data("usage: sessiond-fuzz bus|decoders [--calls N] [--seconds N] [--seed N]\n".utf8))
+        Data("usage: sessiond-fuzz bus|decoders|films [--calls N] [--seconds N] [--seed N]\n".utf8))
     exit(64)
 }

@@ -17,6 +17,53 @@ static inline void films_set_caps(gpointer object, const char *name, const GstCa
     g_object_set(object, name, value, NULL);
 }
 
+// decodebin keeps the errors of an element to itself while it is adding it. A demuxer that reads a damaged file may have
+// failed by then, on its own thread: nobody hears of it, and whoever waits for the pipeline waits in vain. So what finds the
+// type of the file, on whose thread elements are added, must have returned before the next element gets its first bytes.
+static GstPadProbeReturn films_first_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)info, (void)data;
+    GstPad *peer = gst_pad_get_peer(pad);
+    GstElement *before = peer ? gst_pad_get_parent_element(peer) : NULL;
+    GstPad *finder = before ? gst_element_get_static_pad(before, "sink") : NULL;
+    // Not for ever: adding may fail, and then waits for this thread.
+    for (int tries = 0; finder && tries < 400 && !GST_PAD_IS_FLUSHING(pad); tries++) {
+        if (GST_PAD_STREAM_TRYLOCK(finder)) {
+            GST_PAD_STREAM_UNLOCK(finder);
+            break;
+        }
+        g_usleep(250);
+    }
+    if (finder) gst_object_unref(finder);
+    if (before) gst_object_unref(before);
+    if (peer) gst_object_unref(peer);
+    return GST_PAD_PROBE_REMOVE;
+}
+static void films_reader_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin, (void)data;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    GstElementFactoryListType readers = GST_ELEMENT_FACTORY_TYPE_DEMUXER | GST_ELEMENT_FACTORY_TYPE_PARSER;
+    if (!factory || !gst_element_factory_list_is_type(factory, readers)) return;
+    GstPad *pad = gst_element_get_static_pad(element, "sink");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
+    gst_pad_add_probe(pad, type, films_first_bytes, NULL, NULL);
+    gst_object_unref(pad);
+}
+static inline void films_hear_errors(GstElement *pipeline) {
+    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_reader_added), NULL);
+}
+// The pipeline of a discoverer is not told to others, but its source is.
+static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *source, gpointer data) {
+    (void)discoverer, (void)data;
+    GstObject *top = (GstObject *)gst_object_ref(source);
+    for (GstObject *parent; (parent = gst_object_get_parent(top)); top = parent) gst_object_unref(top);
+    if (GST_IS_BIN(top)) films_hear_errors((GstElement *)top);
+    gst_object_unref(top);
+}
+static inline void films_hear_errors_of_discoverer(GstDiscoverer *discoverer) {
+    g_signal_connect(discoverer, "source-setup", G_CALLBACK(films_discoverer_source), NULL);
+}
+
 // Films read frame by frame. What Swift holds of a film whose decoder's input is looked at here.
 //
 // A decoder leaves out the frames before the segment, and moves the begin of a frame that is cut by it: then nobody knows
@@ -25,6 +72,9 @@ static inline void films_set_caps(gpointer object, const char *name, const GstCa
 //
 // To find the key frames around a time nothing need be decoded: while `keys` is set nothing goes to the decoder, and
 // nothing is read beyond the first key frame behind `wanted`.
+//
+// What is still on its way when a seek begins does not go to the decoder either. The demuxer that has found the key frames
+// says that this is the end, on its own thread: a decoder that gets the end without a frame before it fails.
 typedef struct {
     GMutex lock;
     GCond changed;
@@ -43,6 +93,7 @@ static inline films_gate *films_gate_new(void) {
     g_mutex_init(&gate->lock);
     g_cond_init(&gate->changed);
     gst_segment_init(&gate->segment, GST_FORMAT_TIME);
+    gate->current = TRUE;
     return gate;
 }
 static void films_gate_clear(gpointer data) {
@@ -83,12 +134,12 @@ static void films_gate_open(films_gate *gate) {
 static GstPadProbeReturn films_gate_event(films_gate *gate, GstPadProbeInfo *info) {
     GstEvent *event = (GstEvent *)info->data;
     if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+        if (g_getenv("FILMS_RACE")) g_usleep(3000);
         g_mutex_lock(&gate->lock);
-        gboolean keys = gate->keys;
+        gboolean dropped = gate->keys || !gate->current;
         if (gate->current) films_gate_open(gate);
         g_mutex_unlock(&gate->lock);
-        // A decoder that gets nothing but the end fails, and its pipeline with it.
-        if (keys) {
+        if (dropped) {
             gst_event_unref(event);
             info->data = NULL;
             return GST_PAD_PROBE_HANDLED;
@@ -122,8 +173,8 @@ static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gp
     if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) return films_gate_event(gate, info);
     GstBuffer *buffer = (GstBuffer *)info->data;
     g_mutex_lock(&gate->lock);
-    gboolean keys = gate->keys;
-    if (keys) {
+    gboolean dropped = gate->keys || !gate->current;
+    if (dropped) {
         GstClockTime time = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : GST_BUFFER_DTS(buffer);
         if (gate->current && !gate->done && GST_CLOCK_TIME_IS_VALID(time) && !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT)) {
             guint64 place = 0;
@@ -140,7 +191,7 @@ static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gp
         gst_buffer_unref(buffer);
     }
     g_mutex_unlock(&gate->lock);
-    return keys ? GST_PAD_PROBE_HANDLED : GST_PAD_PROBE_OK;
+    return dropped ? GST_PAD_PROBE_HANDLED : GST_PAD_PROBE_OK;
 }
 static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
     (void)pipeline, (void)bin;
@@ -475,6 +526,29 @@ static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstCl
     bridge->coded = coded;
     GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
     gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, bridge, films_bridge_free);
+    // A track without anything has ended before, and nobody was told.
+    if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_app_src_end_of_stream((GstAppSrc *)target);
+}
+// Colours are meant as in the film that is read, and its file says so. Otherwise they would be computed anew for what is
+// usual in the new size.
+static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
+    GstPad *pad = gst_element_get_static_pad(sink, "sink");
+    GstCaps *caps = pad ? gst_pad_get_current_caps(pad) : NULL;
+    GstCaps *shape = NULL;
+    g_object_get(filter, "caps", &shape, NULL);
+    GstVideoInfo info;
+    if (caps && shape && gst_video_info_from_caps(&info, caps)) {
+        // What is not said is what is usual in the size of the film that is read.
+        gchar *colours = gst_video_colorimetry_to_string(&info.colorimetry);
+        GstCaps *changed = gst_caps_copy(shape);
+        if (colours) gst_caps_set_simple(changed, "colorimetry", G_TYPE_STRING, colours, NULL);
+        g_object_set(filter, "caps", changed, NULL);
+        gst_caps_unref(changed);
+        g_free(colours);
+    }
+    if (shape) gst_caps_unref(shape);
+    if (caps) gst_caps_unref(caps);
+    if (pad) gst_object_unref(pad);
 }
 // Tags without those that name a place.
 static inline GstTagList *films_without_place(const GstTagList *tags) {

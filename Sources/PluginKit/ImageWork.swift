@@ -99,7 +99,10 @@ final class ImageWork {
     private let place: ImageFolders.Place
     private let tell: (Image) -> Void
     private var files: [String] = []
+    /// All before are told.
     private var next = 0
+    /// The worker may make some earlier; they are told in the order of the times.
+    private var made: [Int: Image] = [:]
 
     init(_ job: Job, _ request: ImageRequest, _ place: ImageFolders.Place, _ tell: @escaping (Image) -> Void) {
         (self.job, self.request, self.place, self.tell) = (job, request, place, tell)
@@ -107,11 +110,13 @@ final class ImageWork {
 
     /// Writes a picture. Returns why the job cannot go on, if so.
     func take(_ answer: WorkerMessage) -> SessionError? {
-        guard answer.name == "image", next < request.times.count else { return nil }
+        guard answer.name == "image", let index = answer.whole("index").flatMap({ Int(exactly: $0) }),
+            request.times.indices[next...].contains(index), made[index] == nil
+        else { return nil }
         job.begin()
-        var image = Image(requested: request.times[next])
+        var image = Image(requested: request.times[index])
         if let data = answer.bytes("data") {
-            let number = String(next + 1)
+            let number = String(index + 1)
             let path =
                 place.prefix + String(repeating: "0", count: max(0, 5 - number.count)) + number
                 + "." + request.format.ending
@@ -128,9 +133,12 @@ final class ImageWork {
         } else {
             image.error = BusName.errorPrefix + (answer.text("code") ?? SessionError.Code.decodeFailed.rawValue)
         }
-        next += 1
-        tell(image)
-        job.progressed(done: UInt64(next), total: UInt64(request.times.count))
+        made[index] = image
+        while let image = made.removeValue(forKey: next) {
+            next += 1
+            tell(image)
+        }
+        job.progressed(done: UInt64(next + made.count), total: UInt64(request.times.count))
         return nil
     }
 
@@ -148,6 +156,7 @@ final class ImageWork {
     private func giveUp(_ code: SessionError.Code) {
         for time in request.times[next...] { tell(Image(requested: time, error: BusName.errorPrefix + code.rawValue)) }
         next = request.times.count
+        made = [:]
         for file in files { unlink(file) }
         files = []
         if place.isPrivate { rmdir(place.folder) }

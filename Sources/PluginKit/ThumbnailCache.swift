@@ -14,7 +14,6 @@ struct ThumbnailCache {
         case failure(modified: Int)
     }
 
-    private static let version = "0.1.0"
     /// A thumbnail of the largest size is smaller.
     private static let limit = 16 << 20
 
@@ -35,7 +34,7 @@ struct ThumbnailCache {
         folder.map { "\($0)/\(part)/\(md5(uri)).png" }
     }
 
-    private var failures: String { "fail/sessiond-\(Self.version)" }
+    private var failures: String { "fail/sessiond-\(version)" }
 
     func entry(of uri: String, _ flavor: ThumbnailFlavor) -> Entry? {
         if let modified = modified(uri, flavor.rawValue) { return .picture(modified: modified) }

@@ -1,5 +1,5 @@
 /// SHA-1 (FIPS 180-4): the checksum that every server with tus's checksum extension must know. No protection against an
-/// attacker.
+/// attacker. The libraries that the program is linked to offer none: libcurl keeps its own to itself.
 public struct SHA1 {
     private var state: (UInt32, UInt32, UInt32, UInt32, UInt32) = (
         0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0

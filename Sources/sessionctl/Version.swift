@@ -1,2 +1,1 @@
-/// The version of this program.
-let version = "0.1.0"
+../sessiond/Version.swift

@@ -41,8 +41,7 @@ final class FilmStage {
         environment["XDG_CACHE_HOME"] = home + "/cache"
         environment["XDG_RUNTIME_DIR"] = try folder.folder("run")
         environment["PATH"] = "/usr/bin:/bin"
-        // One list of GStreamer's plugins for all tests: reading them takes longer than a test.
-        environment["GST_REGISTRY"] = repository.appendingPathComponent(".build/test-media/registry.bin").path
+        environment["GST_REGISTRY"] = TestMedia.registry
         plugin = try Child(try builtProduct(named: "sessiond-assets"), [], environment: environment)
         let name = "org.sessiond1.Assets.instance\(plugin.processID)"
         var owner = ""

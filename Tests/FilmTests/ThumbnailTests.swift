@@ -88,6 +88,41 @@ import Testing
         #expect(try stage.refusal("Thumbnail", [FilmStage.uri("/x"), .string("huge")]) == "BadParameter")
     }
 
+    /// A folder of films as a file manager opens it; `SESSIOND_TEST_LONG` makes it large.
+    @Test func manyThumbnails_leaveMemoryFlat() throws {
+        let isLong = ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] != nil
+        let count = isLong ? 10_000 : 60
+        let stage = try FilmStage()
+        let films = try ["short-gop.mp4", "matroska.mkv", "web.webm", "old.avi", "rotated.mp4", "edited.mp4"].map {
+            try TestMedia.named($0).path()
+        }
+        func memory(_ process: Int32) -> Int {
+            let text = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+            let line = text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+            return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        }
+        var sizes: [(plugin: Int, workers: Int)] = []
+        var largest = 0
+        for number in 1...count {
+            let path = "\(stage.folder.path)/\(number).film"
+            #expect(symlink(films[number % films.count], path) == 0)
+            _ = try stage.call("Thumbnail", [FilmStage.uri(path), .string("normal")])
+            // A worker ends after some tasks, so that there may be none at the moment.
+            largest = max(largest, stage.workers.map(memory).max() ?? 0)
+            guard [count / 10, count / 2, count].contains(number) else { continue }
+            sizes.append((memory(stage.plugin.processID), largest))
+            largest = 0
+            if isLong {
+                print("\(number) thumbnails: plugin \(sizes.last!.plugin) kB, workers \(sizes.last!.workers) kB")
+            }
+        }
+        let names = try FilmStage.names(in: stage.folder.path + "/home/cache/thumbnails/normal")
+        #expect(names.count == count)
+        // In kB.
+        #expect(sizes[2].plugin - sizes[0].plugin < 4_096, "\(sizes)")
+        #expect(sizes.allSatisfy { (1..<200_000).contains($0.workers) }, "\(sizes)")
+    }
+
     /// As file managers call it: no bus, no service.
     @Test func thumbnailer_writesAPicture() throws {
         let folder = try PrivateFolder()
@@ -147,7 +182,7 @@ import Testing
             "home/config/tumbler/tumbler.rc",
             "[GstThumbnailer]\nDisabled=true\n[FfmpegThumbnailer]\nDisabled=true\n"
                 + "[DesktopThumbnailer]\nDisabled=false\nPriority=3\nLocations=\nExcludes=\nMaxFileSize=0\n")
-        environment["GST_REGISTRY"] = repository.appendingPathComponent(".build/test-media/registry.bin").path
+        environment["GST_REGISTRY"] = TestMedia.registry
         let daemon = try Child(try #require(Self.tumbler), [], environment: environment)
         let loop = EventLoop()
         let client = try Connection(.custom(bus.address), loop: loop)

@@ -3,7 +3,7 @@ import Foundation
 /// Films whose every picture carries its number, made by ffmpeg from a recipe.
 ///
 /// A picture has 16 columns, black or white: its number in binary, which survives encoding, scaling and JPEG. They are made
-/// once and kept in `.build/test-media`, by the recipe.
+/// once and kept in `.build/test-media`, by the recipe, with what ffmpeg and ffprobe found in them.
 public struct TestMedia: Sendable, CustomStringConvertible {
     public let name: String
     let recipe: [String]
@@ -58,8 +58,19 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         TestMedia("stream.ts", ["-i", "@short-gop.mp4", "-c", "copy"], shift: .infinity),
         TestMedia("web.webm", source + ["-c:v", "libvpx", "-b:v", "400k", "-g", "60", "-c:a", "libopus"]),
         TestMedia("old.avi", source + ["-c:v", "mpeg4", "-q:v", "3", "-g", "12", "-c:a", "mp3"]),
+        // Its pictures begin 2 s after its sound.
+        TestMedia(
+            "late.mkv",
+            [
+                "-itsoffset", "2", "-i", "@short-gop.mp4", "-i", "@short-gop.mp4", "-map", "0:v", "-map", "1:a", "-c",
+                "copy",
+            ]
+        ),
         TestMedia("silent.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-an"]),
         TestMedia("sound.m4a", ["-i", "@short-gop.mp4", "-c", "copy", "-vn"]),
+        TestMedia("sound.flac", ["-i", "@short-gop.mp4", "-t", "3", "-vn"]),
+        TestMedia("sound.ogg", ["-i", "@short-gop.mp4", "-t", "3", "-vn", "-c:a", "libvorbis"]),
+        TestMedia("sound.wav", ["-i", "@short-gop.mp4", "-t", "3", "-vn"]),
         TestMedia(
             "cover.mp3",
             [
@@ -75,9 +86,18 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     }
 
     /// The films of which each picture is known.
-    public static let films = all.filter { !["sound.m4a", "cover.mp3"].contains($0.name) }
+    public static let films = all.filter { !$0.name.hasPrefix("sound.") && $0.name != "cover.mp3" }
 
     private static let folder = repository.appendingPathComponent(".build/test-media").path
+
+    /// One list of GStreamer's plugins for all tests: reading them takes longer than a test. Another system that runs the tests
+    /// in the same folder has others.
+    public static let registry: String = {
+        let system = (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8)) ?? ""
+        let line = system.split(separator: "\n").first { $0.hasPrefix("VERSION_ID=") } ?? ""
+        return "\(folder)/registry-\(line.filter { $0.isNumber || $0 == "." }).bin"
+    }()
+
     private static let lock = NSLock()
 
     /// The file, made if it is not there yet.
@@ -101,9 +121,34 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         return path
     }
 
+    /// What was found in films, by their paths: several tests ask for the same. It is kept beside them, too.
+    private static nonisolated(unsafe) var found: [String: [Picture]] = [:]
+
     /// What is in the film, found by ffprobe and ffmpeg: each picture with its time and its number.
     public func pictures() throws -> [Picture] {
-        let path = try path()
+        TestMedia.lock.lock()
+        defer { TestMedia.lock.unlock() }
+        let path = try make()
+        if let known = TestMedia.found[path] { return known }
+        let list = path + ".pictures"
+        let pictures: [Picture]
+        if let text = try? String(contentsOfFile: list, encoding: .utf8) {
+            pictures = text.split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ")
+                guard words.count == 3, let time = Double(words[0]), let number = Int(words[1]) else { return nil }
+                return Picture(time: time, number: number, isKey: words[2] == "key")
+            }
+        } else {
+            pictures = try self.pictures(in: path)
+            // A text of a number is that number again.
+            let lines = pictures.map { "\($0.time) \($0.number) \($0.isKey ? "key" : "delta")\n" }
+            try lines.joined().write(toFile: list, atomically: true, encoding: .utf8)
+        }
+        TestMedia.found[path] = pictures
+        return pictures
+    }
+
+    private func pictures(in path: String) throws -> [Picture] {
         let text = try Child.run(
             "ffprobe",
             [

@@ -140,8 +140,11 @@ struct ExportPlan {
         var elements: [String] = []
         if track.isInterlaced { elements.append("deinterlace") }
         elements += [
-            "videorate drop-only=true max-rate=\(rate)", "videoconvertscale",
-            "video/x-raw,format=I420,width=\(size.width),height=\(size.height),pixel-aspect-ratio=1/1",
+            "videorate drop-only=true max-rate=\(rate)",
+            // The usual method makes edges rough, which takes a third more bytes and looks worse.
+            "videoconvertscale method=catrom",
+            "capsfilter name=shape caps=\"video/x-raw,format=I420,width=\(size.width),height=\(size.height),"
+                + "pixel-aspect-ratio=1/1\"",
         ]
         if track.direction != 0 { elements.append("videoflip video-direction=\(track.direction)") }
         elements += ["queue max-size-buffers=8 max-size-bytes=0 max-size-time=0", try encoder(wish, track, size, find)]

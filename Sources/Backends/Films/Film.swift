@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 import PluginAPI
 
@@ -33,8 +34,6 @@ final class Film {
     private static let patience = 8.0
     /// Seconds after which is looked whether there was an error.
     private static let step = 0.05
-    /// Pictures up to this far ahead are decoded without a seek.
-    private static let stride: GstClockTime = 1_500_000_000
 
     let file: FilmFile
     /// Nil if it is not known, and not exact for all formats.
@@ -58,6 +57,9 @@ final class Film {
     private var current: Frame?
     private var ahead: Frame?
     private var isBroken = false
+    /// Pictures up to this far ahead are decoded without a seek: a seek costs as much as decoding half of the pictures between
+    /// two key frames.
+    private var stride: GstClockTime = 1_500_000_000
     /// Neighbouring key frames that are known.
     private var keys: [(before: GstClockTime?, after: GstClockTime?)] = []
 
@@ -72,7 +74,7 @@ final class Film {
         pipeline = try Self.pipeline(file, index, gate)
         sink = try pipeline.child("sink")
         try pipeline.prepare(within: Self.patience)
-        guard let sample = films_pull_preroll(sink, FilmRuntime.nanoseconds(Self.patience)) else {
+        guard let sample = try Self.firstSample(pipeline, sink) else {
             throw pipeline.failure() ?? FilmError(.noImageAtTime, "it has no picture")
         }
         let start = films_sample_time(sample)
@@ -103,12 +105,30 @@ final class Film {
         ) { films_gate_watch(gate, $0) }
     }
 
+    /// The first picture. A track of pictures that begins late has a gap before: then the sink is ready without one.
+    private static func firstSample(
+        _ pipeline: FilmPipeline, _ sink: UnsafeMutablePointer<GstElement>
+    ) throws(FilmError) -> OpaquePointer? {
+        if let sample = films_pull_preroll(sink, 0) { return sample }
+        pipeline.set(GST_STATE_PLAYING)
+        let end = g_get_monotonic_time() + gint64(patience * 1e6)
+        while g_get_monotonic_time() < end {
+            if let sample = films_pull(sink, FilmRuntime.nanoseconds(step)) { return sample }
+            if films_is_over(sink) != 0 { return nil }
+            if let failure = pipeline.failure() { throw failure }
+        }
+        return nil
+    }
+
     // MARK: Pictures
 
     /// The picture that is shown at a time; the first one for times before it.
+    /// - Parameter pass: gets the pictures that are decoded on the way to it, and when each of them ends.
     /// - Throws: `NoImageAtTime` behind the end.
-    func frame(at time: GstClockTime) throws(FilmError) -> Frame {
-        try mend { () throws(FilmError) in try shownFrame(at: time) }
+    func frame(
+        at time: GstClockTime, passing pass: (Frame, GstClockTime) -> Void = { _, _ in }
+    ) throws(FilmError) -> Frame {
+        try mend { () throws(FilmError) in try shownFrame(at: time, pass) }
     }
 
     /// Does something with the film. If that fails because of what is in the file, the next begins with a new pipeline: one
@@ -126,16 +146,18 @@ final class Film {
         }
     }
 
-    private func shownFrame(at time: GstClockTime) throws(FilmError) -> Frame {
+    private func shownFrame(
+        at time: GstClockTime, _ pass: (Frame, GstClockTime) -> Void
+    ) throws(FilmError) -> Frame {
         if isLengthExact, let duration, time >= duration {
             throw FilmError(.noImageAtTime, "the film ends before that time")
         }
         let wanted = max(time, first)
-        if let frame = try frameAhead(at: wanted) { return frame }
+        if let frame = try frameAhead(at: wanted, pass) { return frame }
         if isSequential {
             try begin(keys: nil)
             guard let frame = try pull() else { throw FilmError(.noImageAtTime, "there is no picture") }
-            return try readOn(from: frame, to: wanted)
+            return try readOn(from: frame, to: wanted, pass)
         }
         var back: GstClockTime = 0
         while true {
@@ -143,7 +165,10 @@ final class Film {
             guard let frame = try pull() else {
                 throw FilmError(.noImageAtTime, "there is no picture at that time")
             }
-            if frame.time <= wanted { return try readOn(from: frame, to: wanted) }
+            if frame.time <= wanted {
+                if back == 0 { stride = max(stride, (wanted - frame.time) / 2) }
+                return try readOn(from: frame, to: wanted, pass)
+            }
             // It began behind the time, as formats without an index do.
             guard back < wanted else { return frame }
             back = back * 2 + 1_000_000_000
@@ -225,15 +250,19 @@ final class Film {
         pipeline.set(GST_STATE_PLAYING)
     }
 
-    private func frameAhead(at time: GstClockTime) throws(FilmError) -> Frame? {
+    private func frameAhead(
+        at time: GstClockTime, _ pass: (Frame, GstClockTime) -> Void
+    ) throws(FilmError) -> Frame? {
         guard let current, current.time <= time else { return nil }
         if let ahead, ahead.time > time { return current }
         let next = ahead ?? current
-        return next.time + Self.stride >= time ? try readOn(from: next, to: time) : nil
+        return isSequential || next.time + stride >= time ? try readOn(from: next, to: time, pass) : nil
     }
 
     /// Decodes on until a picture begins behind the time.
-    private func readOn(from frame: Frame, to time: GstClockTime) throws(FilmError) -> Frame {
+    private func readOn(
+        from frame: Frame, to time: GstClockTime, _ pass: (Frame, GstClockTime) -> Void
+    ) throws(FilmError) -> Frame {
         (current, ahead) = (frame, nil)
         var shown = frame
         while shown.time < time {
@@ -247,6 +276,7 @@ final class Film {
                 ahead = next
                 break
             }
+            pass(shown, next.time)
             shown = next
             current = next
         }

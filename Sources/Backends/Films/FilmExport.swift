@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 import PluginAPI
 
@@ -47,6 +48,7 @@ struct FilmExport {
         if plan.hasVideo { films_lengthen(try writer.child("pictures")) }
 
         try reader.prepare(within: Self.patience)
+        if plan.hasVideo, !plan.isCopy { films_keep_colours(try reader.child("video"), try writer.child("shape")) }
         let (start, stop) = try range()
         if start > 0 || stop != .max { try seek(reader, start, stop) }
         guard let written = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }

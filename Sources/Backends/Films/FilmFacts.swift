@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 import PluginAPI
 import Workers
@@ -91,6 +92,7 @@ struct FilmFacts {
             throw FilmError(.decodeFailed, error.map { String(cString: $0.pointee.message) } ?? "no discoverer")
         }
         defer { g_object_unref(discoverer) }
+        films_hear_errors_of_discoverer(discoverer)
         let found = gst_discoverer_discover_uri(discoverer, file.uri, &error)
         defer { if let error { g_error_free(error) } }
         guard let info = found else {

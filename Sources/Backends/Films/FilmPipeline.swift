@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 import PluginAPI
 
@@ -52,6 +53,7 @@ final class FilmPipeline {
         gst_object_ref_sink(pipeline)
         element = pipeline
         self.bus = bus
+        films_hear_errors(pipeline)
         configure(pipeline)
         var error: UnsafeMutablePointer<GError>?
         let made = gst_parse_bin_from_description_full(description, 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)

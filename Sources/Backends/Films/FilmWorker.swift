@@ -11,6 +11,8 @@ public final class FilmWorker {
     /// What was read last, by path, size and time.
     private var inspected: [(file: FilmFile, answer: WorkerMessage)] = []
     private let maker = PictureMaker()
+    /// Of the last file: whoever exports it has asked what is in it.
+    private var known: FilmFacts?
 
     /// Serves until the plugin ends. `socket` is the last argument of the program.
     public static func main(socket: Int32) -> Never {
@@ -45,7 +47,7 @@ public final class FilmWorker {
         switch request.name {
         case "inspect": return try inspect(file, isPrecise: request.flag("precise") ?? false)
         case "presets":
-            let presets = ExportPlan.presets(for: try FilmFacts(file), find: FilmRuntime.find)
+            let presets = ExportPlan.presets(for: try facts(of: file), find: FilmRuntime.find)
             return WorkerMessage("done", ["presets": .list(presets.map { WorkerMessage($0.rawValue) })])
         case "images": return try images(file, request)
         case "thumbnail": return try thumbnail(file, request)
@@ -70,10 +72,12 @@ public final class FilmWorker {
     private static let inspectedLimit = 64
 
     private func facts(of file: FilmFile, isPrecise: Bool = false) throws(FilmError) -> FilmFacts {
+        if !isPrecise, let known, known.file.isSame(as: file) { return known }
         var facts = try FilmFacts(file)
         if isPrecise || facts.isLengthUnknown, facts.missing.isEmpty {
             try facts.measure { process.send(WorkerMessage("alive")) }
         }
+        known = isPrecise || !facts.missing.isEmpty ? nil : facts
         return facts
     }
 
@@ -98,28 +102,73 @@ public final class FilmWorker {
         let before = GstClockTime(max(0, request.whole("before") ?? 0))
         let after = GstClockTime(max(0, request.whole("after") ?? 0))
         let orientation = request.flag("turn") ?? true ? film.orientation : 0
-        for (index, time) in times.enumerated() {
-            var fields: [String: WorkerMessage.Field] = ["index": .whole(Int64(index))]
+        var isTold = times.map { _ in false }
+        func tell(_ index: Int, _ frame: Frame) throws(FilmError) {
+            let data = try maker.encode(frame.sample, shape, orientation: orientation)
+            isTold[index] = true
+            process.send(
+                WorkerMessage(
+                    "image", ["index": .whole(Int64(index)), "actual": .whole(Int64(frame.time)), "data": .bytes(data)])
+            )
+        }
+        // Exact pictures that are decoded anyway on the way to an earlier one of the list are not decoded again.
+        let isExact = before == 0 && after == 0
+        let byTime = isExact ? times.indices.sorted { times[$0] < times[$1] } : []
+        for (index, time) in times.enumerated() where !isTold[index] {
+            var passed = 0
             do throws(FilmError) {
-                let frame = try self.frame(of: film, at: time, before, after)
-                fields["actual"] = .whole(Int64(frame.time))
-                fields["data"] = .bytes(try maker.encode(frame.sample, shape, orientation: orientation))
+                if isExact {
+                    let frame = try film.frame(at: time) { frame, end in
+                        guard passed < Self.passedLimit else { return }
+                        for other in Self.indices(of: byTime, from: frame.time, to: end, in: times)
+                        where !isTold[other] && passed < Self.passedLimit {
+                            // What is wrong with it is told in its turn.
+                            if (try? tell(other, frame)) != nil { passed += 1 }
+                        }
+                    }
+                    try tell(index, frame)
+                } else {
+                    try tell(index, try keyFrame(of: film, at: time, before, after))
+                }
             } catch {
                 // Of a damaged film the next pictures may be whole; but not if it cannot be read any more.
                 if error.code != .noImageAtTime, error.code != .decodeFailed { throw error }
-                fields["code"] = .text(error.code.rawValue)
-                fields["message"] = .text(error.message)
+                isTold[index] = true
+                process.send(
+                    WorkerMessage(
+                        "image",
+                        [
+                            "index": .whole(Int64(index)), "code": .text(error.code.rawValue),
+                            "message": .text(error.message),
+                        ]))
             }
-            process.send(WorkerMessage("image", fields))
         }
         return WorkerMessage("done")
     }
 
+    /// How many pictures of other times may delay one.
+    private static let passedLimit = 16
+
+    /// The part of the indices, sorted by their times, whose times are in a range.
+    private static func indices(
+        of sorted: [Int], from begin: GstClockTime, to end: GstClockTime, in times: [GstClockTime]
+    ) -> ArraySlice<Int> {
+        func first(_ time: GstClockTime) -> Int {
+            var (low, high) = (0, sorted.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if times[sorted[middle]] < time { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+        let from = first(begin)
+        return sorted[from..<max(from, first(end))]
+    }
+
     /// A key frame that is near enough, or the exact one.
-    private func frame(
+    private func keyFrame(
         of film: Film, at time: GstClockTime, _ before: GstClockTime, _ after: GstClockTime
     ) throws(FilmError) -> Frame {
-        guard before > 0 || after > 0 else { return try film.frame(at: time) }
         let keys = try film.keyFrames(around: time)
         let near = (
             keys.before.flatMap { $0 + before >= time ? $0 : nil },

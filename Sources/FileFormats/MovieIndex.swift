@@ -1,86 +1,86 @@
 import Glibc
 
 /// What the boxes of an MP4 or QuickTime file say of its shape; nothing of its pictures.
-struct MovieIndex: Equatable {
+package struct MovieIndex: Equatable {
     /// A number in the file: where it is, and how many bytes it has.
-    struct Number: Equatable {
-        var place: Int
-        var size: Int
-        var value: Int
+    package struct Number: Equatable {
+        package var place: Int
+        package var size: Int
+        package var value: Int
+
+        package init(place: Int, size: Int, value: Int) { (self.place, self.size, self.value) = (place, size, value) }
     }
 
+    /// Bytes from a place on; fewer at the end of the file.
+    private typealias Read = (_ place: Int, _ count: Int) -> [UInt8]
+
     /// It comes in pieces, with an index in each.
-    private(set) var isFragmented = false
+    package private(set) var isFragmented = false
     /// The length of the film, in units of ``timescale``.
-    private(set) var length: Number?
+    package private(set) var length: Number?
     /// Units in a second, for ``length``.
-    private(set) var timescale = 0
+    package private(set) var timescale = 0
     /// Seconds by which edit lists cut off the begin of the tracks, of the track that loses most.
-    private(set) var cut = 0.0
+    package private(set) var cut = 0.0
 
     /// The times in the table of pieces (`tfra`) of the first piece, one of each track.
-    private(set) var firstPieces: [Number] = []
+    package private(set) var firstPieces: [Number] = []
 
     private static let indexLimit = 64 << 20
     private static let boxLimit = 64
 
     /// Where the first track of pictures says how they are turned.
-    private(set) var matrix: Int?
+    package private(set) var matrix: Int?
 
-    init?(_ path: [UInt8]) {
+    package init?(_ path: [UInt8]) {
         let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
         defer { close(file) }
         self.init(descriptor: file)
     }
 
+    package init?(descriptor file: Int32) {
+        self.init(size: Int(lseek(file, 0, SEEK_END))) { FileContent.bytes(of: file, at: $0, count: $1) }
+    }
+
     /// Nil if it is no such file.
-    init?(descriptor file: Int32) {
+    /// - Parameter read: bytes from a place on; fewer at the end of the file.
+    package init?(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) {
         var place = 0
         for _ in 0..<Self.boxLimit {
-            guard let head = Self.read(file, place, 16), head.count == 16, let box = Box(head[...], 0) else { break }
-            if place == 0, box.kind != "ftyp" { return nil }
+            let head = read(place, 16)
+            guard let box = Box(head[...], 0), place > 0 || box.kind == "ftyp" else { break }
             switch box.kind {
             case "moof": isFragmented = true
-            case "moov" where box.length <= Self.indexLimit:
-                if let bytes = Self.read(file, place, box.length) { readMovie(bytes[box.header...], place) }
+            case "moov" where box.length <= min(Self.indexLimit, size - place):
+                let bytes = read(place, box.length)
+                if bytes.count == box.length { readMovie(bytes[box.header...], place) }
             default: break
             }
             place += box.length
-            if isFragmented { break }
+            if isFragmented || place >= size { break }
         }
         if place == 0 { return nil }
-        if isFragmented { readPieces(file) }
+        if isFragmented { readPieces(size, read) }
     }
 
     /// From the end of the file, where a box says how far before it the table begins.
-    private mutating func readPieces(_ file: Int32) {
-        let end = Int(lseek(file, 0, SEEK_END))
-        guard end > 16, let tail = Self.read(file, end - 16, 16), tail[4..<8].elementsEqual("mfro".utf8) else { return }
+    private mutating func readPieces(_ size: Int, _ read: Read) {
+        let tail = size > 16 ? read(size - 16, 16) : []
+        guard tail.count == 16, tail[4..<8].elementsEqual("mfro".utf8) else { return }
         let length = Self.number(tail[...], 12, 4)
-        guard length > 16, length <= min(end, Self.indexLimit), let bytes = Self.read(file, end - length, length),
-            let box = Box(bytes[...], 0), box.kind == "mfra", bytes.count == length
-        else { return }
+        guard length > 16, length <= min(size, Self.indexLimit) else { return }
+        let bytes = read(size - length, length)
+        guard bytes.count == length, let box = Box(bytes[...], 0), box.kind == "mfra" else { return }
         Self.each(bytes[box.header...]) { kind, content in
             guard kind == "tfra", Self.number(content, 12, 4) > 0 else { return }
-            let size = content.first == 1 ? 8 : 4
-            guard content.count >= 16 + size else { return }
+            let width = content.first == 1 ? 8 : 4
+            guard content.count >= 16 + width else { return }
             firstPieces.append(
                 Number(
-                    place: end - length + content.startIndex + 16, size: size, value: Self.number(content, 16, size)))
+                    place: size - length + content.startIndex + 16, size: width,
+                    value: Self.number(content, 16, width)))
         }
-    }
-
-    private static func read(_ file: Int32, _ place: Int, _ count: Int) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, read in
-            read = 0
-            while read < count {
-                let more = pread(file, bytes.baseAddress.map { $0 + read }, count - read, off_t(place + read))
-                guard more > 0 else { break }
-                read += more
-            }
-        }
-        return bytes.isEmpty ? nil : bytes
     }
 
     private struct Box {
@@ -102,11 +102,11 @@ struct MovieIndex: Equatable {
         }
     }
 
-    /// A number of at most 8 bytes; what is larger than 2^56 is cut, and what is not there is 0.
+    /// A number of at most 8 bytes, without its highest bit if it has 8; what is not there is 0.
     private static func number(_ bytes: ArraySlice<UInt8>, _ place: Int, _ count: Int) -> Int {
         let start = bytes.startIndex + place
         guard place >= 0, start + count <= bytes.endIndex else { return 0 }
-        return bytes[start..<(start + count)].reduce(0) { ($0 & 0xff_ffff_ffff_ffff) << 8 | Int($1) }
+        return bytes[start..<(start + count)].reduce(0) { ($0 & 0x7f_ffff_ffff_ffff) << 8 | Int($1) }
     }
 
     /// The boxes one after the other, with what is in each.
@@ -146,7 +146,9 @@ struct MovieIndex: Equatable {
         var place: Int?
         var isVideo = false
         each(track) { kind, content in
-            if kind == "tkhd", content.count >= 84 { place = content.startIndex + (content.first == 1 ? 52 : 40) }
+            if kind == "tkhd", let version = content.first, content.count >= (version == 1 ? 96 : 84) {
+                place = content.startIndex + (version == 1 ? 52 : 40)
+            }
             guard kind == "mdia" else { return }
             each(content) { kind, content in
                 if kind == "hdlr", content.count >= 12, content.dropFirst(8).prefix(4).elementsEqual("vide".utf8) {
@@ -158,7 +160,7 @@ struct MovieIndex: Equatable {
     }
 
     /// The nine numbers by which players turn pictures: those of a value of videoflip's `video-direction`.
-    static func matrix(direction: Int, width: Int, height: Int) -> [UInt8] {
+    package static func matrix(direction: Int, width: Int, height: Int) -> [UInt8] {
         let (a, b, c, d) =
             switch direction {
             case 1: (0, 1, -1, 0)
@@ -189,7 +191,7 @@ struct MovieIndex: Equatable {
                 case "mdhd": scale = number(content, content.first == 1 ? 20 : 12, 4)
                 case "elst":
                     let isLong = content.first == 1
-                    let count = min(number(content, 4, 4), content.count / 12)
+                    let count = min(number(content, 4, 4), content.count / (isLong ? 20 : 12))
                     for entry in 0..<count {
                         let time =
                             isLong ? number(content, 8 + entry * 20 + 8, 8) : number(content, 8 + entry * 12 + 4, 4)
