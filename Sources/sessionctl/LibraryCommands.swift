@@ -21,7 +21,9 @@ struct LibraryCommand: ParsableCommand {
 
 /// The plugin of the library.
 final class LibraryPlace: PluginPlace {
-    init(_ bus: BusOptions) throws { try super.init(.library, for: "file:///", "the music library", Service(bus)) }
+    convenience init(_ bus: BusOptions) throws { try self.init(Service(bus)) }
+
+    init(_ service: Service) throws { try super.init(.library, for: "file:///", "the music library", service) }
 
     /// The ids of the items that are named by numbers or by files.
     func items(_ names: [String]) throws -> [UInt64] {
