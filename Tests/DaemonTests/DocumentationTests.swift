@@ -37,7 +37,9 @@ import Testing
         // What a page calls a server of files.
         let server = try block.text.contains(DocumentationTests.filesOfAnExample) ? UploadServer() : nil
         try UploadPlugin.install(below: pulse.folder.path)
-        if block.text.contains("sessionctl library") || block.text.contains("album:") { try fillLibrary(of: pulse.folder.path, stage) }
+        if block.text.contains("sessionctl library") || block.text.contains("album:") {
+            try fillLibrary(of: pulse.folder.path, stage)
+        }
         let shell = try Child("bash", ["-eu"], environment: try stage.programs(), folder: folder.path)
         func count() throws -> Int { try stage.daemon.manager("ListSessions")[0].arrayValue?.count ?? 0 }
         var text = block.text
