@@ -23,7 +23,7 @@ struct CallQueue<Call> {
     static var turn: Int { 4 * leastPrice }
     /// The most waiting calls of one peer; more are refused. A program that sends thousands of calls at once, and reads
     /// the answers, must not reach this. libdbus's limit of received bytes limits the memory.
-    static var limit: Int { 8192 }
+    static var limit: Int { 4096 }
     /// On a shared bus, the most of one user, except that each of its connections may have ``assured`` waiting.
     static var limitOfUser: Int { 1024 }
     static var assured: Int { 4 }

@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 /// The value of the variable; nil if unset or empty.
 public func environment(_ name: String) -> String? {
@@ -8,14 +9,5 @@ public func environment(_ name: String) -> String? {
 
 /// The files in the folder with that extension, without hidden ones, sorted by name.
 public func filesIn(_ folder: String, suffix: String) -> [String] {
-    guard let handle = opendir(folder) else { return [] }
-    defer { closedir(handle) }
-    var names: [String] = []
-    while let entry = readdir(handle) {
-        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-            pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        }
-        if name.hasSuffix(suffix), !name.hasPrefix(".") { names.append(folder + "/" + name) }
-    }
-    return names.sorted()
+    namesIn(folder).filter { $0.hasSuffix(suffix) && !$0.hasPrefix(".") }.map { folder + "/" + $0 }.sorted()
 }

@@ -1,6 +1,7 @@
 import Glibc
 import MediaValues
 import PluginAPI
+import Processes
 
 /// Cover images as files, for programs that get only a path (`mpris:artUrl`): `$XDG_CACHE_HOME/sessiond/covers`.
 ///
@@ -13,15 +14,7 @@ struct CoverCache {
     private let folder: String?
 
     /// The directory is created for the first cover.
-    init() {
-        let cache = CoverCache.variable("XDG_CACHE_HOME") ?? CoverCache.variable("HOME").map { $0 + "/.cache" }
-        folder = cache.map { $0 + "/sessiond/covers" }
-    }
-
-    /// The value of the variable. Relative paths are ignored, as the XDG Base Directory Specification requires.
-    private static func variable(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-    }
+    init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/covers" } }
 
     /// The URI of the cover; nil if it is not an image format that desktops show, or cannot be written.
     func uri(of cover: Artwork) -> String? {
@@ -60,42 +53,15 @@ struct CoverCache {
 
     /// Writes the complete file or nothing.
     private func write(_ bytes: [UInt8], to path: String, in folder: String) -> Bool {
-        guard make(folder) else { return false }
+        guard makeFolders(folder) else { return false }
         clean(folder, for: bytes.count)
-        let draft = folder + "/.\(getpid()).new"
-        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { return false }
-        defer { unlink(draft) }
-        var done = 0
-        while done < bytes.count {
-            let count = bytes[done...].withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                close(file)
-                return false
-            }
-            done += count
-        }
-        return close(file) == 0 && rename(draft, path) == 0
-    }
-
-    private func make(_ folder: String) -> Bool {
-        var path = ""
-        for part in folder.split(separator: "/") {
-            path += "/" + part
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { return false }
-        }
-        return true
+        return (try? WholeFile.write(bytes, to: path)) != nil
     }
 
     /// Makes room for one more file of that size.
     private func clean(_ folder: String, for needed: Int) {
-        guard let listing = opendir(folder) else { return }
-        defer { closedir(listing) }
         var files: [(path: String, time: Int, bytes: Int)] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
+        for name in namesIn(folder) {
             var status = stat()
             let path = folder + "/" + name
             guard !name.hasPrefix("."), lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }

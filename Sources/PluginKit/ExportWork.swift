@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import PluginAPI
+import Processes
 import SessionBus
 import Workers
 
@@ -120,15 +121,12 @@ final class ExportWork {
 
 /// How fast exports were here, by preset: of the last ones. Kept over the end of the process.
 final class ExportSpeeds {
-    private let path: String?
+    private let folder: String?
+    private var path: String? { folder.map { $0 + "/export-speeds" } }
     private lazy var speeds: [String: Double] = read()
 
     init() {
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        let cache = variable("XDG_CACHE_HOME") ?? variable("HOME").map { $0 + "/.cache" }
-        path = cache.map { $0 + "/sessiond/export-speeds" }
+        folder = UserFolder.cache.path.map { $0 + "/sessiond" }
     }
 
     /// 1 is real time; nil: nothing was exported so far.
@@ -137,26 +135,13 @@ final class ExportSpeeds {
     /// The latest counts as much as all before.
     func add(_ speed: Double, of preset: ExportPreset) {
         speeds[preset.rawValue] = speeds[preset.rawValue].map { ($0 + speed) / 2 } ?? speed
-        guard let path else { return }
-        var folder = ""
-        for part in path.split(separator: "/").dropLast() {
-            folder += "/" + part
-            mkdir(folder, 0o700)
-        }
+        guard let folder, let path, makeFolders(folder) else { return }
         let text = speeds.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }.joined()
-        guard let file = try? WholeFile(path, replaces: true, mode: 0o600) else { return }
-        try? file.write(Array(text.utf8))
-        try? file.keep(replaces: true)
+        try? WholeFile.write(Array(text.utf8), to: path)
     }
 
     private func read() -> [String: Double] {
-        guard let path else { return [:] }
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { return [:] }
-        defer { close(file) }
-        let bytes = [UInt8](unsafeUninitializedCapacity: 4_096) {
-            $1 = max(0, Glibc.read(file, $0.baseAddress, $0.count))
-        }
+        guard let path, let bytes = readFile(path, limit: 4_096) else { return [:] }
         var speeds: [String: Double] = [:]
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
             let words = line.split(separator: " ")

@@ -1,6 +1,7 @@
 import DBus
 import Glibc
 import PluginAPI
+import Processes
 import SessionBus
 import Workers
 
@@ -175,12 +176,8 @@ final class ImageFolders {
     func place(_ folder: String?, for caller: String, _ job: UInt64) throws(SessionError) -> Place {
         let number = "\(getpid())-\(job)"
         if let folder { return Place(folder: folder, prefix: "\(folder)/sessiond-\(number)-", isPrivate: false) }
-        let parent = Self.parent
-        for part in [parent.split(separator: "/").dropLast().joined(separator: "/"), String(parent.dropFirst())] {
-            mkdir("/" + part, 0o700)
-        }
-        let own = "\(parent)/\(number)"
-        guard mkdir(own, 0o700) == 0 else {
+        let own = "\(Self.parent)/\(number)"
+        guard makeFolders(Self.parent), isPrivate(Self.top), mkdir(own, 0o700) == 0 else {
             throw SessionError(
                 errno == ENOSPC ? .diskFull : .exportFailed,
                 "'\(own)' cannot be made: \(String(cString: strerror(errno)))")
@@ -198,32 +195,21 @@ final class ImageFolders {
         for folder in owned.removeValue(forKey: caller)?.folders ?? [] { Self.remove(folder) }
     }
 
-    private static var parent: String {
-        let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
-        return (runtime.hasPrefix("/") ? runtime : "/tmp/sessiond-\(getuid())") + "/sessiond/images"
+    /// The uppermost folder of ours. In /tmp, another user may have created it first.
+    private static var top: String {
+        absolutePath("XDG_RUNTIME_DIR").map { $0 + "/sessiond" } ?? "/tmp/sessiond-\(getuid())"
     }
-
-    private static func names(_ folder: String) -> [String] {
-        guard let listing = opendir(folder) else { return [] }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
-    }
+    private static var parent: String { top + "/images" }
 
     private static func remove(_ folder: String) {
-        for name in names(folder) { unlink("\(folder)/\(name)") }
+        for name in namesIn(folder) { unlink("\(folder)/\(name)") }
         rmdir(folder)
     }
 
     /// Folders of processes that were killed.
     private func sweep() {
-        for name in Self.names(Self.parent) {
+        guard isPrivate(Self.top) else { return }
+        for name in namesIn(Self.parent) {
             guard let process = name.split(separator: "-").first.flatMap({ Int32($0) }) else { continue }
             if process != getpid(), kill(process, 0) != 0, errno == ESRCH { Self.remove("\(Self.parent)/\(name)") }
         }

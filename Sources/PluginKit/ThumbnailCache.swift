@@ -2,6 +2,7 @@ import FileFormats
 import Glibc
 import MediaValues
 import PluginAPI
+import Processes
 
 /// The thumbnails that all programs of a user share (Thumbnail Managing Standard): `$XDG_CACHE_HOME/thumbnails`.
 struct ThumbnailCache {
@@ -22,14 +23,9 @@ struct ThumbnailCache {
     private let md5: (String) -> String
 
     /// - Parameter md5: the MD5 of a text, in hexadecimal.
-    init(environment: [String: String] = [:], md5: @escaping (String) -> String) {
+    init(md5: @escaping (String) -> String) {
         self.md5 = md5
-        func variable(_ name: String) -> String? {
-            let value = environment[name] ?? getenv(name).map { String(cString: $0) }
-            return value.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        let cache = variable("XDG_CACHE_HOME") ?? variable("HOME").map { $0 + "/.cache" }
-        folder = cache.map { $0 + "/thumbnails" }
+        folder = UserFolder.cache.path.map { $0 + "/thumbnails" }
     }
 
     /// Where the thumbnail of a file is, or would be.
@@ -59,10 +55,7 @@ struct ThumbnailCache {
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= limit else { return nil }
-        let bytes = [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) {
-            $1 = max(0, read(file, $0.baseAddress, $0.count))
-        }
-        return PNGText.read(bytes)
+        return readFile(file, limit: limit).flatMap(PNGText.read)
     }
 
     /// Writes a thumbnail; `details` are further texts. Returns its path.
@@ -89,19 +82,9 @@ struct ThumbnailCache {
         guard let bytes = PNGText.adding(texts, to: picture) else {
             throw SessionError(.decodeFailed, "the worker made no picture")
         }
-        Self.makeFolders(of: path)
-        let file = try WholeFile(path, replaces: true, mode: 0o600)
-        try file.write(bytes)
-        try file.keep(replaces: true)
-    }
-
-    /// Only the user may look into them.
-    private static func makeFolders(of path: String) {
-        var folder = ""
-        for part in path.split(separator: "/").dropLast() {
-            folder += "/" + part
-            mkdir(folder, 0o700)
-        }
+        // If this fails, writing says why.
+        _ = makeFolders(path.split(separator: "/").dropLast().joined(separator: "/"))
+        try WholeFile.write(bytes, to: path)
     }
 
     private static let homeless = SessionError(

@@ -42,6 +42,13 @@ final class WholeFile {
         close(descriptor)
     }
 
+    /// Writes a whole file that only the user may read, and replaces an existing one.
+    static func write(_ bytes: [UInt8], to path: String) throws(SessionError) {
+        let file = try WholeFile(path, replaces: true, mode: 0o600)
+        try file.write(bytes)
+        try file.keep(replaces: true)
+    }
+
     func write(_ bytes: [UInt8]) throws(SessionError) {
         var done = 0
         while done < bytes.count {

@@ -21,16 +21,13 @@ final class UploadStore {
     /// Nil where the folder cannot be used, or another process uses it.
     init?(complain: @escaping (String) -> Void) {
         self.complain = complain
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        let state = variable("XDG_STATE_HOME") ?? variable("HOME").map { $0 + "/.local/state" }
-        guard let state else {
+        guard let state = UserFolder.state.path else {
             complain("neither XDG_STATE_HOME nor HOME is set: uploads do not survive the end of this process")
             return nil
         }
         folder = state + "/sessiond/uploads"
-        guard UploadStore.make(folder) else {
+        // In a folder to which others may write, records could be exchanged.
+        guard makeFolders(folder), isPrivate(folder) else {
             complain("\(folder): \(String(cString: strerror(errno))): uploads do not survive the end of this process")
             return nil
         }
@@ -42,44 +39,19 @@ final class UploadStore {
         }
         let text = readFile(folder + "/last", limit: 32).map { String(decoding: $0, as: UTF8.self) } ?? ""
         lastNumber = UInt64(text.prefix { $0 != "\n" }) ?? 0
-        lastNumber = max(lastNumber, UploadStore.names(in: folder).max() ?? 0)
+        lastNumber = max(lastNumber, UploadStore.numbers(in: folder).max() ?? 0)
         reserve(lastNumber)
     }
 
     deinit { close(lock) }
 
-    private static func make(_ folder: String) -> Bool {
-        var path = ""
-        for part in folder.split(separator: "/") {
-            path += "/" + part
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { return false }
-        }
-        // In a folder to which others may write, records could be exchanged.
-        var status = stat()
-        guard lstat(folder, &status) == 0 else { return false }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
-            errno = EACCES
-            return false
-        }
-        return true
-    }
-
-    private static func names(in folder: String) -> [UInt64] {
-        guard let listing = opendir(folder) else { return [] }
-        defer { closedir(listing) }
-        var numbers: [UInt64] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if let number = UInt64(name), "\(number)" == name { numbers.append(number) }
-        }
-        return numbers
+    private static func numbers(in folder: String) -> [UInt64] {
+        namesIn(folder).compactMap { name in UInt64(name).flatMap { "\($0)" == name ? $0 : nil } }
     }
 
     /// What was kept, oldest first. What cannot be read is reported and removed.
     func records() -> [UploadRecord] {
-        UploadStore.names(in: folder).sorted().compactMap { number in
+        UploadStore.numbers(in: folder).sorted().compactMap { number in
             let path = "\(folder)/\(number)"
             let bytes = readFile(path, limit: UploadStore.limit)
             guard let bytes, let text = String(validating: bytes, as: UTF8.self), let record = UploadRecord(text: text),

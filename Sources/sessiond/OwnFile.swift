@@ -42,12 +42,7 @@ enum OwnFile {
         let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         mkdir(folder, 0o700)
         // In a folder to which others may write, the file could be exchanged.
-        var status = stat()
-        guard lstat(folder, &status) == 0 else { return nil }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
-            errno = EACCES
-            return nil
-        }
+        guard isPrivate(folder) else { return nil }
         unlink(temporary)
         let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
         guard file >= 0 else { return nil }

@@ -47,15 +47,11 @@ struct Process {
     /// The processes of that user that have that id inside the process namespace of a sandbox (`NSpid` of
     /// proc_pid_status(5)) and run a file of that name; oldest first.
     static func sandboxed(number: UInt32, running name: String, under user: UInt32) -> [Process] {
-        guard let folder = opendir("/proc") else { return [] }
-        defer { closedir(folder) }
         var found: [Process] = []
-        while let entry = readdir(folder) {
-            let text = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard let process = UInt32(text).map(Process.init), process.userID == user, process.innermostID == number,
-                process.executableName == name
+        for text in namesIn("/proc") {
+            // First what costs little: a desktop has hundreds of processes.
+            guard let process = UInt32(text).map(Process.init), process.userID == user, process.executableName == name,
+                process.innermostID == number
             else { continue }
             found.append(process)
         }

@@ -1,6 +1,7 @@
 import Glibc
 import Installation
 import Logging
+import Processes
 import State
 
 /// The original values of changed streams, written to disk before each change:
@@ -66,8 +67,9 @@ final class StreamJournal {
         var memories = StreamRecord()
         memories.memories = contents.memories
         if memories != lasting, let lastingPath {
-            makeFolders(of: lastingPath)
-            // Without this file, remembered values can be corrected only while the machine runs.
+            // The writer reports what could not be created. Without this file, remembered values can be corrected only
+            // while the machine runs.
+            _ = makeFolders(String(lastingPath[..<(lastingPath.lastIndex(of: "/") ?? lastingPath.startIndex)]))
             if put(memories, at: lastingPath) { lasting = memories }
         }
         CrashPoint.pass("journal-written")
@@ -86,11 +88,6 @@ final class StreamJournal {
         }
         close(file)
         return true
-    }
-
-    /// Creates missing folders; the writer reports errors.
-    private func makeFolders(of path: String) {
-        for place in path.indices.dropFirst() where path[place] == "/" { mkdir(String(path[..<place]), 0o700) }
     }
 
     private func warn(_ path: String, _ what: String) {

@@ -29,18 +29,27 @@ extension ForeignCrashTests {
         let deed: Deed
         private let other: Foreigner
         private var session = ""
-        private(set) var deaths = 0
+        private(set) var deaths: Int
 
         private static let settings = "[ducking]\nattack = 0\nrelease = 0\nhold = 0\n"
 
         init(_ deed: Deed, in house: House, crash: String?) throws {
             self.deed = deed
             self.house = house
-            stage = try DaemonStage(pulse: house.pulse, settings: Story.settings, crash: crash)
-            // Also with a crash point the daemon starts normally. It changes no stream before the client activates.
-            let stage = stage
-            guard eventually({ stage.isServing }) else { throw SupportError("no daemon: \(stage.daemon.errors)") }
-            other = try stage.foreigner()
+            let stage = try DaemonStage(pulse: house.pulse, settings: Story.settings, crash: crash)
+            self.stage = stage
+            // On PipeWire the daemon may write its journal, and so be killed, before any client comes: it repairs what
+            // the server remembers of the story before.
+            var client: Foreigner?
+            var deaths = 0
+            let isReady = try eventually(timeout: 20) {
+                if try Story.revive(stage) { deaths += 1 }
+                if stage.isServing { client = try? stage.foreigner() }
+                return client != nil
+            }
+            guard isReady, let client else { throw SupportError("no daemon, or no client: \(stage.daemon.errors)") }
+            other = client
+            self.deaths = deaths
         }
 
         /// Waits until the condition is true. Restarts the daemon if it was killed.
@@ -51,13 +60,16 @@ extension ForeignCrashTests {
             }
         }
 
-        private func reviveIfDead() throws {
-            guard !stage.daemon.isRunning else { return }
+        private func reviveIfDead() throws { if try Story.revive(stage) { deaths += 1 } }
+
+        /// Restarts the daemon if it was killed. Returns whether it was.
+        private static func revive(_ stage: DaemonStage) throws -> Bool {
+            guard !stage.daemon.isRunning else { return false }
             guard stage.daemon.wait() == .signal(SIGKILL) else {
                 throw SupportError("the daemon ended by itself: \(stage.daemon.errors)")
             }
-            deaths += 1
             try stage.restart()
+            return true
         }
 
         private func ask(_ line: String) throws {

@@ -7,9 +7,12 @@ import Foundation
 public func eventually(timeout: Double = 10, _ condition: () throws -> Bool) rethrows -> Bool {
     let end = monotonicNow() + timeout
     while true {
+        let begin = monotonicNow()
         if try condition() { return true }
-        if monotonicNow() >= end { return false }
-        usleep(1_000)
+        let now = monotonicNow()
+        if now >= end { return false }
+        // A condition that starts a program, such as pactl, must not take the processor from what it waits for.
+        usleep(UInt32(max(0.001, min(2 * (now - begin), 0.1)) * 1e6))
     }
 }
 
