@@ -114,7 +114,7 @@ let package = Package(
 
         // The music library: the tags of music files, and the database with its queries and the rules of a scan.
         room("TagFormats", []),
-        room("MediaLibrary", ["CSQLite", "TagFormats", "MediaValues", "FileFormats", "PluginAPI"], fast),
+        room("MediaLibrary", ["CSQLite", "TagFormats", "MediaValues", "FileFormats", "Processes", "PluginAPI"], fast),
 
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),

@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 /// The database of the library, in a folder of its own: `library.db`, which can be made from the music again, and
 /// `library-kept.db` with folders, playlists, counts, ratings and bookmarks.
@@ -31,7 +32,7 @@ public final class Store {
     /// - Throws: if the folder cannot be written to, or the disk is full.
     public init(_ folder: String) throws(SQLError) {
         self.folder = folder
-        guard Store.make(folder) else {
+        guard makeFolders(folder) else {
             throw SQLError(code: 14, message: "\(folder): \(String(cString: strerror(errno)))")
         }
         let (main, kept) = (folder + "/library.db", folder + "/library-kept.db")
@@ -84,15 +85,6 @@ public final class Store {
         try? db.run("DELETE FROM meta WHERE key = 'open'")
         try? db.script("PRAGMA optimize")
         try? db.run("PRAGMA wal_checkpoint(TRUNCATE)")
-    }
-
-    private static func make(_ folder: String) -> Bool {
-        var path = ""
-        for part in folder.split(separator: "/") {
-            path += "/" + part
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { return false }
-        }
-        return true
     }
 
     // MARK: Damage

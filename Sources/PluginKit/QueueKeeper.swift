@@ -32,12 +32,7 @@ public final class QueueKeeper {
 
     /// Loads what was kept into a player that has nothing yet. Nil where there is no place for it.
     public init?(restoring player: PlayerPlugin, on loop: EventLoop, complain: @escaping (String) -> Void) {
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        guard let state = variable("XDG_STATE_HOME") ?? variable("HOME").map({ $0 + "/.local/state" }) else {
-            return nil
-        }
+        guard let state = UserFolder.state.path else { return nil }
         (folder, self.loop, self.player, self.complain) = (state + "/sessiond", loop, player, complain)
         if let bytes = readFile(folder + "/queue", limit: Self.limit) {
             if let saved = SavedQueue(text: String(decoding: bytes, as: UTF8.self)) {
@@ -77,38 +72,19 @@ public final class QueueKeeper {
         }
     }
 
-    /// Replaces the file, or leaves it as it was.
+    /// Replaces the file, or leaves it as it was. Only the user may read it: addresses may contain passwords.
     private func write(_ text: String) {
-        var path = ""
-        for part in folder.split(separator: "/") {
-            path += "/" + part
-            mkdir(path, 0o700)
-        }
-        let draft = "\(folder)/.queue.\(getpid())"
-        // Addresses may contain passwords.
-        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        var isWritten = false
-        if file >= 0 {
-            var text = text
-            isWritten = text.withUTF8 { bytes in
-                var done = 0
-                while done < bytes.count {
-                    let count = Glibc.write(file, bytes.baseAddress! + done, bytes.count - done)
-                    guard count > 0 else { return false }
-                    done += count
-                }
-                return true
-            }
+        do throws(SessionError) {
+            _ = makeFolders(folder)
+            let file = try WholeFile(folder + "/queue", replaces: true, mode: 0o600)
+            try file.write(Array(text.utf8))
             // Without this, a power cut may leave an empty file.
-            isWritten = fdatasync(file) == 0 && isWritten
-            isWritten = close(file) == 0 && isWritten && rename(draft, folder + "/queue") == 0
-        }
-        if isWritten {
+            fdatasync(file.descriptor)
+            try file.keep(replaces: true)
             hasComplained = false
-        } else if !hasComplained {
+        } catch {
+            if !hasComplained { complain("\(error.message): the queue does not survive a restart") }
             hasComplained = true
-            complain("\(folder)/queue: \(String(cString: strerror(errno))): the queue does not survive a restart")
-            unlink(draft)
         }
     }
 }

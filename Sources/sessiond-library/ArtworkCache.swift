@@ -1,5 +1,7 @@
 import Glibc
 import MediaLibrary
+import PluginKit
+import Processes
 
 /// Covers as files: `$XDG_CACHE_HOME/sessiond/artwork`. The oldest go when there are too many.
 final class ArtworkCache {
@@ -7,7 +9,7 @@ final class ArtworkCache {
     let folder: String?
     private var count: Int?
 
-    init() { folder = LibraryPlugin.folder("XDG_CACHE_HOME", "/.cache").map { $0 + "/sessiond/artwork" } }
+    init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }
 
     /// Another one for another file, or the same file with other content, or another size.
     func key(of path: [UInt8], _ size: Int) -> String {
@@ -32,28 +34,10 @@ final class ArtworkCache {
 
     /// Writes the whole file or nothing; returns its path.
     func keep(_ data: [UInt8], _ key: String, _ ending: String) -> String? {
-        guard let folder else { return nil }
-        var made = ""
-        for part in folder.split(separator: "/") {
-            made += "/" + part
-            guard mkdir(made, 0o700) == 0 || errno == EEXIST else { return nil }
-        }
+        guard let folder, makeFolders(folder) else { return nil }
         clean(folder)
-        let draft = "\(folder)/.\(key).\(getpid())"
         let path = "\(folder)/\(key).\(ending)"
-        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { return nil }
-        defer { unlink(draft) }
-        var done = 0
-        while done < data.count {
-            let count = data[done...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                close(file)
-                return nil
-            }
-            done += count
-        }
-        guard close(file) == 0, rename(draft, path) == 0 else { return nil }
+        guard (try? WholeFile.write(data, to: path)) != nil else { return nil }
         count = count.map { $0 + 1 }
         return path
     }
@@ -62,8 +46,8 @@ final class ArtworkCache {
     private func clean(_ folder: String) {
         if let count, count < Self.limits.files { return }
         var files: [(path: String, used: Int, bytes: Int)] = []
-        for name in FolderWalk.names(Array(folder.utf8)) where name.first != UInt8(ascii: ".") {
-            let path = folder + "/" + String(decoding: name, as: UTF8.self)
+        for name in namesIn(folder) where !name.hasPrefix(".") {
+            let path = folder + "/" + name
             var status = stat()
             guard lstat(path, &status) == 0 else { continue }
             files.append((path, status.st_mtim.tv_sec, Int(status.st_size)))

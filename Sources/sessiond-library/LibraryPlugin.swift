@@ -106,7 +106,7 @@ final class LibraryPlugin: Plugin {
     // MARK: The database
 
     private static func open() throws(Failure) -> Store {
-        guard let data = folder("XDG_DATA_HOME", "/.local/share") else {
+        guard let data = UserFolder.data.path else {
             throw .failed("neither XDG_DATA_HOME nor HOME is set: there is no place for the library")
         }
         do throws(SQLError) {
@@ -114,14 +114,6 @@ final class LibraryPlugin: Plugin {
         } catch {
             throw .failed("the library in \(data)/sessiond cannot be opened: \(error.message)")
         }
-    }
-
-    /// A folder of the XDG Base Directory Specification.
-    static func folder(_ variable: String, _ below: String) -> String? {
-        func value(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        return value(variable) ?? value("HOME").map { $0 + below }
     }
 
     private func found(_ findings: [String]) {
@@ -191,10 +183,9 @@ final class LibraryPlugin: Plugin {
     /// The user's folder for music is in the library from the beginning. Who removes it has removed it.
     private func offerMusic() {
         guard store.keptMeta("music-offered") == nil else { return }
-        guard let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") else { return }
+        guard let home = absolutePath("HOME") else { return }
         var music = home + "/Music"
-        let config = LibraryPlugin.folder("XDG_CONFIG_HOME", "/.config") ?? ""
-        if let bytes = readFile(config + "/user-dirs.dirs", limit: 65_536) {
+        if let config = UserFolder.config.path, let bytes = readFile(config + "/user-dirs.dirs", limit: 65_536) {
             for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n")
             where line.hasPrefix("XDG_MUSIC_DIR=\"") && line.hasSuffix("\"") {
                 let text = line.dropFirst(15).dropLast()
