@@ -18,6 +18,23 @@ enum VorbisComment {
         }
     }
 
+    /// How many bytes the comments have, by their own sizes, if they do not fit into `size`; 0 if that is impossible.
+    static func size(_ source: SoundSource, _ place: UInt64, atLeast size: Int) -> Int {
+        func end(_ bytes: ArraySlice<UInt8>) -> Int? {
+            var place = 4 + Int(bytes.littleNumber(0, 4))
+            guard place + 4 <= bytes.count else { return nil }
+            let count = Int(bytes.littleNumber(place, 4))
+            place += 4
+            for _ in 0..<min(count, 65_536) {
+                guard place + 4 <= bytes.count else { return nil }
+                place += 4 + Int(bytes.littleNumber(place, 4))
+            }
+            return place <= bytes.count ? place : nil
+        }
+        if end(source.bytes(place, size)) != nil { return size }
+        return end(source.bytes(place, 1 << 20)) ?? 0
+    }
+
     private static func picture(_ base64: ArraySlice<UInt8>, into facts: inout SoundFacts) {
         guard facts.wantsPicture else {
             facts.hasPicture = true
@@ -58,13 +75,16 @@ enum FLACFile {
         for _ in 0..<1_024 {
             let header = Array(source.bytes(place, 4))
             guard header.count == 4 else { return }
-            let size = Int(header[1...].number)
+            // Some programs write a size that is too small for what is in the block.
+            var size = Int(header[1...].number)
             place += 4
             switch header[0] & 0x7F {
-            case 0: facts.duration = duration(source.bytes(place, 34))
-            case 4: VorbisComment.read(source.bytes(place, size), into: &facts)
+            case 0: if facts.duration == 0 { facts.duration = duration(source.bytes(place, 34)) }
+            case 4:
+                size = max(size, VorbisComment.size(source, place, atLeast: size))
+                VorbisComment.read(source.bytes(place, size), into: &facts)
             case 6:
-                // Some programs write a size that is too small for a large picture.
+                size = max(size, pictureSize(source.bytes(place, 4_096)))
                 if facts.wantsPicture { readPicture(source.bytes(place, size), into: &facts) }
                 facts.hasPicture = true
             case 127: return
@@ -79,6 +99,16 @@ enum FLACFile {
         let rate = info.bigNumber(10, 3) >> 4
         let samples = info.bigNumber(13, 5) & 0xF_FFFF_FFFF
         return rate > 0 ? Double(samples) / Double(rate) : 0
+    }
+
+    /// By the sizes of its parts.
+    private static func pictureSize(_ start: ArraySlice<UInt8>) -> Int {
+        let kind = Int(start.bigNumber(4, 4))
+        guard kind < 1_024 else { return 0 }
+        let text = Int(start.bigNumber(8 + kind, 4))
+        guard text < 2_048 else { return 0 }
+        let whole = 32 + kind + text + Int(start.bigNumber(28 + kind + text, 4))
+        return whole <= SoundSource.limit ? whole : 0
     }
 
     static func readPicture(_ block: ArraySlice<UInt8>, into facts: inout SoundFacts) {

@@ -45,6 +45,22 @@ import Testing
         #expect(facts.tags["GENRE"] == names)
     }
 
+    @Test func blockWithATooSmallSize_isReadAsWhatItIs() throws {
+        func little(_ number: Int) -> [UInt8] { [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: number >> $0) } }
+        func big(_ number: Int, _ count: Int) -> [UInt8] { little(number).prefix(count).reversed() }
+        var comments = little(1) + Array("x".utf8) + little(2)
+        for text in ["TITLE=Song", "ARTIST=Who"] { comments += little(text.utf8.count) + Array(text.utf8) }
+        let picture =
+            big(3, 4) + big(3, 4) + Array("x/y".utf8) + big(0, 4) + [UInt8](repeating: 0, count: 16) + big(500, 4)
+        var bytes = Array("fLaC".utf8) + [0] + big(34, 3) + [UInt8](repeating: 0, count: 34)
+        bytes += [4] + big(20, 3) + comments
+        bytes += [6] + big(40, 3) + picture + [UInt8](repeating: 0xAB, count: 500)
+        bytes += [0x84] + big(comments.count, 3) + comments.map { $0 == UInt8(ascii: "n") ? UInt8(ascii: "m") : $0 }
+        let facts = try #require(SoundFile.read(SoundSource(bytes), wantsPicture: true))
+        #expect(facts.tags == ["TITLE": ["Song", "Somg"], "ARTIST": ["Who"]])
+        #expect(facts.picture == [UInt8](repeating: 0xAB, count: 500))
+    }
+
     @Test func oldestTag_isRead() throws {
         func field(_ text: String, _ size: Int) -> [UInt8] {
             Array(text.utf8) + [UInt8](repeating: 0, count: size - text.utf8.count)
