@@ -15,6 +15,7 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
     ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
     ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
     ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
+    ("sessiond-library", ["Library"], ["MediaLibrary", "TagFormats", "Workers", "Processes", "SessionBus"]),
 ]
 
 /// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each
@@ -71,6 +72,7 @@ let package = Package(
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Values and rules. They import only the standard library.
@@ -109,6 +111,10 @@ let package = Package(
         // Uploads: the rules and the records as values; and HTTP requests by libcurl, on the event loop.
         room("Uploading", ["PluginAPI"]),
         room("HTTP", ["CCurl", "EventLoop"]),
+
+        // The music library: the tags of music files, and the database with its queries and the rules of a scan.
+        room("TagFormats", []),
+        room("MediaLibrary", ["CSQLite", "TagFormats", "MediaValues", "FileFormats", "Processes", "PluginAPI"], fast),
 
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
@@ -149,7 +155,8 @@ let package = Package(
         // optimization, the analysis used more processor time than the tested programs.
         .target(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
-            exclude: ["FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py"], swiftSettings: fast),
+            exclude: ["FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py"],
+            swiftSettings: fast),
         .executableTarget(
             name: "sessiond-demo", dependencies: ["TestSupport", "SessionBus", "DBus", "EventLoop", "PluginAPI"],
             path: "Examples/Demo", swiftSettings: strict),
@@ -201,6 +208,8 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
+        tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),
+        tests("MediaLibraryTests", ["MediaLibrary", "TagFormats", "ReferenceModel", "TestSupport"], fast),
         tests("WorkersTests", ["Workers", "EventLoop", "TestSupport", "ReferenceModel"]),
         tests(
             "FilmTests",

@@ -1,5 +1,13 @@
 public import PluginAPI
 
+/// What is in random order (MPMusicShuffleMode).
+public enum ShuffleMode: String, CaseIterable, Sendable, Hashable {
+    case off
+    case songs
+    /// Albums are in random order; the items of each are in theirs.
+    case albums
+}
+
 /// The items to play and their order. It is a value without a clock, a file or a bus.
 ///
 /// If the queue is not empty, one item is the current one. Items keep their ids while they are in the queue, and ids
@@ -33,8 +41,9 @@ public struct PlayQueue: Sendable {
     package private(set) var currentID: UInt64?
     /// After the last item comes the first one.
     public var repeatsAll = false
-    /// See ``setShuffled(_:)``.
-    public private(set) var isShuffled = false
+    /// See ``setShuffleMode(_:)``.
+    public private(set) var shuffleMode = ShuffleMode.off
+    public var isShuffled: Bool { shuffleMode != .off }
     /// The ids in the order of playing, if that is not the order of the list.
     private var shuffled: [UInt64] = []
     private var lastID: UInt64 = 0
@@ -76,9 +85,12 @@ public struct PlayQueue: Sendable {
     private mutating func insert(_ entries: [PlaylistEntry], at place: Int) -> [UInt64] {
         let new = make(entries, depth: 0)
         change(place..<place, to: new)
-        if isShuffled {
+        switch shuffleMode {
+        case .off: break
+        case .songs:
             let first = turn.map { $0 + 1 } ?? 0
             for id in new { shuffled.insert(id, at: Int.random(in: first...shuffled.count)) }
+        case .albums: if currentID != nil { shuffle() } else { shuffled = randomAlbums(first: nil) }
         }
         if currentID == nil { currentID = order.first }
         return new
@@ -166,9 +178,10 @@ public struct PlayQueue: Sendable {
     /// Goes to the first item that did not fail; if all failed, they may try again.
     public mutating func rewind() {
         if failed.count == count { failed = [] }
+        if shuffleMode == .albums { shuffled = randomAlbums(first: nil) }
         let playable = order.filter { !failed.contains($0) }
-        currentID = isShuffled ? playable.randomElement() : playable.first
-        if isShuffled { shuffle() }
+        currentID = shuffleMode == .songs ? playable.randomElement() : playable.first
+        if shuffleMode == .songs { shuffle() }
     }
 
     /// Marks the item as failed: skipped until it is selected explicitly, or the queue starts again.
@@ -184,11 +197,7 @@ public struct PlayQueue: Sendable {
             next += direction
             if !order.indices.contains(next) {
                 guard repeatsAll else { return false }
-                if direction > 0, isShuffled, order.count > 1 {
-                    shuffled.shuffle()
-                    // Do not play the same item twice in a row.
-                    if shuffled[0] == currentID { shuffled.swapAt(0, shuffled.count - 1) }
-                }
+                if direction > 0, order.count > 1 { reshuffle(after: currentID) }
                 next = direction > 0 ? 0 : order.count - 1
             }
             if !failed.contains(order[next]) {
@@ -203,14 +212,79 @@ public struct PlayQueue: Sendable {
 
     /// Off: the order of the list. On: random order, the current item first.
     public mutating func setShuffled(_ isOn: Bool) {
-        guard isOn != isShuffled else { return }
-        isShuffled = isOn
-        if isOn { shuffle() } else { shuffled = [] }
+        if isOn != isShuffled { setShuffleMode(isOn ? .songs : .off) }
+    }
+
+    /// Songs: the current one comes first. Albums: the one of the current item comes first.
+    public mutating func setShuffleMode(_ mode: ShuffleMode) {
+        guard mode != shuffleMode else { return }
+        shuffleMode = mode
+        shuffle()
     }
 
     private mutating func shuffle() {
-        shuffled = ids.filter { $0 != currentID }.shuffled()
-        if let currentID { shuffled.insert(currentID, at: 0) }
+        switch shuffleMode {
+        case .off: shuffled = []
+        case .songs:
+            shuffled = ids.filter { $0 != currentID }.shuffled()
+            if let currentID { shuffled.insert(currentID, at: 0) }
+        case .albums: shuffled = randomAlbums(first: currentID)
+        }
+    }
+
+    /// After the last item, in another order, without the same one, or the same album, twice in a row.
+    private mutating func reshuffle(after last: UInt64) {
+        switch shuffleMode {
+        case .off: break
+        case .songs:
+            shuffled.shuffle()
+            if shuffled[0] == last { shuffled.swapAt(0, shuffled.count - 1) }
+        case .albums:
+            let albums = albums
+            let others = albums.filter { !$0.contains(last) }.shuffled()
+            guard let next = others.first else { return }
+            shuffled = next + (albums.filter { $0 != next }.shuffled().flatMap { $0 })
+        }
+    }
+
+    /// The ids of each album in the order of the list. What is on no album is one by itself.
+    private var albums: [[UInt64]] {
+        var albums: [[UInt64]] = []
+        var places: [String: Int] = [:]
+        for id in ids {
+            if let album = contents[id]?.entry.album, !album.isEmpty {
+                if let place = places[album] {
+                    albums[place].append(id)
+                    continue
+                }
+                places[album] = albums.count
+            }
+            albums.append([id])
+        }
+        return albums
+    }
+
+    private func randomAlbums(first id: UInt64?) -> [UInt64] {
+        let albums = albums.shuffled()
+        let first = id.flatMap { id in albums.firstIndex { $0.contains(id) } }
+        return (first.map { albums[$0] } ?? []) + albums.indices.filter { $0 != first }.flatMap { albums[$0] }
+    }
+
+    /// The numbers, in the order of the list, of the items in the order of playing.
+    public var orderOfPlaces: [Int] {
+        let places = Dictionary(uniqueKeysWithValues: ids.enumerated().map { ($1, $0) })
+        return order.compactMap { places[$0] }
+    }
+
+    /// Shuffled as before: `places` are the numbers of all items, in the order of playing.
+    public mutating func restore(_ mode: ShuffleMode, order places: [Int]) {
+        shuffleMode = mode
+        guard mode != .off else {
+            shuffled = []
+            return
+        }
+        guard places.sorted() == Array(0..<count) else { return shuffle() }
+        shuffled = places.map { ids[$0] }
     }
 
     /// The ids in the order of playing.
@@ -226,4 +300,7 @@ public struct PlayQueue: Sendable {
         if let title { contents[id]?.entry.title = title }
         if let duration { contents[id]?.entry.duration = duration }
     }
+
+    /// Where an item begins the next time.
+    public mutating func setStart(_ id: UInt64, _ seconds: Double) { contents[id]?.entry.start = seconds }
 }

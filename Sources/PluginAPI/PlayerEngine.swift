@@ -71,6 +71,13 @@ public struct PlaylistEntry: Sendable, Hashable {
     public var title: String?
     /// Seconds, more than 0; nil if the list does not state it.
     public var duration: Double?
+    /// For display, and to keep an album together; nil if nobody has said it.
+    public var artist: String?
+    public var album: String?
+    /// The item of the library; 0: it is not of it.
+    public var item: UInt64 = 0
+    /// Where it begins, in seconds: the bookmark of a podcast or an audiobook.
+    public var start = 0.0
 
     public init(uri: String, title: String? = nil, duration: Double? = nil) {
         self.uri = uri

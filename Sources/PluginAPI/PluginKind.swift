@@ -45,7 +45,7 @@ public struct PluginKind: Sendable, Hashable {
     public var needsSession: Bool { category != nil }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, assets, uploads]
+    public static let all = [player, recorder, soundEffects, assets, uploads, library]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -77,4 +77,10 @@ public struct PluginKind: Sendable, Hashable {
         word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer",
         interface: "org.sessiond1.Uploads", objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
         category: nil, item: "", action: "Uploads files to web servers for other programs")
+
+    /// The music of a user. Without a session: players play it.
+    public static let library = PluginKind(
+        word: "library", id: "org.sessiond1.library", program: "sessiond-library",
+        interface: "org.sessiond1.Library", objectPath: "/org/sessiond1/library", busName: "org.sessiond1.Library",
+        category: nil, item: "", action: "Finds, keeps and searches the user's music for other programs")
 }

@@ -47,7 +47,7 @@ extension PlayerPlugin {
     private static var properties: [Announcement<PlayerPlugin>.Property] {
         [
             .init("Uri", "s", { .string($0.shown($0.engine.uri ?? "")) }),
-            .init("State", "s", { .string($0.state.rawValue) }),
+            .init("State", "s", { .string($0.seeking?.direction.state ?? $0.state.rawValue) }),
             .init("DeviceTime", "d", isTold: false, { _ in .double(MonotonicClock.seconds) }),
             .init("Position", "d", isTold: false, { .double($0.engine.position) }),
             .init("Duration", "d", { .double($0.engine.duration ?? 0) }),
@@ -65,6 +65,8 @@ extension PlayerPlugin {
                 "Rate", "d", { .double($0.engine.rate) },
                 set: { player, value throws(Failure) in try player.setRate(value.doubleValue ?? .nan) }),
             .init(
+                "CurrentRate", "d", { .double($0.engine.state == .playing ? $0.seeking?.rate ?? $0.engine.rate : 0) }),
+            .init(
                 "Loops", "i", { .int32(Int32(clamping: $0.engine.loops)) },
                 set: { player, value throws(Failure) in
                     player.changing { player.engine.loops = Int(value.int32Value ?? 0) }
@@ -75,6 +77,7 @@ extension PlayerPlugin {
                     player.changing { player.engine.meteringEnabled = value.boolValue == true }
                 }),
             .init("CurrentItem", "o", { .objectPath($0.queue.currentID.map($0.trackPath) ?? ObjectPath.none) }),
+            .init("IndexOfCurrentItem", "u", { .uint32(UInt32(clamping: $0.indexOfCurrentItem ?? Int(UInt32.max))) }),
             .init("ItemStatus", "s", { .string($0.itemStatus.rawValue) }),
             .init(
                 "LoadedRanges", "a(dd)", isTold: false,
@@ -100,6 +103,16 @@ extension PlayerPlugin {
                 "Shuffle", "b", { .bool($0.isShuffled) },
                 set: { player, value throws(Failure) in player.isShuffled = value.boolValue == true }),
             .init(
+                "ShuffleMode", "s", { .string($0.shuffleMode.rawValue) },
+                set: { player, value throws(Failure) in
+                    guard let mode = ShuffleMode(rawValue: value.stringValue ?? "") else {
+                        throw Failure(
+                            .badParameter(
+                                "ShuffleMode must be off, songs or albums, not \(quoted(value.stringValue ?? ""))"))
+                    }
+                    player.shuffleMode = mode
+                }),
+            .init(
                 "PositionInterval", "d", { .double($0.positionClock.interval) },
                 set: { player, value throws(Failure) in
                     let interval = value.doubleValue ?? .nan
@@ -117,8 +130,43 @@ extension PlayerPlugin {
         (uris.stringsValue ?? []).map { PlaylistEntry(uri: $0) }
     }
 
+    /// The a{sv} of an item, as `org.sessiond1.Library.Uris` tells it. Keys that are not known here are ignored.
+    private static func entry(_ value: Value) throws(Failure) -> PlaylistEntry {
+        let fields = value.asProperties ?? [:]
+        guard let uri = fields["uri"]?.stringValue else { throw Failure(.badParameter("an item has no 'uri'")) }
+        func seconds(_ key: String) -> Double? {
+            fields[key]?.doubleValue.flatMap { $0 > 0 && $0 < 1e9 ? $0 : nil }
+        }
+        func text(_ key: String) -> String? { fields[key]?.stringValue.flatMap { $0.isEmpty ? nil : $0 } }
+        var entry = PlaylistEntry(uri: uri, title: text("title"), duration: seconds("duration"))
+        (entry.artist, entry.album) = (text("artist"), text("album"))
+        entry.item = fields["id"]?.uint64Value ?? 0
+        entry.start = seconds("bookmark") ?? 0
+        return entry
+    }
+
     private static var queueMethods: [Interface<PlayerPlugin>.Method] {
         [
+            .init("LoadItems", "aa{sv}u") { player, call in
+                call.answer { () throws(Failure) in
+                    var entries: [PlaylistEntry] = []
+                    for value in call.arguments[0].arrayValue ?? [] { entries.append(try entry(value)) }
+                    try player.load(entries, startingAt: Int(call.arguments[1].uint32Value ?? 0))
+                }
+            },
+            .init("BeginSeeking", "s") { player, call in
+                call.answer { () throws(Failure) in
+                    let word = call.arguments[0].stringValue ?? ""
+                    guard let direction = Seeking.Direction(rawValue: word) else {
+                        throw Failure(.badParameter("the direction must be forward or backward, not \(quoted(word))"))
+                    }
+                    try player.beginSeeking(direction)
+                }
+            },
+            .init("EndSeeking", "") { player, call in
+                player.endSeeking()
+                call.reply()
+            },
             .init("Append", "as") { player, call in
                 player.answer(call) { () throws(Failure) in try player.insert(entries(call.arguments[0]), after: nil) }
             },
@@ -167,6 +215,9 @@ extension PlayerPlugin {
                     ]
                     if let title = player.title(of: item) { fields.append(("title", .string(title))) }
                     if let duration = item.entry.duration { fields.append(("duration", .double(duration))) }
+                    if let artist = item.entry.artist { fields.append(("artist", .string(artist))) }
+                    if let album = item.entry.album { fields.append(("album", .string(album))) }
+                    if item.entry.item > 0 { fields.append(("item", .uint64(item.entry.item))) }
                     return .properties(fields)
                 }
                 call.reply([.array(of: "a{sv}", items)])

@@ -83,6 +83,11 @@ extension PlayerPlugin {
             fields.append(("mpris:length", .int64(microseconds(duration))))
         }
         if let title = title(of: item) { fields.append(("xesam:title", .string(title))) }
+        // The tags of the current item say it themselves.
+        if item.id != queue.currentID || tags == MediaTags() {
+            if let artist = item.entry.artist { fields.append(("xesam:artist", .strings([artist]))) }
+            if let album = item.entry.album { fields.append(("xesam:album", .string(album))) }
+        }
         return fields
     }
 

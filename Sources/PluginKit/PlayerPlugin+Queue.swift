@@ -145,6 +145,11 @@ extension PlayerPlugin {
         }
     }
 
+    var shuffleMode: ShuffleMode {
+        get { queue.shuffleMode }
+        set { changing { queue.setShuffleMode(newValue) } }
+    }
+
     /// MPRIS's Shuffle: the current item first, the others in random order.
     public var isShuffled: Bool {
         get { queue.isShuffled }

@@ -37,6 +37,14 @@ public final class PlayerPlugin: Plugin {
     lazy var covers = CoverCache()
     /// Loaded data, by the URI under which the engine knows it; kept while it is in the queue.
     var memory: [String: MemoryFile] = [:]
+    /// Keeps the queue on the disk; nil: it ends with the process.
+    public var keeper: QueueKeeper?
+    /// It winds forward or backward.
+    var seeking: Seeking? {
+        didSet { if (seeking == nil) != (oldValue == nil) { seekingChanged() } }
+    }
+    var mutedBefore = false
+    lazy var seekingTimer = Timer(on: loop) { [unowned self] in wind() }
     lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
     var trackListTold = TrackListTold()
     /// Callers that wait to know whether the item can be played.
@@ -116,9 +124,13 @@ public final class PlayerPlugin: Plugin {
     /// Derives all properties from the current state and sends the changed ones.
     private func settle() {
         if let engine = engine as? any QueueingEngine {
-            let following = hasFailed ? nil : queue.following?.entry.uri
-            if engine.following != following { engine.following = following }
+            // What begins at its bookmark is loaded when it is its turn.
+            let following = hasFailed ? nil : queue.following?.entry
+            let uri = following?.start == 0 ? following?.uri : nil
+            if engine.following != uri { engine.following = uri }
         }
+        if engine.state != .playing { seeking = nil }
+        keeper?.settled(self)
         positionClock.run(engine.state == .playing)
         for announcement in announcements { announcement.update(self) }
         tellTrackList()
@@ -164,7 +176,7 @@ public final class PlayerPlugin: Plugin {
 
     /// Loads the queue's current item into the engine. If the previous item played, this one plays.
     func open(sounding: Bool) {
-        (tags, artURI, isListFailed) = (MediaTags(), "", false)
+        (tags, artURI, isListFailed, seeking) = (MediaTags(), "", false, nil)
         if !memory.isEmpty {
             let uris = Set(queue.items.map(\.entry.uri))
             memory = memory.filter { uris.contains($0.key) }
@@ -172,6 +184,11 @@ public final class PlayerPlugin: Plugin {
         if !sounding { _ = take(.fellSilent) }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)
+        if item.entry.start > 0 {
+            engine.seek(to: item.entry.start)
+            // Only once: repeated, it begins at its beginning.
+            queue.setStart(item.id, 0)
+        }
         if sounding { _ = take(.goesOn) }
     }
 
@@ -196,12 +213,16 @@ public final class PlayerPlugin: Plugin {
 
     /// Pauses and deactivates the session. If it is interrupted at that time, it will not resume automatically.
     public func pause() {
-        changing { _ = take(.paused) }
+        changing {
+            seeking = nil
+            _ = take(.paused)
+        }
     }
 
     /// Stops, returns to the beginning, and deactivates the session.
     public func stop() {
         changing {
+            seeking = nil
             engine.stop()
             _ = take(.stopped)
         }
@@ -216,10 +237,15 @@ public final class PlayerPlugin: Plugin {
         guard engine.uri != nil, !hasFailed else {
             throw Failure(.badParameter("nothing is loaded to seek in: load a file first"))
         }
-        changing { engine.seek(to: seconds) }
+        changing {
+            seeking = nil
+            engine.seek(to: seconds)
+        }
     }
 
     public func end(_ done: @escaping () -> Void) {
+        keeper?.save(self)
+        keeper = nil
         engine.unload()
         _ = take(.stopped)
         session.close { _ in }

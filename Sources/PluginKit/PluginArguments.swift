@@ -8,6 +8,8 @@ public struct PluginArguments {
     public var session: AudioSessionClient.Description
     /// The id of the manifest; nil for a program that was not started as a plugin.
     var pluginID: String?
+    /// Whether the daemon has started it, for all programs.
+    public var isService: Bool { pluginID != nil }
     private var isSystem = false
     /// Whether it exits, as on SIGTERM, when the program that started it exits.
     var endsWithParent = false

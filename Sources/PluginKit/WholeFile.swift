@@ -1,11 +1,11 @@
 import Glibc
-import PluginAPI
+package import PluginAPI
 
 /// A file that appears under its name when it is whole, or not at all: also if this process is killed meanwhile.
 ///
 /// Where the file system has files without a name (`O_TMPFILE`), it has none before; elsewhere it has a name that begins
 /// with a dot.
-final class WholeFile {
+package final class WholeFile {
     let path: String
     /// Open for reading and writing; valid as long as the object.
     let descriptor: Int32
@@ -39,7 +39,7 @@ final class WholeFile {
     }
 
     /// Writes a whole file that only the user may read, and replaces an existing one.
-    static func write(_ bytes: [UInt8], to path: String) throws(SessionError) {
+    package static func write(_ bytes: [UInt8], to path: String) throws(SessionError) {
         let file = try WholeFile(path, replaces: true, mode: 0o600)
         try file.write(bytes)
         try file.keep(replaces: true)

@@ -6,12 +6,18 @@ public enum UserFolder {
     case cache
     /// `$XDG_STATE_HOME`, or `~/.local/state`.
     case state
+    /// `$XDG_DATA_HOME`, or `~/.local/share`.
+    case data
+    /// `$XDG_CONFIG_HOME`, or `~/.config`.
+    case config
 
     /// The path; nil if the user has no such folder.
     public var path: String? {
         switch self {
         case .cache: absolutePath("XDG_CACHE_HOME") ?? absolutePath("HOME").map { $0 + "/.cache" }
         case .state: absolutePath("XDG_STATE_HOME") ?? absolutePath("HOME").map { $0 + "/.local/state" }
+        case .data: absolutePath("XDG_DATA_HOME") ?? absolutePath("HOME").map { $0 + "/.local/share" }
+        case .config: absolutePath("XDG_CONFIG_HOME") ?? absolutePath("HOME").map { $0 + "/.config" }
         }
     }
 }

@@ -5,29 +5,29 @@ import MediaValues
 import PluginAPI
 import SessionBus
 
-/// The plugin of films, which the daemon starts if it does not run, and a file for it.
-final class AssetPlace {
+/// A plugin without a session, which the daemon starts if it does not run.
+class PluginPlace {
     let service: Service
-    /// Absolute, as a URI.
-    let uri: String
+    let kind: PluginKind
     /// The unique name of the plugin's connection.
     let place: String
 
     /// Seconds that a file may wait for others and then be read: the plugin has a limit of its own.
     static let patience = 300.0
 
-    init(_ file: String, _ service: Service) throws {
-        self.service = service
-        uri = FileURI.uri(file)
-        let uri = uri
+    /// - Parameters:
+    ///   - uri: what it is to open.
+    ///   - purpose: for the error that it is not there.
+    init(_ kind: PluginKind, for uri: String, _ purpose: String, _ service: Service) throws {
+        (self.service, self.kind) = (service, kind)
         // It may have to be started first.
         let answer: [Value] = try service.wait { reply in
             service.connection.call(
-                BusName.service, ObjectPath.root, BusName.plugins, "Open",
-                [.string(PluginKind.assets.word), .string(uri)], timeout: 30, reply)
+                BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind.word), .string(uri)],
+                timeout: 30, reply)
         }
         guard answer.count == 2, let name = answer[0].stringValue else {
-            throw Complaint.refused("the service has not opened a plugin for \(file.escaped)")
+            throw Complaint.refused("the service has not opened a plugin for \(purpose)")
         }
         let owner = try? service.connection.askBusAndWait("GetNameOwner", [.string(name)], timeout: Service.timeout)
         place = owner?.first?.stringValue ?? name
@@ -37,8 +37,19 @@ final class AssetPlace {
     func ask(_ member: String, _ arguments: [Value]) throws -> [Value] {
         try service.wait { reply in
             service.connection.call(
-                place, ObjectPath.assets, BusName.assets, member, arguments, timeout: Self.patience, reply)
+                place, kind.objectPath, kind.interface, member, arguments, timeout: Self.patience, reply)
         }
+    }
+}
+
+/// The plugin of films, and a file for it.
+final class AssetPlace: PluginPlace {
+    /// Absolute, as a URI.
+    let uri: String
+
+    init(_ file: String, _ service: Service) throws {
+        uri = FileURI.uri(file)
+        try super.init(.assets, for: uri, file.escaped, service)
     }
 }
 
@@ -50,7 +61,7 @@ final class FollowedJob {
     var onImage: (Double, Double, String, String) -> Void = { _, _, _, _ in }
 
     private(set) var properties: [String: Value] = [:]
-    private let place: AssetPlace
+    private let place: PluginPlace
     private var path = ""
     /// What came before its path was known.
     private var unheard: [Message] = []
@@ -60,7 +71,7 @@ final class FollowedJob {
     private var code: Int32?
     private var signal: Int32 = 0
 
-    init(_ place: AssetPlace) {
+    init(_ place: PluginPlace) {
         self.place = place
         let connection = place.service.connection
         subscriptions = [
@@ -68,11 +79,11 @@ final class FollowedJob {
             connection.subscribe(
                 interface: StandardName.properties, member: "PropertiesChanged", sender: place.place, arg0: BusName.job
             ) { [unowned self] in heard($0) },
-            connection.subscribe(path: ObjectPath.assets, interface: BusName.assets, sender: place.place) {
+            connection.subscribe(path: place.kind.objectPath, interface: place.kind.interface, sender: place.place) {
                 [unowned self] in heard($0)
             },
             connection.watchName(place.place) { [unowned self] in
-                end(Complaint.refused("sessiond-assets ended unexpectedly"))
+                end(Complaint.refused("\(place.kind.program) ended unexpectedly"))
             },
         ]
         connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus connection was lost")) }
@@ -86,7 +97,8 @@ final class FollowedJob {
         let service = place.service
         let answer: [Value] = try service.wait { reply in
             service.connection.call(
-                place.place, ObjectPath.assets, BusName.assets, member, arguments, timeout: AssetPlace.patience, reply)
+                place.place, place.kind.objectPath, place.kind.interface, member, arguments,
+                timeout: PluginPlace.patience, reply)
         }
         path = answer.first?.objectPathValue ?? "/"
         // It may have failed before anybody listened.

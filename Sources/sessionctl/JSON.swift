@@ -25,6 +25,11 @@ enum JSON {
         case estimate = "estimate/1"
         case upload = "upload/1"
         case jobs = "jobs/1"
+        case library = "library/1"
+        case items = "items/1"
+        case collections = "collections/1"
+        case findings = "findings/1"
+        case scan = "scan/1"
         case doctor = "doctor/1"
         case simulate = "simulate/1"
     }

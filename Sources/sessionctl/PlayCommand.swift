@@ -11,19 +11,31 @@ struct PlayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "play", abstract: "Play files and URLs, one after the other.",
         discussion: """
-            Files, playlists (M3U, PLS), and URLs of files, streams and radios. On a terminal: space \
+            Files, playlists (M3U, PLS), and URLs of files, streams and radios; and from the music library, \
+            album:NAME, artist:NAME, song:NAME, genre:NAME, composer:NAME, playlist:NAME, podcast:NAME and \
+            audiobook:NAME. Podcasts and audiobooks go on where they were. On a terminal: space \
             pauses and resumes, left and right seek 5 s, up and down change the volume, n is the next item, p the \
             previous one, r repeats all, one or none, s shuffles, q quits.
             """)
 
-    @Argument(help: "The files or URLs to play.", completion: .file())
-    var items: [String]
+    @Argument(help: "The files or URLs to play, or what of the library.", completion: .file())
+    var items: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "What of the library, as 'library songs' chooses it: KEY=VALUE, or KEY~PART, several with commas; the keys are preset, sort and those of a query.",
+            valueName: "query"))
+    var query: String?
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions
 
+    func validate() throws {
+        if items.isEmpty, query == nil { throw ValidationError("name what to play, or give a --query") }
+    }
+
     func run() throws {
         let service = try Service(bus)
-        try Playback(items, session.arguments(name: "sessionctl play", in: .playback), service).run()
+        let entries = try LibraryChoice.entries(items, query, service)
+        try Playback(entries, session.arguments(name: "sessionctl play", in: .playback), service).run()
     }
 }
 
@@ -34,7 +46,7 @@ final class Playback: FrontEnd {
     private static let step = 5.0
     private static let mpris = (path: "/org/mpris/MediaPlayer2", interface: "org.mpris.MediaPlayer2.Player")
 
-    private let items: [String]
+    private let items: [Value]
     private var hasFailed = false
     /// The item and title that were printed.
     private var announced: (item: String, title: String)?
@@ -49,7 +61,8 @@ final class Playback: FrontEnd {
     private var isShuffled = false
     private var lossWatch: Subscription?
 
-    init(_ items: [String], _ arguments: [String], _ service: Service) throws {
+    /// - Parameter items: as `LoadItems` takes them.
+    init(_ items: [Value], _ arguments: [String], _ service: Service) throws {
         self.items = items
         try super.init(.player, arguments, service)
         lossWatch = service.connection.subscribe(
@@ -67,7 +80,7 @@ final class Playback: FrontEnd {
 
     override func start() {
         plugin.get("Volume") { [weak self] in self?.volume = $0?.doubleValue ?? 1 }
-        plugin.call("LoadList", [.strings(items.map(FileURI.uri)), .uint32(0)]) { [weak self] answer in
+        plugin.call("LoadItems", [.array(of: "a{sv}", items), .uint32(0)]) { [weak self] answer in
             guard let self else { return }
             if case .failure(let failure) = answer { end(failure) } else { play() }
         }

@@ -11,7 +11,8 @@ struct Sessionctl: ParsableCommand {
             StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
             MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
             RouteCommand.self, SilentCommand.self, InspectCommand.self, ThumbnailCommand.self, ExportCommand.self,
-            UploadCommand.self, PluginsCommand.self, JobsCommand.self, CancelCommand.self, DoctorCommand.self,
+            UploadCommand.self, LibraryCommand.self, PluginsCommand.self, JobsCommand.self, CancelCommand.self,
+            DoctorCommand.self,
             SimulateCommand.self,
         ])
 

@@ -9,7 +9,11 @@ func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failur
     let engine = GStreamerPlayer(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let player = PlayerPlugin(engine, arguments.session, on: host.connection, host.loop)
     player.onQuit = { host.quit(0, ending: player) }
-    guard let item = arguments.item else { return player }
+    guard let item = arguments.item else {
+        // The queue of the player that everybody uses is there again after a restart; that of an app's own ends with it.
+        if arguments.isService { player.keeper = QueueKeeper(restoring: player, on: host.loop) { host.complain($0) } }
+        return player
+    }
     player.onFinished = { _ in host.quit(0, ending: player) }
     player.onFailed = { message in
         host.complain(message)

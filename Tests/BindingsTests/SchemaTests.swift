@@ -139,15 +139,25 @@ import Testing
     @Test func outputsAboutFiles_matchTheirSchema() throws {
         let folder = try PrivateFolder()
         let plugins = try folder.folder("sessiond/plugins")
-        for kind in ["assets", "transfer"] {
+        for kind in ["assets", "transfer", "library"] {
             try FileManager.default.copyItem(
                 atPath: repository.path + "/data/plugins/\(kind).plugin", toPath: "\(plugins)/\(kind).plugin")
         }
-        let desk = try Desk(more: ["XDG_DATA_DIRS": folder.path, "XDG_CACHE_HOME": folder.path])
+        let desk = try Desk(more: [
+            "XDG_DATA_DIRS": folder.path, "XDG_CACHE_HOME": folder.path, "XDG_DATA_HOME": folder.path + "/data",
+            "HOME": folder.path,
+        ])
         let film = folder.path + "/film.mp4"
         try Child.run(
             "ffmpeg",
             ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=s=160x120:r=10:d=2", "-pix_fmt", "yuv420p", film])
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=d=1", "-metadata", "title=Film", "-metadata",
+                "genre=Rock",
+                folder.path + "/film.flac",
+            ])
         var lines: [String] = []
         func read(_ command: String, exit: Int32 = 0) throws {
             let child = try desk.start("cd \(folder.path) && exec sessionctl \(command) --json")
@@ -161,9 +171,20 @@ import Testing
         try read("export film.mp4 small.mp4 --estimate")
         try read("export film.mp4 small.mp4 --preset low")
         try read("upload film.mp4 http://127.0.0.1:1/missing --detach")
+        try read("library add .")
+        try read("library --failed")
+        try read("library songs")
+        try read("library genres")
+        try read("library search film")
+        try read("library scan")
         try read("jobs")
         let outputs = Set(lines.compactMap(Self.name))
-        #expect(outputs == ["inspect", "thumbnail", "image", "estimate", "export", "upload", "jobs"])
+        #expect(
+            outputs == [
+                "inspect", "thumbnail", "image", "estimate", "export", "upload", "library", "items", "collections",
+                "findings",
+                "scan", "jobs",
+            ])
         try expectValid(lines)
     }
 

@@ -37,6 +37,9 @@ import Testing
         // What a page calls a server of files.
         let server = try block.text.contains(DocumentationTests.filesOfAnExample) ? UploadServer() : nil
         try UploadPlugin.install(below: pulse.folder.path)
+        if block.text.contains("sessionctl library") || block.text.contains("album:") {
+            try fillLibrary(of: pulse.folder.path, stage)
+        }
         let shell = try Child("bash", ["-eu"], environment: try stage.programs(), folder: folder.path)
         func count() throws -> Int { try stage.daemon.manager("ListSessions")[0].arrayValue?.count ?? 0 }
         var text = block.text
@@ -58,6 +61,21 @@ import Testing
         #expect(shell.wait() == .code(0), "\(shell.errors)")
         #expect(shell.errors == [], "\(stage.daemon.daemon.errors) \(pulse.log)")
         withExtendedLifetime(pulse) {}
+    }
+
+    /// What the page of the library calls the user's music, which has been scanned.
+    private func fillLibrary(of home: String, _ stage: SessionctlStage) throws {
+        try FileManager.default.copyItem(
+            atPath: repository.path + "/data/plugins/library.plugin",
+            toPath: home + "/.local/share/sessiond/plugins/library.plugin")
+        for folder in ["Music", "Lectures"] { mkdir(home + "/" + folder, 0o700) }
+        for name in ["a", "b", "interview"] {
+            let bytes = TaggedMP3.bytes(["TIT2": name, "TPE1": "Somebody", "TALB": "Album"])
+            try Data(bytes).write(to: URL(fileURLWithPath: "\(home)/Music/\(name).mp3"))
+        }
+        let scan = try Child(
+            try builtProduct(named: "sessionctl"), ["library", "scan"], environment: try stage.programs())
+        #expect(scan.wait(timeout: 60) == .code(0), "\(scan.errors)")
     }
 
     private static let filesOfAnExample = "https://files.example.org"
@@ -90,7 +108,12 @@ import Testing
             // The arguments after -- belong to another program.
             let own = words[(start + 1)...].prefix { $0 != "--" }
             let command = own.first ?? ""
-            let text = try help[command] ?? Child.run(try builtProduct(named: "sessionctl"), ["help", command])
+            let parts = command == "library" ? ["list", "search", "scan", "add", "set", "playlist"] : []
+            let text =
+                try help[command]
+                ?? ([[command]] + parts.map { [command, $0] }).map { words in
+                    try Child.run(try builtProduct(named: "sessionctl"), ["help"] + words)
+                }.joined()
             help[command] = text
             for option in own where option.hasPrefix("--") {
                 #expect(text.contains(option), "\(block): sessionctl \(command) has no \(option)")

@@ -29,15 +29,20 @@ final class PlayerStage {
         return Unmanaged.passRetained(folder).takeUnretainedValue().path + "/registry.bin"
     }()
 
-    func program(_ name: String, _ arguments: [String] = [], registry: String = PlayerStage.registry) throws -> Child {
-        var environment = pulse.environment.merging(daemon.bus.environment) { $1 }
+    func program(
+        _ name: String, _ arguments: [String] = [], registry: String = PlayerStage.registry,
+        environment more: [String: String] = [:]
+    ) throws -> Child {
+        var environment = pulse.environment.merging(daemon.bus.environment) { $1 }.merging(more) { $1 }
         environment["GST_REGISTRY"] = registry
         environment["XDG_CACHE_HOME"] = media.path + "/cache"
         return try Child(try builtProduct(named: name), arguments, environment: environment)
     }
 
-    func player(_ arguments: [String] = [], registry: String = PlayerStage.registry) throws -> PluginProgram {
-        let child = try program("sessiond-player", arguments, registry: registry)
+    func player(
+        _ arguments: [String] = [], registry: String = PlayerStage.registry, environment: [String: String] = [:]
+    ) throws -> PluginProgram {
+        let child = try program("sessiond-player", arguments, registry: registry, environment: environment)
         return try PluginProgram(
             child, "org.mpris.MediaPlayer2.sessiond_player.instance\(child.processID)", ObjectPath.player,
             BusName.player,

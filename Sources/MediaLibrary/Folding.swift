@@ -1,0 +1,49 @@
+@_spi(_Unicode) import Swift
+
+/// Texts as they are compared and searched: without case, diacritics and punctuation marks of typography.
+public enum Folding {
+    /// `Björk` and `BJORK` are equal, `Sigur Rós` and `sigur ros`, `ﬁ` and `fi`.
+    public static func fold(_ text: String) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.lowercased() }
+        var folded = String.UnicodeScalarView()
+        for scalar in text.lowercased()._nfd where scalar.properties.canonicalCombiningClass == .notReordered {
+            if let letters = letters[scalar] { folded += letters.unicodeScalars } else { folded.append(scalar) }
+        }
+        return String(folded)
+    }
+
+    /// Letters that no decomposition makes one of the alphabet.
+    private static let letters: [Unicode.Scalar: String] = [
+        "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ı": "i",
+        "’": "'", "‘": "'", "“": "\"", "”": "\"", "–": "-", "—": "-", "…": "...", "ﬁ": "fi", "ﬂ": "fl", "\u{A0}": " ",
+    ]
+
+    /// The words of a folded text.
+    public static func words(_ folded: String) -> [String] {
+        var words: [String] = []
+        var word = String.UnicodeScalarView()
+        func end() {
+            if !word.isEmpty { words.append(String(word)) }
+            word = String.UnicodeScalarView()
+        }
+        for scalar in folded.unicodeScalars {
+            // "don't" is one word, and so is "dont".
+            if scalar == "'" { continue }
+            if scalar.properties.isAlphabetic || scalar.properties.numericType != nil {
+                word.append(scalar)
+            } else {
+                end()
+            }
+        }
+        end()
+        return words
+    }
+
+    /// By which a title or a name is sorted: folded, without an article.
+    public static func sortKey(_ folded: String) -> String {
+        for article in ["the ", "a ", "an "] where folded.hasPrefix(article) && folded.utf8.count > article.utf8.count {
+            return String(folded.dropFirst(article.count))
+        }
+        return folded
+    }
+}

@@ -1,0 +1,210 @@
+import CSQLite
+
+/// A value of a database.
+public enum SQLValue: Sendable, Hashable {
+    case null
+    case whole(Int64)
+    case number(Double)
+    case text(String)
+    case blob([UInt8])
+
+    init(_ value: UInt64) { self = .whole(Int64(bitPattern: value)) }
+    init(_ value: Int) { self = .whole(Int64(value)) }
+    init(_ value: Bool) { self = .whole(value ? 1 : 0) }
+}
+
+/// Why the database did not do it.
+public struct SQLError: Error, Sendable, Hashable {
+    public let code: Int32
+    public let message: String
+
+    /// The file is no database, or parts of it are gone.
+    public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+    public var isFull: Bool { code & 0xFF == SQLITE_FULL }
+    public var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(code & 0xFF) }
+}
+
+/// A connection to an SQLite database, for one thread. Statements are compiled once.
+final class SQLite {
+    private let raw: OpaquePointer
+    private var statements: [String: OpaquePointer] = [:]
+    private var transactions = 0
+
+    /// Opens the file, which is made if it is not there.
+    init(_ path: String) throws(SQLError) {
+        var raw: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let code = sqlite3_open_v2(path, &raw, flags, nil)
+        guard code == SQLITE_OK, let raw else {
+            let error = SQLError(code: code, message: raw.map { String(cString: sqlite3_errmsg($0)) } ?? "no memory")
+            sqlite3_close_v2(raw)
+            throw error
+        }
+        self.raw = raw
+        sqlite3_busy_timeout(raw, 5_000)
+    }
+
+    deinit {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        sqlite3_close_v2(raw)
+    }
+
+    private func check(_ code: Int32) throws(SQLError) {
+        guard code == SQLITE_OK else { throw error(code) }
+    }
+
+    private func error(_ code: Int32) -> SQLError {
+        SQLError(code: code, message: String(cString: sqlite3_errmsg(raw)))
+    }
+
+    /// Several statements without values, which are not kept.
+    func script(_ sql: String) throws(SQLError) { try check(sqlite3_exec(raw, sql, nil, nil, nil)) }
+
+    private func statement(_ sql: String) throws(SQLError) -> OpaquePointer {
+        if let known = statements[sql] { return known }
+        var made: OpaquePointer?
+        try check(sqlite3_prepare_v2(raw, sql, -1, &made, nil))
+        guard let made else { throw SQLError(code: SQLITE_MISUSE, message: "no statement: \(sql)") }
+        // Queries of clients are many; the oldest do not matter.
+        if statements.count >= 200 {
+            for statement in statements.values where sqlite3_stmt_busy(statement) == 0 { sqlite3_finalize(statement) }
+            statements = statements.filter { sqlite3_stmt_busy($0.value) != 0 }
+        }
+        statements[sql] = made
+        return made
+    }
+
+    private func bind(_ values: [SQLValue], to statement: OpaquePointer) throws(SQLError) {
+        for (index, value) in values.enumerated() {
+            let place = Int32(index + 1)
+            let code: Int32
+            switch value {
+            case .null: code = sqlite3_bind_null(statement, place)
+            case .whole(let number): code = sqlite3_bind_int64(statement, place, number)
+            case .number(let number): code = sqlite3_bind_double(statement, place, number)
+            case .text(let text):
+                code = sqlite3_bind_text(statement, place, text, Int32(text.utf8.count), shim_transient())
+            case .blob(let bytes):
+                code =
+                    bytes.isEmpty
+                    ? sqlite3_bind_zeroblob(statement, place, 0)
+                    : sqlite3_bind_blob(statement, place, bytes, Int32(bytes.count), shim_transient())
+            }
+            try check(code)
+        }
+    }
+
+    /// Calls `body` with each row.
+    func rows(_ sql: String, _ values: [SQLValue] = [], _ body: (Row) throws(SQLError) -> Void) throws(SQLError) {
+        var statement = try statement(sql)
+        // The same query within itself needs a second statement.
+        let isNested = sqlite3_stmt_busy(statement) != 0
+        if isNested {
+            var made: OpaquePointer?
+            try check(sqlite3_prepare_v2(raw, sql, -1, &made, nil))
+            if let made { statement = made }
+        }
+        defer { if isNested { sqlite3_finalize(statement) } else { sqlite3_reset(statement) } }
+        try bind(values, to: statement)
+        while true {
+            let code = sqlite3_step(statement)
+            if code == SQLITE_DONE { return }
+            guard code == SQLITE_ROW else { throw error(code) }
+            try body(Row(statement: statement))
+        }
+    }
+
+    func run(_ sql: String, _ values: [SQLValue] = []) throws(SQLError) { try rows(sql, values) { _ in } }
+
+    /// The first row, made into something.
+    func first<Result>(
+        _ sql: String, _ values: [SQLValue] = [], _ make: (Row) -> Result
+    ) throws(SQLError) -> Result? {
+        var result: Result?
+        try rows(sql, values) { row in if result == nil { result = make(row) } }
+        return result
+    }
+
+    func all<Result>(
+        _ sql: String, _ values: [SQLValue] = [], _ make: (Row) -> Result
+    ) throws(SQLError) -> [Result] {
+        var result: [Result] = []
+        try rows(sql, values) { row in result.append(make(row)) }
+        return result
+    }
+
+    func number(_ sql: String, _ values: [SQLValue] = []) throws(SQLError) -> Int64? {
+        try first(sql, values) { $0.isNull(0) ? nil : $0.whole(0) } ?? nil
+    }
+
+    var lastID: Int64 { sqlite3_last_insert_rowid(raw) }
+    var changes: Int { Int(sqlite3_changes(raw)) }
+
+    /// All of it or nothing.
+    func transaction(_ body: () throws(SQLError) -> Void) throws(SQLError) {
+        try begin()
+        do throws(SQLError) {
+            try body()
+        } catch {
+            rollBack()
+            throw error
+        }
+        try commit()
+    }
+
+    func begin() throws(SQLError) {
+        if transactions == 0 { try script("BEGIN IMMEDIATE") }
+        transactions += 1
+    }
+
+    func commit() throws(SQLError) {
+        transactions -= 1
+        guard transactions == 0 else { return }
+        do throws(SQLError) {
+            try script("COMMIT")
+        } catch {
+            try? script("ROLLBACK")
+            throw error
+        }
+    }
+
+    func rollBack() {
+        transactions = 0
+        try? script("ROLLBACK")
+    }
+
+    var isInTransaction: Bool { transactions > 0 }
+
+    /// The row where a statement is; valid until its next one.
+    struct Row {
+        let statement: OpaquePointer
+
+        func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+        func whole(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+        func unsigned(_ column: Int) -> UInt64 { UInt64(bitPattern: whole(column)) }
+        func flag(_ column: Int) -> Bool { whole(column) != 0 }
+        func number(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
+
+        func text(_ column: Int) -> String {
+            guard let bytes = sqlite3_column_text(statement, Int32(column)) else { return "" }
+            let count = Int(sqlite3_column_bytes(statement, Int32(column)))
+            return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+        }
+
+        func blob(_ column: Int) -> [UInt8] {
+            guard let bytes = sqlite3_column_blob(statement, Int32(column)) else { return [] }
+            return Array(
+                UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
+        }
+
+        func value(_ column: Int) -> SQLValue {
+            switch sqlite3_column_type(statement, Int32(column)) {
+            case SQLITE_INTEGER: .whole(whole(column))
+            case SQLITE_FLOAT: .number(number(column))
+            case SQLITE_TEXT: .text(text(column))
+            case SQLITE_BLOB: .blob(blob(column))
+            default: .null
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+/// The tables. Everything in `main` can be read from the music again; what cannot is in the database `kept`.
+enum Schema {
+    /// Changed with each table. The index of another version is made anew.
+    static let version: Int64 = 1
+    static let keptVersion: Int64 = 1
+
+    static let main = """
+        CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+        CREATE TABLE directory(
+            id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, parent INTEGER NOT NULL DEFAULT 0,
+            is_mount INTEGER NOT NULL DEFAULT 0, digest INTEGER NOT NULL DEFAULT 0,
+            is_available INTEGER NOT NULL DEFAULT 1, is_watchable INTEGER NOT NULL DEFAULT 1);
+        CREATE INDEX directory_parent ON directory(parent);
+        -- state: 0 tags not read, 1 read, 2 failed.
+        CREATE TABLE file(
+            id INTEGER PRIMARY KEY AUTOINCREMENT, directory INTEGER NOT NULL, name BLOB NOT NULL,
+            inode INTEGER NOT NULL, size INTEGER NOT NULL, modified INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0,
+            is_gone INTEGER NOT NULL DEFAULT 0, error TEXT, fingerprint INTEGER, UNIQUE(directory, name));
+        CREATE INDEX file_identity ON file(inode, size);
+        CREATE INDEX file_pending ON file(id) WHERE state = 0 AND is_gone = 0;
+        CREATE INDEX file_gone ON file(size) WHERE is_gone = 1;
+        CREATE TABLE album(
+            id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, title TEXT NOT NULL, title_sort TEXT NOT NULL,
+            artist TEXT NOT NULL, artist_sort TEXT NOT NULL, words TEXT NOT NULL);
+        CREATE TABLE name(
+            id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, sort TEXT NOT NULL);
+        CREATE TABLE track(
+            id INTEGER PRIMARY KEY, media_type INTEGER NOT NULL, is_available INTEGER NOT NULL DEFAULT 1,
+            title TEXT NOT NULL, title_key TEXT NOT NULL, title_sort TEXT NOT NULL,
+            artist TEXT NOT NULL, artist_key TEXT NOT NULL, artist_sort TEXT NOT NULL,
+            album INTEGER NOT NULL DEFAULT 0, album_title TEXT NOT NULL, album_key TEXT NOT NULL, album_sort TEXT NOT NULL,
+            album_artist TEXT NOT NULL, album_artist_key TEXT NOT NULL, album_artist_sort TEXT NOT NULL,
+            composer TEXT NOT NULL, composer_key TEXT NOT NULL, genre TEXT NOT NULL, genre_key TEXT NOT NULL,
+            disc INTEGER NOT NULL, number INTEGER NOT NULL, released INTEGER NOT NULL, duration REAL NOT NULL,
+            is_compilation INTEGER NOT NULL, has_picture INTEGER NOT NULL, own_type INTEGER NOT NULL,
+            added INTEGER NOT NULL);
+        CREATE INDEX track_songs ON track(is_available, media_type, title_sort, id);
+        CREATE INDEX track_albums ON track(
+            is_available, media_type, album_artist_sort, released, album_sort, album, disc, number, title_sort, id);
+        CREATE INDEX track_artists ON track(
+            is_available, media_type, artist_sort, album_sort, album, disc, number, title_sort, id);
+        CREATE INDEX track_album ON track(album);
+        -- role: 0 artist, 1 album artist, 2 composer, 3 genre.
+        CREATE TABLE track_name(
+            role INTEGER NOT NULL, name INTEGER NOT NULL, track INTEGER NOT NULL, PRIMARY KEY(role, name, track)
+        ) WITHOUT ROWID;
+        CREATE INDEX track_name_track ON track_name(track);
+        CREATE TABLE list(
+            id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL UNIQUE, name TEXT NOT NULL);
+        CREATE TABLE list_item(
+            list INTEGER NOT NULL, position INTEGER NOT NULL, directory BLOB NOT NULL, name BLOB NOT NULL,
+            PRIMARY KEY(list, position)) WITHOUT ROWID;
+        -- rowid: the kind of what is found (Store.Kind) times 2^40, and its id.
+        CREATE VIRTUAL TABLE words USING fts5(
+            title, artist, album, more, content='', columnsize=0, prefix='2 3',
+            tokenize="unicode61 remove_diacritics 0");
+        CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+        """
+
+    static let kept = """
+        CREATE TABLE kept.meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+        CREATE TABLE kept.folder(path BLOB PRIMARY KEY, media_type INTEGER, is_watched INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE kept.item(
+            id INTEGER PRIMARY KEY, path BLOB NOT NULL, fingerprint INTEGER, size INTEGER NOT NULL,
+            plays INTEGER NOT NULL DEFAULT 0, skips INTEGER NOT NULL DEFAULT 0, played INTEGER NOT NULL DEFAULT 0,
+            rating INTEGER NOT NULL DEFAULT 0, bookmark REAL NOT NULL DEFAULT 0, media_type INTEGER);
+        CREATE INDEX kept.item_path ON item(path);
+        CREATE INDEX kept.item_fingerprint ON item(fingerprint);
+        CREATE TABLE kept.playlist(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL);
+        CREATE TABLE kept.playlist_item(
+            playlist INTEGER NOT NULL, position INTEGER NOT NULL, item INTEGER NOT NULL,
+            PRIMARY KEY(playlist, position)) WITHOUT ROWID;
+        """
+
+    /// Own playlists and those of files as one table. The ids of the latter begin at 2^40.
+    static let views = """
+        CREATE TEMP VIEW any_list AS
+            SELECT id, name FROM kept.playlist UNION ALL SELECT id + 1099511627776, name FROM main.list;
+        CREATE TEMP VIEW any_list_item AS
+            SELECT playlist, position, item FROM kept.playlist_item
+            UNION ALL
+            SELECT i.list + 1099511627776, i.position, f.id FROM main.list_item i
+                JOIN main.directory d ON d.path = i.directory
+                JOIN main.file f ON f.directory = d.id AND f.name = i.name;
+        """
+}

@@ -1,0 +1,210 @@
+import Glibc
+import Processes
+
+/// The database of the library, in a folder of its own: `library.db`, which can be made from the music again, and
+/// `library-kept.db` with folders, playlists, counts, ratings and bookmarks.
+///
+/// A damaged file is put aside under another name, and its content is saved as far as it can be read.
+public final class Store {
+    let db: SQLite
+    public let folder: String
+    /// What was found damaged when it was opened, for people.
+    public private(set) var findings: [String] = []
+    /// +1 with each change.
+    public internal(set) var revision: UInt64 = 0
+    /// How many items queries have, as of that revision.
+    var counts: (revision: UInt64, counts: [Query: Int]) = (0, [:])
+
+    /// What a text can be found as.
+    enum Kind: Int64, CaseIterable {
+        case song = 0
+        case album = 1
+        case name = 2
+        case list = 3
+
+        static let shift: Int64 = 1 << 40
+        func row(_ id: Int64) -> Int64 { rawValue * Self.shift + id }
+    }
+
+    static let firstFileList: Int64 = 1 << 40
+
+    /// Opens or makes it.
+    /// - Throws: if the folder cannot be written to, or the disk is full.
+    public init(_ folder: String) throws(SQLError) {
+        self.folder = folder
+        guard makeFolders(folder) else {
+            throw SQLError(code: 14, message: "\(folder): \(String(cString: strerror(errno)))")
+        }
+        let (main, kept) = (folder + "/library.db", folder + "/library-kept.db")
+        var findings: [String] = []
+        if let reason = Store.damage(kept, Schema.keptVersion) {
+            let aside = try Store.putAside(kept)
+            findings.append("\(kept) \(reason): kept as \(aside)")
+            let new = try SQLite(":memory:")
+            try new.run("ATTACH ? AS kept", [.text(kept)])
+            try new.script(
+                "PRAGMA kept.journal_mode = WAL; BEGIN; \(Schema.kept); PRAGMA kept.user_version = 1; COMMIT")
+            let saved = Store.salvage(from: aside, to: new)
+            findings.append("of it \(saved) bookmarks, counts, ratings and entries of playlists could be read")
+        }
+        if let reason = Store.damage(main, Schema.version) {
+            findings.append("\(main) \(reason): kept as \(try Store.putAside(main)); the music is read anew")
+        }
+        db = try SQLite(main)
+        try db.script("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000")
+        try db.run("ATTACH ? AS kept", [.text(kept)])
+        // What cannot be read again is on the disk before anything is said about it.
+        try db.script("PRAGMA kept.journal_mode = WAL; PRAGMA kept.synchronous = FULL; PRAGMA temp_store = MEMORY")
+        try db.transaction { () throws(SQLError) in
+            if try db.number("PRAGMA kept.user_version") == 0 {
+                try db.script("\(Schema.kept); PRAGMA kept.user_version = \(Schema.keptVersion)")
+            }
+            if try db.number("PRAGMA main.user_version") == 0 {
+                try db.script("\(Schema.main); PRAGMA main.user_version = \(Schema.version)")
+                // Ids that are known elsewhere are not given to others.
+                let last = try db.number("SELECT max(id) FROM kept.item") ?? 0
+                try db.run("INSERT INTO sqlite_sequence(name, seq) VALUES('file', ?)", [.whole(last)])
+            }
+        }
+        try db.script(Schema.views)
+        if try db.number("SELECT 1 FROM meta WHERE key = 'lists'") == nil {
+            try db.transaction { () throws(SQLError) in
+                for list in try db.all("SELECT id, name FROM kept.playlist", [], { ($0.whole(0), $0.text(1)) }) {
+                    try addWords(.list, listRow(list.0), [list.1])
+                }
+                try db.run("INSERT INTO meta VALUES('lists', 1)")
+            }
+        }
+        revision = UInt64(clamping: try db.number("SELECT value FROM meta WHERE key = 'revision'") ?? 0)
+        try db.run("INSERT OR REPLACE INTO meta VALUES('open', 1)")
+        self.findings = findings
+    }
+
+    /// The last call: the next process need not look for damage.
+    public func close() {
+        try? db.run("DELETE FROM meta WHERE key = 'open'")
+        try? db.script("PRAGMA optimize")
+        try? db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    // MARK: Damage
+
+    /// Why a file cannot be used; nil: it can, or is not there.
+    private static func damage(_ path: String, _ version: Int64) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_size > 0 else { return nil }
+        do throws(SQLError) {
+            let db = try SQLite(path)
+            let found = try db.number("PRAGMA user_version") ?? 0
+            guard found == 0 || found == version else { return "is of version \(found), not \(version)" }
+            guard found != 0 else {
+                return try db.number("SELECT count(*) FROM sqlite_master") == 0 ? nil : "is another database"
+            }
+            // Nothing in it is damaged as long as it was closed, but for what is missing at its end.
+            let isClosed =
+                version == Schema.version ? try db.number("SELECT 1 FROM meta WHERE key = 'open'") == nil : false
+            if isClosed {
+                try db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+                let size = (try db.number("PRAGMA page_count") ?? 0) * (try db.number("PRAGMA page_size") ?? 0)
+                return stat(path, &status) == 0 && Int64(status.st_size) < size ? "is cut short" : nil
+            }
+            let finding = try db.first("PRAGMA quick_check(1)") { $0.text(0) }
+            return finding == "ok" ? nil : "is damaged (\(finding ?? "it cannot be read"))"
+        } catch {
+            return error.isDamage ? "is damaged (\(error.message))" : nil
+        }
+    }
+
+    private static func putAside(_ path: String) throws(SQLError) -> String {
+        for number in 1...9_999 {
+            let aside = "\(path).damaged-\(number)"
+            if access(aside, F_OK) == 0 { continue }
+            guard rename(path, aside) == 0 else {
+                throw SQLError(code: 14, message: "\(path): \(String(cString: strerror(errno)))")
+            }
+            for part in ["-wal", "-shm"] { rename(path + part, aside + part) }
+            return aside
+        }
+        throw SQLError(code: 14, message: "\(path): too many damaged files beside it; remove some")
+    }
+
+    /// Copies what can be read, row by row; returns how many rows of items and playlists.
+    private static func salvage(from path: String, to new: SQLite) -> Int {
+        guard let old = try? SQLite(path) else { return 0 }
+        // Otherwise nothing at all is read of a file that is shorter than it says.
+        try? old.script("PRAGMA writable_schema = ON")
+        var count = 0
+        for (table, columns) in [
+            ("meta", ["key", "value"]), ("folder", ["path", "media_type", "is_watched"]),
+            (
+                "item",
+                ["id", "path", "fingerprint", "size", "plays", "skips", "played", "rating", "bookmark", "media_type"]
+            ),
+            ("playlist", ["id", "name"]), ("playlist_item", ["playlist", "position", "item"]),
+        ] {
+            let list = columns.joined(separator: ", ")
+            let marks = columns.map { _ in "?" }.joined(separator: ", ")
+            func copy(_ order: String) {
+                try? old.rows("SELECT \(list) FROM \(table) \(order)") { row throws(SQLError) in
+                    let values = columns.indices.map { row.value($0) }
+                    try? new.run("INSERT OR IGNORE INTO kept.\(table)(\(list)) VALUES(\(marks))", values)
+                }
+            }
+            // From both ends: the damage may be in the middle.
+            copy("")
+            copy("ORDER BY \(columns[0]) DESC")
+            if table == "item" || table == "playlist_item" {
+                count += Int((try? new.number("SELECT count(*) FROM kept.\(table)")) ?? 0)
+            }
+        }
+        return count
+    }
+
+    // MARK: Changes
+
+    /// All of it or nothing; counts as one change.
+    func change(_ body: () throws(SQLError) -> Void) throws(SQLError) {
+        try db.transaction { () throws(SQLError) in
+            try body()
+            try noteChange()
+        }
+    }
+
+    private func noteChange() throws(SQLError) {
+        try db.run("INSERT OR REPLACE INTO meta VALUES('revision', ?)", [SQLValue(revision + 1)])
+        revision += 1
+    }
+
+    /// A transaction of a scan: many files, and one change.
+    public func beginBatch() throws(SQLError) { try db.begin() }
+
+    public func commitBatch() throws(SQLError) {
+        do throws(SQLError) {
+            try noteChange()
+        } catch {
+            db.rollBack()
+            throw error
+        }
+        try db.commit()
+    }
+
+    public func cancelBatch() { db.rollBack() }
+    public var isInBatch: Bool { db.isInTransaction }
+
+    public func setMeta(_ key: String, _ value: Int64) throws(SQLError) {
+        try db.run("INSERT OR REPLACE INTO meta VALUES(?, ?)", [.text(key), .whole(value)])
+    }
+
+    /// The same for what is kept also if the index is made anew.
+    public func setKeptMeta(_ key: String, _ value: Int64) throws(SQLError) {
+        try db.run("INSERT OR REPLACE INTO kept.meta VALUES(?, ?)", [.text(key), .whole(value)])
+    }
+
+    public func keptMeta(_ key: String) -> Int64? {
+        (try? db.number("SELECT value FROM kept.meta WHERE key = ?", [.text(key)])) ?? nil
+    }
+
+    public func meta(_ key: String) -> Int64? {
+        (try? db.number("SELECT value FROM meta WHERE key = ?", [.text(key)])) ?? nil
+    }
+}

@@ -1,0 +1,172 @@
+public import TagFormats
+
+/// What kind of sound an item is.
+public enum ItemType: Int64, CaseIterable, Sendable, Hashable {
+    case music = 0
+    case podcast = 1
+    case audiobook = 2
+
+    /// As it is on the bus.
+    public var word: String {
+        switch self {
+        case .music: "music"
+        case .podcast: "podcast"
+        case .audiobook: "audiobook"
+        }
+    }
+
+    public init?(word: String) {
+        guard let type = ItemType.allCases.first(where: { $0.word == word }) else { return nil }
+        self = type
+    }
+}
+
+/// What the library knows of a file from its tags.
+public struct Track: Sendable, Hashable {
+    public var title = ""
+    /// By which it is sorted, folded.
+    public var titleSort = ""
+    public var album = ""
+    public var albumSort = ""
+    /// As it is shown, such as "A feat. B".
+    public var artist = ""
+    public var artistSort = ""
+    /// Each one by itself.
+    public var artists: [String] = []
+    public var albumArtist = ""
+    public var albumArtistSort = ""
+    /// Each one by itself.
+    public var albumArtists: [String] = []
+    public var composers: [String] = []
+    public var genres: [String] = []
+    /// What makes an album one; empty: the file has none.
+    public var albumKey = ""
+    public var disc = 0
+    public var number = 0
+    /// As a number of eight digits, such as 19731024; months and days that are not known are 0.
+    public var released = 0
+    public var duration = 0.0
+    public var isCompilation = false
+    public var hasPicture = false
+    public var mediaType = ItemType.music
+
+    public init() {}
+
+    public var year: Int { released / 10_000 }
+
+    /// - Parameters:
+    ///   - path: where the file is below its folder.
+    ///   - type: what all files of the folder are, if somebody has said so.
+    public init(_ facts: SoundFacts, path: [UInt8], type: ItemType? = nil) {
+        let parts = path.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+        let file = parts.last ?? ""
+        let dot = file.lastIndex(of: ".") ?? file.endIndex
+        title = facts.first("TITLE") ?? String(file[..<dot])
+        titleSort = Self.sort(facts.first("TITLESORT"), title)
+        album = facts.first("ALBUM") ?? ""
+        albumSort = Self.sort(facts.first("ALBUMSORT"), album)
+        artists = Self.names(facts.tags["ARTISTS"] ?? facts.tags["ARTIST"] ?? [])
+        artist = (facts.tags["ARTIST"] ?? []).joined(separator: ", ")
+        if artist.isEmpty { artist = artists.joined(separator: ", ") }
+        artistSort = Self.sort(facts.first("ARTISTSORT"), artists.first ?? "")
+        isCompilation = ["1", "true", "yes"].contains(facts.first("COMPILATION")?.lowercased() ?? "")
+        let named = facts.tags["ALBUMARTIST"] ?? []
+        albumArtists = named.isEmpty && !isCompilation ? Array(artists.prefix(1)) : Self.names(named)
+        albumArtist = named.isEmpty ? (isCompilation ? "" : artists.first ?? "") : named.joined(separator: ", ")
+        albumArtistSort = Self.sort(facts.first("ALBUMARTISTSORT"), albumArtist)
+        composers = Self.names(facts.tags["COMPOSER"] ?? [])
+        genres = Self.names(facts.tags["GENRE"] ?? [])
+        disc = Self.number(facts.first("DISCNUMBER"), limit: 9_999)
+        number = Self.number(facts.first("TRACKNUMBER"), limit: 99_999)
+        released = Self.date(facts.first("DATE") ?? "")
+        duration = facts.duration.isFinite && facts.duration > 0 && facts.duration < 1e7 ? facts.duration : 0
+        hasPicture = facts.hasPicture
+        if let id = facts.first("MUSICBRAINZ_ALBUMID") {
+            albumKey = "musicbrainz\n" + id.lowercased()
+        } else if !album.isEmpty {
+            albumKey = Folding.fold(album) + "\n" + Folding.fold(albumArtist)
+        }
+        mediaType = type ?? Self.type(facts, genres, file: file, folders: parts.dropLast())
+    }
+
+    private static func sort(_ tag: String?, _ text: String) -> String {
+        tag.map { Folding.fold($0) } ?? Folding.sortKey(Folding.fold(text))
+    }
+
+    /// The names in values of which one may have several.
+    static func names(_ values: [String]) -> [String] {
+        var names: [String] = []
+        for value in values {
+            for part in parts(of: value) where !names.contains(part) { names.append(part) }
+        }
+        return names
+    }
+
+    /// "A; B" and "A feat. B" are two. "AC/DC" and "Simon & Garfunkel" are one.
+    private static func parts(of value: String) -> [String] {
+        var words: [Substring] = []
+        var parts: [String] = []
+        func end() {
+            let part = words.joined(separator: " ")
+            if !part.isEmpty { parts.append(part) }
+            words = []
+        }
+        for word in value.split(separator: " ") {
+            let plain = word.lowercased().filter { $0 != "(" && $0 != "[" }
+            if !words.isEmpty, ["feat.", "feat", "ft.", "ft", "featuring"].contains(plain) {
+                end()
+                continue
+            }
+            let pieces = word.split(separator: ";", omittingEmptySubsequences: false)
+            for (index, piece) in pieces.enumerated() {
+                if !piece.isEmpty { words.append(piece) }
+                if index < pieces.count - 1 { end() }
+            }
+        }
+        end()
+        // What a bracket began is now without it.
+        return parts.map { part in
+            let isOpen = part.contains("(") || part.contains("[")
+            return !isOpen && (part.hasSuffix(")") || part.hasSuffix("]")) ? String(part.dropLast()) : part
+        }
+    }
+
+    /// "3/12", "03", "A3" is 0.
+    private static func number(_ text: String?, limit: Int) -> Int {
+        guard let text, let number = Int(text.prefix { $0.isASCII && $0.isNumber }) else { return 0 }
+        return min(number, limit)
+    }
+
+    /// "1973-10-24T…", "1973", "24.10.1973" is 1973.
+    static func date(_ text: String) -> Int {
+        let parts = text.split { !($0.isASCII && $0.isNumber) }
+        guard let index = parts.firstIndex(where: { $0.count == 4 }), let year = Int(parts[index]) else {
+            return parts.first.flatMap { $0.count == 8 ? Int($0) : nil } ?? 0
+        }
+        let rest = parts[(index + 1)...].prefix(2).map { Int($0) ?? 0 }
+        let month = rest.first.map { (1...12).contains($0) ? $0 : 0 } ?? 0
+        let day = month > 0 && rest.count > 1 && (1...31).contains(rest[1]) ? rest[1] : 0
+        return year * 10_000 + month * 100 + day
+    }
+
+    private static func type(
+        _ facts: SoundFacts, _ genres: [String], file: String, folders: ArraySlice<String>
+    ) -> ItemType {
+        switch facts.first("STIK") {
+        case "2": return .audiobook
+        case "21": return .podcast
+        default: break
+        }
+        if facts.first("PODCAST") == "1" { return .podcast }
+        let name = file.lowercased()
+        if name.hasSuffix(".m4b") || name.hasSuffix(".aax") { return .audiobook }
+        for word in genres.map({ Folding.fold($0) }) + folders.map({ Folding.fold($0) }) {
+            switch word {
+            case "podcast", "podcasts": return .podcast
+            case "audiobook", "audiobooks", "audio book", "audio books": return .audiobook
+            default: break
+            }
+        }
+        return .music
+    }
+}

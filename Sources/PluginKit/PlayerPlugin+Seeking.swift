@@ -1,0 +1,72 @@
+import DBus
+import EventLoop
+import MediaValues
+import PluginAPI
+import SessionBus
+
+/// Winding forward or backward, without sound.
+struct Seeking {
+    enum Direction: String {
+        case forward
+        case backward
+
+        /// As a state on the bus.
+        var state: String { "seeking-" + rawValue }
+    }
+
+    /// Times the usual speed.
+    static let speed = 8.0
+    /// Seconds between two steps.
+    static let interval = 0.25
+
+    let direction: Direction
+    /// Where it began, and when.
+    let from: Double
+    let since: Double
+    /// Whether it was muted before.
+    let wasMuted: Bool
+
+    var rate: Double { direction == .forward ? Self.speed : -Self.speed }
+
+    /// Where it is at that time.
+    func position(at now: Double) -> Double { from + rate * max(0, now - since) }
+}
+
+extension PlayerPlugin {
+    /// The place of the current item in the list.
+    public var indexOfCurrentItem: Int? { queue.currentID.flatMap { queue.ids.firstIndex(of: $0) } }
+
+    func beginSeeking(_ direction: Seeking.Direction) throws(Failure) {
+        guard engine.state == .playing, !hasFailed else {
+            throw Failure(SessionError(.cannotStartPlaying, "nothing plays that could be wound"))
+        }
+        guard engine.duration != nil else { throw Failure(SessionError(.notSupported, "it has no known end")) }
+        changing {
+            let wasMuted = seeking?.wasMuted ?? engine.isMuted
+            seeking = Seeking(
+                direction: direction, from: engine.position, since: MonotonicClock.seconds, wasMuted: wasMuted)
+        }
+    }
+
+    func endSeeking() { changing { seeking = nil } }
+
+    func seekingChanged() {
+        if let seeking {
+            mutedBefore = seeking.wasMuted
+            engine.isMuted = true
+            seekingTimer.arm(after: Seeking.interval)
+        } else {
+            engine.isMuted = mutedBefore
+            seekingTimer.disarm()
+        }
+    }
+
+    func wind() {
+        guard let seeking, let duration = engine.duration else { return }
+        let place = seeking.position(at: MonotonicClock.seconds)
+        engine.seek(to: min(max(0, place), duration))
+        // At the beginning and at the end it goes on as usual.
+        guard place > 0, place < duration else { return endSeeking() }
+        seekingTimer.arm(after: Seeking.interval)
+    }
+}

@@ -1,0 +1,120 @@
+public import EventLoop
+import Glibc
+import MediaValues
+import PluginAPI
+import Processes
+
+/// Keeps the queue of a player on the disk, `$XDG_STATE_HOME/sessiond/queue`: it is there again after a restart of the machine,
+/// paused where it was.
+///
+/// The file is replaced as a whole: a second after a change, every ten seconds while it plays, and at the end.
+public final class QueueKeeper {
+    private static let (delay, interval) = (1.0, 10.0)
+    private static let limit = 64 << 20
+
+    private let folder: String
+    private let complain: (String) -> Void
+    private weak var player: PlayerPlugin?
+    private var last = Signature()
+    private var hasComplained = false
+    private lazy var timer = Timer(on: loop) { [unowned self] in if let player { save(player) } }
+    private var isArmed = false
+    private let loop: EventLoop
+
+    /// What a change is recognized by.
+    private struct Signature: Equatable {
+        var revision: UInt64 = 0
+        var current: UInt64?
+        var mode = ShuffleMode.off
+        var repeats = RepeatMode.none
+        var state = PlayerState.stopped
+    }
+
+    /// Loads what was kept into a player that has nothing yet. Nil where there is no place for it.
+    public init?(restoring player: PlayerPlugin, on loop: EventLoop, complain: @escaping (String) -> Void) {
+        guard let state = UserFolder.state.path else { return nil }
+        (folder, self.loop, self.player, self.complain) = (state + "/sessiond", loop, player, complain)
+        if let bytes = readFile(folder + "/queue", limit: Self.limit) {
+            if let saved = SavedQueue(text: String(decoding: bytes, as: UTF8.self)) {
+                player.restore(saved)
+            } else {
+                complain("\(folder)/queue is damaged: the queue is empty")
+            }
+        }
+        last = signature(of: player)
+    }
+
+    private func signature(of player: PlayerPlugin) -> Signature {
+        Signature(
+            revision: player.queue.revision, current: player.queue.currentID, mode: player.queue.shuffleMode,
+            repeats: player.repeatMode, state: player.engine.state)
+    }
+
+    /// Something may have changed.
+    func settled(_ player: PlayerPlugin) {
+        let now = signature(of: player)
+        if now != last {
+            last = now
+            timer.arm(after: Self.delay)
+            isArmed = true
+        } else if !isArmed, now.state == .playing {
+            timer.arm(after: Self.interval)
+            isArmed = true
+        }
+    }
+
+    func save(_ player: PlayerPlugin) {
+        isArmed = false
+        write(player.saved.text)
+        if player.engine.state == .playing {
+            timer.arm(after: Self.interval)
+            isArmed = true
+        }
+    }
+
+    /// Replaces the file, or leaves it as it was. Only the user may read it: addresses may contain passwords.
+    private func write(_ text: String) {
+        do throws(SessionError) {
+            _ = makeFolders(folder)
+            let file = try WholeFile(folder + "/queue", replaces: true, mode: 0o600)
+            try file.write(Array(text.utf8))
+            // Without this, a power cut may leave an empty file.
+            fdatasync(file.descriptor)
+            try file.keep(replaces: true)
+            hasComplained = false
+        } catch {
+            if !hasComplained { complain("\(error.message): the queue does not survive a restart") }
+            hasComplained = true
+        }
+    }
+}
+
+extension PlayerPlugin {
+    /// The queue without what is only in memory.
+    var saved: SavedQueue {
+        var saved = SavedQueue()
+        let items = queue.items
+        let kept = items.indices.filter { memory[items[$0].entry.uri] == nil }
+        let places = Dictionary(uniqueKeysWithValues: kept.enumerated().map { ($1, $0) })
+        saved.entries = kept.map { items[$0].entry }
+        let current = indexOfCurrentItem ?? 0
+        saved.current = places[current] ?? 0
+        saved.position = places[current] != nil && !hasFailed ? engine.position : 0
+        saved.repeatMode = repeatMode.rawValue
+        saved.shuffleMode = queue.shuffleMode
+        saved.order = queue.isShuffled ? queue.orderOfPlaces.compactMap { places[$0] } : []
+        return saved
+    }
+
+    /// Nothing plays: it is paused where it was.
+    func restore(_ saved: SavedQueue) {
+        guard !saved.entries.isEmpty, session.description.category.playerMay.prepare else { return }
+        changing {
+            queue.replaceAll(with: saved.entries, startingAt: saved.current)
+            queue.restore(saved.shuffleMode, order: saved.order)
+            repeatMode = RepeatMode(rawValue: saved.repeatMode) ?? .none
+            if let id = queue.currentID { queue.setStart(id, saved.position) }
+            open(sounding: false)
+        }
+    }
+}

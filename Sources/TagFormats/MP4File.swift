@@ -1,0 +1,110 @@
+/// MP4 (ISO/IEC 14496-12) with the tags of iTunes.
+enum MP4File {
+    private struct Atom {
+        let name: String
+        let kind: ArraySlice<UInt8>
+        let body: UInt64
+        let end: UInt64
+        var size: Int { Int(clamping: end - body) }
+    }
+
+    /// The atoms in a range; none behind one that is damaged.
+    private static func atoms(_ source: SoundSource, _ start: UInt64, _ end: UInt64) -> [Atom] {
+        var atoms: [Atom] = []
+        var place = start
+        while place + 8 <= end, atoms.count < 4_096 {
+            let head = source.bytes(place, 16)
+            guard head.count >= 8 else { break }
+            var size = head.bigNumber(0, 4)
+            var body = place + 8
+            if size == 1 {
+                size = head.bigNumber(8, 8)
+                body += 8
+            } else if size == 0 {
+                size = end - place
+            }
+            guard size >= body - place, size <= end - place else { break }
+            let kind = head.dropFirst(4).prefix(4)
+            atoms.append(Atom(name: kind.latinText, kind: kind, body: body, end: place + size))
+            place += size
+        }
+        return atoms
+    }
+
+    static func read(_ source: SoundSource, into facts: inout SoundFacts) -> Bool {
+        guard let movie = atoms(source, 0, source.size).first(where: { $0.name == "moov" }) else { return false }
+        var hasSound = false
+        for atom in atoms(source, movie.body, movie.end) {
+            switch atom.name {
+            case "mvhd":
+                let header = source.bytes(atom.body, 32)
+                let isLong = header.first == 1
+                let scale = header.bigNumber(isLong ? 20 : 12, 4)
+                let length = header.bigNumber(isLong ? 24 : 16, isLong ? 8 : 4)
+                if scale > 0 { facts.duration = Double(length) / Double(scale) }
+            case "trak": hasSound = hasSound || isSound(source, atom)
+            case "udta":
+                for meta in atoms(source, atom.body, atom.end) where meta.name == "meta" { read(source, meta, &facts) }
+            case "meta": read(source, atom, &facts)
+            default: break
+            }
+        }
+        return hasSound
+    }
+
+    private static func isSound(_ source: SoundSource, _ track: Atom) -> Bool {
+        for media in atoms(source, track.body, track.end) where media.name == "mdia" {
+            for handler in atoms(source, media.body, media.end) where handler.name == "hdlr" {
+                return source.starts(handler.body + 8, with: "soun")
+            }
+        }
+        return false
+    }
+
+    private static func read(_ source: SoundSource, _ meta: Atom, _ facts: inout SoundFacts) {
+        // QuickTime has no version and flags here.
+        let start = source.starts(meta.body + 4, with: "hdlr") ? meta.body : meta.body + 4
+        for list in atoms(source, start, meta.end) where list.name == "ilst" {
+            for item in atoms(source, list.body, list.end) { read(source, item: item, &facts) }
+        }
+    }
+
+    private static func read(_ source: SoundSource, item: Atom, _ facts: inout SoundFacts) {
+        let parts = atoms(source, item.body, item.end)
+        let data = parts.filter { $0.name == "data" && $0.size >= 8 }
+        func content(_ atom: Atom) -> ArraySlice<UInt8> { source.bytes(atom.body + 8, atom.size - 8) }
+        func number(_ atom: Atom) -> UInt64 { content(atom).prefix(8).number }
+        switch item.name {
+        case "covr": for atom in data { facts.addPicture(isFront: false) { content(atom) } }
+        case "trkn", "disk":
+            for atom in data {
+                let bytes = content(atom)
+                let (place, total) = (bytes.bigNumber(2, 2), bytes.bigNumber(4, 2))
+                let text = total > 0 ? "\(place)/\(total)" : "\(place)"
+                if place > 0 { facts.add(item.name == "trkn" ? "TRACKNUMBER" : "DISCNUMBER", text) }
+            }
+        case "cpil": for atom in data { facts.add("COMPILATION", number(atom) != 0 ? "1" : "0") }
+        case "pcst": for atom in data where number(atom) != 0 { facts.add("PODCAST", "1") }
+        case "stik": for atom in data { facts.add("STIK", "\(number(atom))") }
+        case "gnre":
+            for atom in data { if let name = Genres.name(Int(clamping: number(atom)) - 1) { facts.add("GENRE", name) } }
+        case "----":
+            guard let atom = parts.first(where: { $0.name == "name" }), atom.size > 4 else { return }
+            let name = SoundFacts.name(source.bytes(atom.body + 4, atom.size - 4).utf8Text)
+            for atom in data where atom.size <= 4_104 { facts.add(name, content(atom).utf8Text) }
+        default:
+            guard let name = names[item.name] else { return }
+            for atom in data where atom.size <= 4_104 {
+                // Kind 2 is UTF-16; all others are UTF-8.
+                let isWide = source.bytes(atom.body + 3, 1).first == 2
+                facts.add(name, isWide ? content(atom).utf16Text(isBig: true) : content(atom).utf8Text)
+            }
+        }
+    }
+
+    private static let names = [
+        "\u{A9}nam": "TITLE", "\u{A9}ART": "ARTIST", "aART": "ALBUMARTIST", "\u{A9}alb": "ALBUM",
+        "\u{A9}wrt": "COMPOSER", "\u{A9}gen": "GENRE", "\u{A9}day": "DATE", "sonm": "TITLESORT", "soar": "ARTISTSORT",
+        "soal": "ALBUMSORT", "soaa": "ALBUMARTISTSORT", "soco": "COMPOSERSORT",
+    ]
+}

@@ -1,0 +1,111 @@
+/// What a music file says about itself.
+public struct SoundFacts: Sendable, Equatable {
+    /// The values by their names: those of Vorbis comments, in capitals, whatever the format calls them (`TITLE`, `ARTIST`,
+    /// `ALBUMARTIST`, `TRACKNUMBER`, `DATE`, `COMPILATION`, `MUSICBRAINZ_ALBUMID`, …); also `STIK` and `PODCAST` of Apple.
+    public internal(set) var tags: [String: [String]] = [:]
+    /// Seconds; 0: not known.
+    public internal(set) var duration = 0.0
+    /// The cover, if it was asked for.
+    public internal(set) var picture: [UInt8]?
+    public internal(set) var hasPicture = false
+
+    /// Whether the cover is wanted.
+    let wantsPicture: Bool
+
+    init(wantsPicture: Bool) { self.wantsPicture = wantsPicture }
+
+    public func first(_ name: String) -> String? { tags[name]?.first }
+
+    private static let limits = (values: 64, bytes: 4_096)
+
+    /// Adds a value: without what surrounds it, and not twice.
+    mutating func add(_ name: String, _ value: String) {
+        var text = value[...]
+        while let last = text.unicodeScalars.last, last.value <= 0x20 { text.unicodeScalars.removeLast() }
+        while let first = text.unicodeScalars.first, first.value <= 0x20 { text.unicodeScalars.removeFirst() }
+        guard !text.isEmpty, text.utf8.count <= Self.limits.bytes else { return }
+        let value = String(text)
+        let known = tags[name] ?? []
+        if known.count < Self.limits.values, !known.contains(value) { tags[name] = known + [value] }
+    }
+
+    /// Only if no tag of higher rank has said it.
+    mutating func addMissing(_ other: SoundFacts) {
+        for (name, values) in other.tags where tags[name] == nil { tags[name] = values }
+        hasPicture = hasPicture || other.hasPicture
+        picture = picture ?? other.picture
+    }
+
+    /// - Parameter bytes: read only if the cover is wanted.
+    mutating func addPicture(isFront: Bool, _ bytes: () -> ArraySlice<UInt8>) {
+        hasPicture = true
+        if wantsPicture, picture == nil || isFront { picture = Array(bytes()) }
+    }
+
+    /// A name that files spell in several ways, such as `MusicBrainz Album Id`.
+    static func name(_ text: String) -> String {
+        let name = text.uppercased()
+        return aliases[name] ?? name
+    }
+
+    private static let aliases = [
+        "ALBUM ARTIST": "ALBUMARTIST", "ALBUM_ARTIST": "ALBUMARTIST", "YEAR": "DATE", "TRACK": "TRACKNUMBER",
+        "DISC": "DISCNUMBER", "MUSICBRAINZ ALBUM ID": "MUSICBRAINZ_ALBUMID",
+        "MUSICBRAINZ TRACK ID": "MUSICBRAINZ_TRACKID", "MUSICBRAINZ ARTIST ID": "MUSICBRAINZ_ARTISTID",
+        "MUSICBRAINZ/ALBUM ID": "MUSICBRAINZ_ALBUMID", "MUSICBRAINZ/TRACK ID": "MUSICBRAINZ_TRACKID",
+        "MUSICBRAINZ/ARTIST ID": "MUSICBRAINZ_ARTISTID", "WM/ALBUMTITLE": "ALBUM", "WM/ALBUMARTIST": "ALBUMARTIST",
+        "WM/GENRE": "GENRE", "WM/YEAR": "DATE", "WM/TRACKNUMBER": "TRACKNUMBER", "WM/PARTOFSET": "DISCNUMBER",
+        "WM/COMPOSER": "COMPOSER", "WM/ISCOMPILATION": "COMPILATION", "WM/ARTISTS": "ARTISTS",
+        "WM/TITLESORTORDER": "TITLESORT", "WM/ARTISTSORTORDER": "ARTISTSORT", "WM/ALBUMSORTORDER": "ALBUMSORT",
+        "WM/ALBUMARTISTSORTORDER": "ALBUMARTISTSORT",
+    ]
+}
+
+/// Reads music files.
+public enum SoundFile {
+    /// Nil: none of the known formats.
+    public static func read(_ source: SoundSource, wantsPicture: Bool = false) -> SoundFacts? {
+        var facts = SoundFacts(wantsPicture: wantsPicture)
+        guard read(source, into: &facts) else { return nil }
+        return facts
+    }
+
+    private static func read(_ source: SoundSource, into facts: inout SoundFacts) -> Bool {
+        let start = ID3.skip(source, 0)
+        if start > 0 { ID3.read(source, 0, into: &facts) }
+        let head = source.bytes(start, 16)
+        switch true {
+        case head.starts(with: "fLaC".utf8):
+            var own = SoundFacts(wantsPicture: facts.wantsPicture)
+            FLACFile.read(source, start, into: &own)
+            own.addMissing(facts)
+            facts = own
+        case head.starts(with: "OggS".utf8): return OggFile.read(source, start, into: &facts)
+        case head.dropFirst(4).starts(with: "ftyp".utf8): return MP4File.read(source, into: &facts)
+        case head.starts(with: "RIFF".utf8) && head.dropFirst(8).starts(with: "WAVE".utf8),
+            head.starts(with: "RF64".utf8):
+            ChunkFile.readWave(source, into: &facts)
+        case head.starts(with: "FORM".utf8) && head.dropFirst(8).starts(with: "AIF".utf8):
+            ChunkFile.readAIFF(source, into: &facts)
+        case head.elementsEqual(ASFFile.identity): return ASFFile.read(source, into: &facts)
+        case head.starts(with: "DSD ".utf8): OtherFiles.readDSF(source, into: &facts)
+        case head.starts(with: "wvpk".utf8):
+            facts.duration = OtherFiles.wavPackDuration(source.bytes(start, 32))
+            APETag.readEnd(source, into: &facts)
+        case head.starts(with: "MAC ".utf8):
+            facts.duration = OtherFiles.monkeyDuration(source.bytes(start, 80))
+            APETag.readEnd(source, into: &facts)
+        case head.starts(with: "TTA1".utf8):
+            facts.duration = OtherFiles.trueAudioDuration(source.bytes(start, 22))
+            APETag.readEnd(source, into: &facts)
+        case head.starts(with: "MPCK".utf8), head.starts(with: "MP+".utf8):
+            facts.duration = OtherFiles.musepackDuration(source, start)
+            APETag.readEnd(source, into: &facts)
+        default:
+            guard let duration = MPEGAudio.duration(source, start) else { return false }
+            facts.duration = duration
+            APETag.readEnd(source, into: &facts)
+        }
+        return true
+    }
+}

@@ -1,0 +1,93 @@
+/// The bytes of a file at any place. The first and the last ones are in memory, where nearly all tags are.
+public final class SoundSource {
+    public let size: UInt64
+    private let head: [UInt8]
+    private let tail: [UInt8]
+    private let fetch: (_ place: UInt64, _ count: Int) -> [UInt8]
+
+    /// No part of a file that is read at once is larger: a picture in a tag.
+    static let limit = 32 << 20
+
+    /// - Parameters:
+    ///   - head: the first bytes, `tail` the last ones; they may overlap.
+    ///   - fetch: bytes from a place, fewer at the end of the file.
+    public init(
+        size: UInt64, head: [UInt8], tail: [UInt8] = [], _ fetch: @escaping (_ place: UInt64, _ count: Int) -> [UInt8]
+    ) {
+        (self.size, self.head, self.tail, self.fetch) = (size, head, tail, fetch)
+    }
+
+    /// A file in memory.
+    public convenience init(_ bytes: [UInt8]) { self.init(size: UInt64(bytes.count), head: bytes) { _, _ in [] } }
+
+    /// Up to `count` bytes from a place; fewer at the end.
+    func bytes(_ place: UInt64, _ count: Int) -> ArraySlice<UInt8> {
+        guard place < size, count > 0 else { return [] }
+        let count = Int(min(UInt64(min(count, Self.limit)), size - place))
+        if place + UInt64(count) <= UInt64(head.count) { return head[Int(place)..<Int(place) + count] }
+        let start = size - UInt64(tail.count)
+        if place >= start { return tail[Int(place - start)..<Int(place - start) + count] }
+        return fetch(place, count)[...]
+    }
+
+    func starts(_ place: UInt64, with text: StaticString) -> Bool {
+        bytes(place, text.utf8CodeUnitCount).elementsEqual(
+            UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+}
+
+/// Bytes that are read from front to back. What is behind the end reads as zero.
+struct Bytes {
+    var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    var count: Int { rest.count }
+    var isEmpty: Bool { rest.isEmpty }
+
+    mutating func take(_ count: Int) -> ArraySlice<UInt8> {
+        let taken = rest.prefix(max(0, count))
+        rest = rest.dropFirst(taken.count)
+        return taken
+    }
+
+    mutating func skip(_ count: Int) { rest = rest.dropFirst(max(0, count)) }
+    mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
+    mutating func little(_ count: Int) -> UInt64 { take(count).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+    mutating func big(_ count: Int) -> UInt64 { take(count).number }
+}
+
+extension Sequence<UInt8> {
+    /// The first byte is the highest one.
+    var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
+    /// Seven bits of each byte, as ID3 writes sizes.
+    var syncsafe: Int { reduce(0) { $0 << 7 | Int($1 & 0x7F) } }
+    var utf8Text: String { String(decoding: Array(self), as: UTF8.self) }
+    var latinText: String { String(String.UnicodeScalarView(map { UnicodeScalar($0) })) }
+}
+
+extension ArraySlice<UInt8> {
+    func littleNumber(_ place: Int, _ count: Int) -> UInt64 {
+        dropFirst(place).prefix(count).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    func bigNumber(_ place: Int, _ count: Int) -> UInt64 { dropFirst(place).prefix(count).number }
+    /// UTF-16 in that order of bytes; without a mark of the order if it begins with one.
+    func utf16Text(isBig: Bool) -> String {
+        var isBig = isBig
+        var rest = self
+        switch Array(rest.prefix(2)) {
+        case [0xFF, 0xFE]: (isBig, rest) = (false, rest.dropFirst(2))
+        case [0xFE, 0xFF]: (isBig, rest) = (true, rest.dropFirst(2))
+        default: break
+        }
+        var units: [UInt16] = []
+        units.reserveCapacity(rest.count / 2)
+        var index = rest.startIndex
+        while index + 1 < rest.endIndex {
+            let (one, two) = (UInt16(rest[index]), UInt16(rest[index + 1]))
+            units.append(isBig ? one << 8 | two : two << 8 | one)
+            index += 2
+        }
+        return String(decoding: units, as: UTF16.self)
+    }
+}

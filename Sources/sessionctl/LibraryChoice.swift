@@ -1,0 +1,103 @@
+import DBus
+import MediaValues
+import PluginAPI
+import SessionBus
+
+/// What `play` is told to play: files and addresses, and names of the music library.
+enum LibraryChoice {
+    private static let kinds = ["album", "artist", "song", "genre", "composer", "playlist", "podcast", "audiobook"]
+
+    /// Items as `LoadItems` takes them.
+    static func entries(_ names: [String], _ query: String?, _ service: Service) throws -> [Value] {
+        var place: LibraryPlace?
+        func library() throws -> LibraryPlace {
+            if let place { return place }
+            let opened = try LibraryPlace(service)
+            place = opened
+            return opened
+        }
+        var entries: [Value] = []
+        for name in names {
+            guard let colon = name.firstIndex(of: ":"), kinds.contains(String(name[..<colon])) else {
+                entries.append(.properties([("uri", .string(FileURI.uri(name)))]))
+                continue
+            }
+            let said = String(name[name.index(after: colon)...])
+            entries += try items(String(name[..<colon]), said, library())
+        }
+        if let query {
+            let found = try uris(keys(of: query, library()), library())
+            guard !found.isEmpty else { throw Complaint.refused("the library has nothing for '\(query.escaped)'") }
+            entries += found
+        }
+        return entries
+    }
+
+    private static func uris(_ query: [(String, Value)], _ place: LibraryPlace) throws -> [Value] {
+        try place.ask("Uris", [.properties(query), .uint32(0)])[0].arrayValue ?? []
+    }
+
+    private static func equal(_ property: String, _ value: Value) -> (String, Value) {
+        ("where", .array(of: "(ssv)", [.structure([.string(property), .string("is"), .variant(value)])]))
+    }
+
+    /// What has that name; otherwise what is most like it.
+    private static func items(_ kind: String, _ name: String, _ place: LibraryPlace) throws -> [Value] {
+        if kind == "playlist" { return try uris([("playlist", .uint64(place.playlist(name).id))], place) }
+        let property = ["song": "title", "podcast": "album", "audiobook": "album"][kind] ?? kind
+        var query: [(String, Value)] = []
+        switch kind {
+        case "artist", "genre", "composer": query.append(("preset", .string(kind + "s")))
+        case "podcast", "audiobook": query.append(("preset", .string(kind + "s")))
+        case "album": query.append(("sort", .strings(["album"])))
+        default: break
+        }
+        let exact = try uris(query + [equal(property, .string(name))], place)
+        if !exact.isEmpty { return exact }
+        // An audiobook or a podcast of one file may have no album.
+        if kind == "podcast" || kind == "audiobook" {
+            let titled = try uris(query + [equal("title", .string(name))], place)
+            if !titled.isEmpty { return titled }
+        }
+        let searched = kind == "podcast" || kind == "audiobook" ? [kind, "album"] : [kind]
+        let findings = try place.ask(
+            "Search", [.string(name), .properties([("kinds", .strings(searched)), ("max", .uint32(1))])])
+        guard let best = findings[0].arrayValue?.first?.asProperties, (best["score"]?.doubleValue ?? 0) >= 0.6,
+            let id = best["id"]?.uint64Value, let found = best["kind"]?.stringValue
+        else { throw Complaint.refused("the library has no \(kind) '\(name.escaped)'") }
+        let isItem = ["song", "podcast", "audiobook"].contains(found)
+        return try uris(query + [equal(isItem ? "id" : found + "-id", .uint64(id))], place)
+    }
+
+    private static let numbers = ["year", "disc", "number", "rating", "play-count", "skip-count"]
+
+    /// The keys of a query, from "artist=Queen,album~post,sort=-year".
+    private static func keys(of text: String, _ place: LibraryPlace) throws -> [(String, Value)] {
+        var query: [(String, Value)] = []
+        var rows: [Value] = []
+        var sort: [String] = []
+        for part in text.split(separator: ",") {
+            guard let sign = part.firstIndex(where: { $0 == "=" || $0 == "~" }) else {
+                throw Complaint(code: 64, message: "--query: '\(String(part).escaped)' must be KEY=VALUE or KEY~PART")
+            }
+            let (key, value) = (String(part[..<sign]), String(part[part.index(after: sign)...]))
+            switch key {
+            case "preset", "text": query.append((key, .string(value)))
+            case "playlist": query.append((key, .uint64(try place.playlist(value).id)))
+            case "sort": sort.append(value)
+            default:
+                guard !numbers.contains(key) || UInt32(value) != nil else {
+                    throw Complaint(code: 64, message: "--query: '\(key)' needs a number, not '\(value.escaped)'")
+                }
+                let operand: Value =
+                    numbers.contains(key)
+                    ? .uint32(UInt32(value) ?? 0) : key == "compilation" ? .bool(value == "true") : .string(value)
+                rows.append(
+                    .structure([.string(key), .string(part[sign] == "=" ? "is" : "contains"), .variant(operand)]))
+            }
+        }
+        if !rows.isEmpty { query.append(("where", .array(of: "(ssv)", rows))) }
+        if !sort.isEmpty { query.append(("sort", .strings(sort))) }
+        return query
+    }
+}

@@ -1,0 +1,204 @@
+import Glibc
+import MediaLibrary
+import Processes
+import Workers
+
+/// Lists a folder and, if asked, all folders below it: parents first, and files in the order of their names.
+final class FolderWalk {
+    /// Files in one message.
+    private static let chunk = 1_000
+    private static let depthLimit = 48
+
+    private let process: WorkerProcess
+    private let start: [UInt8]
+    private let root: [UInt8]
+    private let isDeep: Bool
+
+    init(_ process: WorkerProcess, _ request: WorkerMessage) {
+        self.process = process
+        start = request.bytes("path") ?? []
+        root = request.bytes("root") ?? []
+        isDeep = request.flag("deep") ?? true
+    }
+
+    private struct Place: Hashable {
+        let device: UInt64
+        let inode: UInt64
+
+        init(_ status: stat) { (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
+    }
+
+    func run() -> WorkerMessage {
+        let parent =
+            start.lastIndex(of: UInt8(ascii: "/")).map { $0 == 0 ? [UInt8(ascii: "/")] : Array(start[..<$0]) } ?? []
+        var above: [Place] = []
+        // The folders between: none of them may be entered again through a link.
+        var path = root
+        while path.count < start.count {
+            if let status = Self.status(path) { above.append(Place(status)) }
+            let next = start[(path.count + 1)...].firstIndex(of: UInt8(ascii: "/")) ?? start.count
+            path = Array(start[..<next])
+        }
+        walk(start, Self.status(parent).map { UInt64($0.st_dev) }, above)
+        return WorkerMessage("done")
+    }
+
+    private static func status(_ path: [UInt8]) -> stat? {
+        var status = stat()
+        return with(path) { stat($0, &status) } == 0 ? status : nil
+    }
+
+    private static func with<Result>(_ path: [UInt8], _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+        (path + [0]).withUnsafeBytes { body($0.baseAddress!.assumingMemoryBound(to: CChar.self)) }
+    }
+
+    /// The names in a folder, not sorted.
+    static func names(_ folder: [UInt8]) -> [[UInt8]] {
+        guard let listing = with(folder, { opendir($0) }) else { return [] }
+        defer { closedir(listing) }
+        var names: [[UInt8]] = []
+        while let entry = readdir(listing) { names.append(name(entry)) }
+        return names
+    }
+
+    private static func name(_ entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
+        withUnsafeBytes(of: &entry.pointee.d_name) { raw in Array(raw.prefix { $0 != 0 }) }
+    }
+
+    private func walk(_ path: [UInt8], _ parentDevice: UInt64?, _ above: [Place]) {
+        guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFDIR else {
+            process.send(WorkerMessage("gone", ["path": .bytes(path)]))
+            return
+        }
+        guard let listing = Self.with(path, { opendir($0) }) else {
+            process.send(
+                WorkerMessage("closed", ["path": .bytes(path), "reason": .text(String(cString: strerror(errno)))]))
+            return
+        }
+        var files: [ScanPlan.DiskFile] = []
+        var folders: [[UInt8]] = []
+        let place = Place(status)
+        do {
+            defer { closedir(listing) }
+            let descriptor = dirfd(listing)
+            while let entry = readdir(listing) {
+                let name = Self.name(entry)
+                guard name.first != UInt8(ascii: ".") else { continue }
+                let kind = entry.pointee.d_type
+                let mayBeFolder = kind == 4 || kind == 10 || kind == 0
+                let isMusic = MusicFile.isMusic(name) || MusicFile.isList(name)
+                guard isMusic && kind != 4 || mayBeFolder else { continue }
+                var status = stat()
+                guard Self.with(name, { fstatat(descriptor, $0, &status, 0) }) == 0 else { continue }
+                if status.st_mode & S_IFMT == S_IFDIR {
+                    if mayEnter(path, name, Place(status), above + [place], isLink: kind == 10) { folders.append(name) }
+                } else if isMusic {
+                    files.append(
+                        ScanPlan.DiskFile(
+                            name: name, inode: UInt64(status.st_ino), size: UInt64(max(0, status.st_size)),
+                            modified: status.modified,
+                            isRegular: status.st_mode & S_IFMT == S_IFREG))
+                }
+            }
+        }
+        files.sort { $0.name.lexicographicallyPrecedes($1.name) }
+        folders.sort { $0.lexicographicallyPrecedes($1) }
+        send(path, status, parentDevice, files, folders)
+        guard isDeep, above.count < Self.depthLimit else { return }
+        for name in folders { walk(path + [UInt8(ascii: "/")] + name, place.device, above + [place]) }
+    }
+
+    /// Not into a folder that this one is in, and not through a link to what is in the library anyway.
+    private func mayEnter(_ path: [UInt8], _ name: [UInt8], _ place: Place, _ above: [Place], isLink: Bool) -> Bool {
+        guard !above.contains(place) else { return false }
+        guard isLink else { return true }
+        guard let real = Self.with(path + [UInt8(ascii: "/")] + name, { realpath($0, nil) }) else { return false }
+        defer { free(real) }
+        guard let realRoot = Self.with(root, { realpath($0, nil) }) else { return false }
+        defer { free(realRoot) }
+        let (target, folder) = (String(cString: real), String(cString: realRoot))
+        return target != folder && !target.hasPrefix(folder + "/")
+    }
+
+    private func send(
+        _ path: [UInt8], _ status: stat, _ parentDevice: UInt64?, _ files: [ScanPlan.DiskFile], _ folders: [[UInt8]]
+    ) {
+        var fields: [String: WorkerMessage.Field] = [
+            "path": .bytes(path), "mount": .flag(parentDevice.map { $0 != UInt64(status.st_dev) } ?? false),
+            "modified": .whole(status.modified),
+            "watchable": .flag(isWatchable(status)),
+            "digest": .whole(Int64(bitPattern: ScanPlan.digest(files, folders: folders))),
+            "folders": .bytes(Array(folders.joined(separator: [0]))),
+            "whole": .flag(files.count <= Self.chunk), "first": .flag(true),
+        ]
+        var start = 0
+        repeat {
+            let end = min(files.count, start + Self.chunk)
+            var bytes: [UInt8] = []
+            for file in files[start..<end] { file.append(to: &bytes) }
+            fields["files"] = .bytes(bytes)
+            fields["after"] = start > 0 ? .bytes(files[start - 1].name) : nil
+            fields["last"] = end < files.count ? .bytes(files[end - 1].name) : nil
+            process.send(WorkerMessage("folder", fields))
+            fields["first"] = .flag(false)
+            start = end
+        } while start < files.count
+    }
+
+    /// Whether the kernel tells of changes by others: not on a file system of another machine, or of a program.
+    private func isWatchable(_ status: stat) -> Bool {
+        let device = UInt64(status.st_dev)
+        let (major, minor) = ((device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00))
+        let type = mounts["\(major):\(minor)"] ?? ""
+        return !type.hasPrefix("fuse") && !["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs"].contains(type)
+    }
+
+    /// The types of the file systems by their devices.
+    private lazy var mounts: [Substring: String] = {
+        var types: [Substring: String] = [:]
+        let text = String(decoding: readFile("/proc/self/mountinfo", limit: 1 << 20) ?? [], as: UTF8.self)
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count > 6, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
+            types[words[2]] = String(words[dash + 1])
+        }
+        return types
+    }()
+}
+
+extension stat {
+    /// Nanoseconds.
+    var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
+}
+
+extension ScanPlan.DiskFile {
+    fileprivate func append(to bytes: inout [UInt8]) {
+        for number in [inode, size, UInt64(bitPattern: modified), UInt64(name.count) << 1 | (isRegular ? 1 : 0)] {
+            withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+        }
+        bytes += name
+    }
+
+    /// The files of a message; nil: it is damaged.
+    static func list(_ bytes: [UInt8]) -> [ScanPlan.DiskFile]? {
+        bytes.withUnsafeBytes { raw in
+            var files: [ScanPlan.DiskFile] = []
+            var place = 0
+            while place < raw.count {
+                guard raw.count - place >= 32 else { return nil }
+                func number(_ index: Int) -> UInt64 {
+                    UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: place + 8 * index, as: UInt64.self))
+                }
+                let length = number(3) >> 1
+                guard length > 0, length <= UInt64(raw.count - place - 32) else { return nil }
+                let name = Array(raw[(place + 32)..<(place + 32 + Int(length))])
+                files.append(
+                    ScanPlan.DiskFile(
+                        name: name, inode: number(0), size: number(1), modified: Int64(bitPattern: number(2)),
+                        isRegular: number(3) & 1 != 0))
+                place += 32 + Int(length)
+            }
+            return files
+        }
+    }
+}

@@ -1,0 +1,443 @@
+import DBus
+import Glibc
+import MediaLibrary
+import MediaValues
+import PluginAPI
+import PluginKit
+import SessionBus
+
+// `org.sessiond1.Library`.
+
+extension LibraryPlugin {
+    /// Properties and their values now.
+    static func values(_ library: LibraryPlugin) -> [(String, Value)] {
+        [
+            ("Folders", .strings(library.folderTexts)),
+            ("Count", .uint32(UInt32(clamping: (try? library.store.itemCount()) ?? 0))),
+            ("Revision", .uint64(library.store.revision)),
+            ("LastScan", .uint64(UInt64(clamping: library.store.meta("scanned") ?? 0))),
+            ("Scanning", .bool(library.isScanning)), ("Status", library.status),
+        ]
+    }
+
+    private static func property(_ index: Int, _ name: String, _ signature: String) -> Interface<LibraryPlugin>.Property
+    {
+        .init(name, signature, get: { values($0)[index].1 })
+    }
+
+    static let interface = Interface<LibraryPlugin>(
+        name: PluginKind.library.interface, introspection: PluginXML.library,
+        methods: [
+            method("Items", "a{sv}uuas", LibraryPlugin.items),
+            method("Collections", "sa{sv}uu", LibraryPlugin.collections),
+            method("Search", "sa{sv}", LibraryPlugin.search),
+            method("Uris", "a{sv}u", LibraryPlugin.uris),
+            .init("Artwork", "tu") { library, call in
+                do throws(Failure) {
+                    let id = call.arguments[0].uint64Value ?? 0
+                    try library.artwork(Int64(clamping: id), size: Int(call.arguments[1].uint32Value ?? 0)) { result in
+                        switch result {
+                        case .success(let uri): call.reply([.string(uri)])
+                        case .failure(let failure): call.fail(failure)
+                        }
+                    }
+                } catch {
+                    call.fail(error)
+                }
+            },
+            method("SetItem", "ta{sv}", LibraryPlugin.setItem),
+            method("CreatePlaylist", "sat", LibraryPlugin.createPlaylist),
+            method("SetPlaylist", "tat", LibraryPlugin.setPlaylist),
+            method("RenamePlaylist", "ts", LibraryPlugin.renamePlaylist),
+            method("DeletePlaylist", "t", LibraryPlugin.deletePlaylist),
+            method("AddFolder", "sa{sv}", LibraryPlugin.addFolder),
+            method("RemoveFolder", "s", LibraryPlugin.removeFolder),
+            method("Scan", "asa{sv}", LibraryPlugin.scan),
+            method("Failures", "u", LibraryPlugin.failures),
+        ],
+        properties: [
+            property(0, "Folders", "as"), property(1, "Count", "u"), property(2, "Revision", "t"),
+            property(3, "LastScan", "t"), property(4, "Scanning", "b"), property(5, "Status", "a{sv}"),
+        ])
+
+    private static func method(
+        _ name: String, _ signature: String,
+        _ body: @escaping (LibraryPlugin) -> (Invocation) throws(Failure) -> [Value]
+    ) -> Interface<LibraryPlugin>.Method {
+        .init(name, signature) { library, call in
+            do throws(Failure) {
+                call.reply(try body(library)(call))
+            } catch {
+                call.fail(error)
+            }
+        }
+    }
+
+    private static let (itemLimit, uriLimit, listLimit) = (5_000, 10_000, 100_000)
+
+    // MARK: Reading
+
+    private static let usual = ["id", "uri", "title", "artist", "album", "duration"]
+
+    private func items(_ call: Invocation) throws(Failure) -> [Value] {
+        let query = try Query(call.arguments[0])
+        let offset = Int(call.arguments[1].uint32Value ?? 0)
+        let max = min(Int(call.arguments[2].uint32Value ?? 0), Self.itemLimit)
+        var fields = call.arguments[3].stringsValue ?? []
+        if fields.isEmpty { fields = Self.usual }
+        for field in fields where !Item.fields.contains(field) {
+            throw Failure(.badParameter("unknown field \(quoted(field)); use \(Item.fields.joined(separator: ", "))"))
+        }
+        let found = try use { store throws(SQLError) in try store.items(query, offset: offset, max: max) }
+        var rows: [Value] = []
+        for item in found.items {
+            var values: [(String, Value)] = []
+            for field in fields {
+                if field == "artists" {
+                    let names = try use { store throws(SQLError) in try store.names(of: item.id, role: 0) }
+                    values.append((field, .strings(names)))
+                } else if let value = item.value(field) {
+                    values.append((field, value))
+                }
+            }
+            rows.append(.properties(values))
+        }
+        return [.uint32(UInt32(clamping: found.count)), .array(of: "a{sv}", rows)]
+    }
+
+    private func collections(_ call: Invocation) throws(Failure) -> [Value] {
+        let query = try Query(call.arguments[1])
+        let word = call.arguments[0].stringValue ?? ""
+        guard let grouping = word.isEmpty ? query.preset?.grouping : Query.Grouping(rawValue: word) else {
+            let names = Query.Grouping.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Failure(.badParameter("unknown grouping \(quoted(word)); use one of \(names)"))
+        }
+        let offset = Int(call.arguments[2].uint32Value ?? 0)
+        let max = min(Int(call.arguments[3].uint32Value ?? 0), Self.itemLimit)
+        let found = try use { store throws(SQLError) in
+            try store.collections(grouping, query, offset: offset, max: max)
+        }
+        let rows = found.collections.map { collection in
+            Value.properties([
+                ("id", .uint64(UInt64(clamping: collection.id))), ("title", .string(collection.title)),
+                ("artist", .string(collection.artist)), ("count", .uint32(UInt32(clamping: collection.count))),
+                ("duration", .double(collection.duration)),
+                ("representative", .uint64(UInt64(clamping: collection.representative))),
+                ("year", .uint32(UInt32(clamping: collection.year))),
+            ])
+        }
+        return [.uint32(UInt32(clamping: found.count)), .array(of: "a{sv}", rows)]
+    }
+
+    private func search(_ call: Invocation) throws(Failure) -> [Value] {
+        let options = try OptionReader(call.arguments[1], known: ["kinds", "max", "artist", "album"])
+        var kinds: Set<Store.Finding.Kind> = []
+        for word in try options.strings("kinds") ?? [] {
+            guard let kind = Store.Finding.Kind(rawValue: word) else {
+                let names = Store.Finding.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Failure(.badParameter("unknown kind \(quoted(word)); use \(names)"))
+            }
+            kinds.insert(kind)
+        }
+        let max = min(Int(try options.uint32("max") ?? 20), 500)
+        let (artist, album) = (try options.string("artist") ?? "", try options.string("album") ?? "")
+        let text = call.arguments[0].stringValue ?? ""
+        guard text.utf8.count <= 1_000 else { throw Failure(.badParameter("'text' is longer than 1000 bytes")) }
+        let findings = try use { store throws(SQLError) in
+            try store.search(text, kinds: kinds, artist: artist, album: album, max: max)
+        }
+        let rows = findings.map { finding in
+            Value.properties([
+                ("kind", .string(finding.kind.rawValue)), ("id", .uint64(UInt64(clamping: finding.id))),
+                ("title", .string(finding.title)), ("artist", .string(finding.artist)),
+                ("score", .double(finding.score)),
+            ])
+        }
+        return [.array(of: "a{sv}", rows)]
+    }
+
+    private func uris(_ call: Invocation) throws(Failure) -> [Value] {
+        let query = try Query(call.arguments[0])
+        let wanted = Int(call.arguments[1].uint32Value ?? 0)
+        let max = wanted == 0 ? Self.uriLimit : min(wanted, Self.uriLimit)
+        let rows = try use { store throws(SQLError) in
+            var rows: [Value] = []
+            for id in try store.ids(query, max: max) {
+                guard let item = try store.item(id) else { continue }
+                rows.append(
+                    .properties(
+                        ["id", "uri", "title", "artist", "album", "duration", "media-type", "bookmark"].compactMap {
+                            key in
+                            item.value(key).map { (key, $0) }
+                        }))
+            }
+            return rows
+        }
+        return [.array(of: "a{sv}", rows)]
+    }
+
+    private func failures(_ call: Invocation) throws(Failure) -> [Value] {
+        let max = min(Int(call.arguments[0].uint32Value ?? 0), Self.itemLimit)
+        let files = try use { store throws(SQLError) in try store.failures(max: max) }
+        return [
+            .array(
+                of: "(ss)",
+                files.map { .structure([.string(String(decoding: $0.path, as: UTF8.self)), .string($0.reason)]) })
+        ]
+    }
+
+    // MARK: Changing
+
+    private func setItem(_ call: Invocation) throws(Failure) -> [Value] {
+        try callers.require(call.sender, to: "change the library")
+        let id = Int64(clamping: call.arguments[0].uint64Value ?? 0)
+        let options = try OptionReader(
+            call.arguments[1],
+            known: ["rating", "bookmark", "media-type", "play-count", "skip-count", "played", "skipped"])
+        var changes: [Store.KeptChange] = []
+        if let rating = try options.uint32("rating") {
+            guard rating <= 5 else { throw Failure(.badParameter("'rating' must be 0 to 5, not \(rating)")) }
+            changes.append(.rating(Int(rating)))
+        }
+        if let seconds = try options.double("bookmark") {
+            guard seconds >= 0, seconds < 1e7 else { throw Failure(.badParameter("'bookmark' must be seconds from 0")) }
+            changes.append(.bookmark(seconds))
+        }
+        if let word = try options.string("media-type") {
+            let type = ItemType(word: word)
+            guard type != nil || word.isEmpty else { throw Failure(.badParameter(Self.typeMessage(word))) }
+            changes.append(.mediaType(type))
+        }
+        if let count = try options.uint32("play-count") { changes.append(.plays(Int(count))) }
+        if let count = try options.uint32("skip-count") { changes.append(.skips(Int(count))) }
+        if try options.bool("played") == true { changes.append(.played(at: Int64(time(nil)))) }
+        if try options.bool("skipped") == true { changes.append(.skipped) }
+        guard try change({ store throws(SQLError) in try store.set(id, changes) }) else { throw Self.noItem(id) }
+        changed(added: [], changed: [id], removed: [])
+        return []
+    }
+
+    private static func typeMessage(_ word: String) -> String {
+        "'media-type' must be \(ItemType.allCases.map(\.word).joined(separator: ", ")), not \(quoted(word))"
+    }
+
+    private static func noItem(_ id: Int64) -> Failure { Failure(SessionError(.notFound, "there is no item \(id)")) }
+
+    private func name(_ value: Value) throws(Failure) -> String {
+        let name = value.stringValue ?? ""
+        guard !name.isEmpty, name.utf8.count <= 1_000 else {
+            throw Failure(.badParameter("a playlist needs a name of at most 1000 bytes"))
+        }
+        return name
+    }
+
+    private func itemIDs(_ value: Value) throws(Failure) -> [Int64] {
+        let items = (value.arrayValue ?? []).compactMap(\.uint64Value).map { Int64(clamping: $0) }
+        guard items.count <= Self.listLimit else {
+            throw Failure(
+                SessionError(.resourceNotAvailable, "\(items.count) items; the limit is \(Self.listLimit)"))
+        }
+        return items
+    }
+
+    private func createPlaylist(_ call: Invocation) throws(Failure) -> [Value] {
+        try callers.require(call.sender, to: "change the library")
+        let name = try name(call.arguments[0])
+        let items = try itemIDs(call.arguments[1])
+        guard let id = try change({ store throws(SQLError) in try store.addList(name, items) }) else {
+            throw Failure(SessionError(.notFound, "one of the items does not exist"))
+        }
+        return [.uint64(UInt64(clamping: id))]
+    }
+
+    /// The number of a playlist that can be changed.
+    private func ownList(_ call: Invocation) throws(Failure) -> Int64 {
+        try callers.require(call.sender, to: "change the library")
+        let id = Int64(clamping: call.arguments[0].uint64Value ?? 0)
+        guard let list = try use({ store throws(SQLError) in try store.list(id) }) else {
+            throw Failure(SessionError(.notFound, "there is no playlist \(id)"))
+        }
+        guard list.isOwn else {
+            throw Failure(SessionError(.notSupported, "\(quoted(list.name)) is a file: change the file"))
+        }
+        return id
+    }
+
+    private func setPlaylist(_ call: Invocation) throws(Failure) -> [Value] {
+        let id = try ownList(call)
+        let items = try itemIDs(call.arguments[1])
+        guard try change({ store throws(SQLError) in try store.setList(id, items) }) else {
+            throw Failure(SessionError(.notFound, "one of the items does not exist"))
+        }
+        return []
+    }
+
+    private func renamePlaylist(_ call: Invocation) throws(Failure) -> [Value] {
+        let id = try ownList(call)
+        let name = try name(call.arguments[1])
+        try change { store throws(SQLError) in try store.renameList(id, name) }
+        return []
+    }
+
+    private func deletePlaylist(_ call: Invocation) throws(Failure) -> [Value] {
+        let id = try ownList(call)
+        try change { store throws(SQLError) in try store.removeList(own: id) }
+        return []
+    }
+
+    // MARK: Folders
+
+    /// An absolute path, as bytes and without a "/" at its end; also as a `file:` URI, for names that are no text.
+    private func path(_ text: String) throws(Failure) -> [UInt8] {
+        var path = text.hasPrefix("/") ? Array(text.utf8) : FileURI.path(of: text) ?? []
+        while path.last == UInt8(ascii: "/"), path.count > 1 { path.removeLast() }
+        guard path.first == UInt8(ascii: "/"), path.count > 1, path.count <= 4_096 else {
+            throw Failure(.badParameter("a folder must be an absolute path, and not '/'; not \(quoted(text))"))
+        }
+        return path
+    }
+
+    private func addFolder(_ call: Invocation) throws(Failure) -> [Value] {
+        try callers.require(call.sender, to: "change the library")
+        let options = try OptionReader(call.arguments[1], known: ["media-type", "watch"])
+        var type: ItemType?
+        if let word = try options.string("media-type"), !word.isEmpty {
+            type = ItemType(word: word)
+            guard type != nil else { throw Failure(.badParameter(Self.typeMessage(word))) }
+        }
+        let isWatched = try options.bool("watch") ?? true
+        try add(folder: path(call.arguments[0].stringValue ?? ""), type, isWatched: isWatched)
+        return []
+    }
+
+    private func removeFolder(_ call: Invocation) throws(Failure) -> [Value] {
+        try callers.require(call.sender, to: "change the library")
+        try remove(folder: path(call.arguments[0].stringValue ?? ""))
+        return []
+    }
+
+    private func scan(_ call: Invocation) throws(Failure) -> [Value] {
+        try callers.require(call.sender, to: "scan folders")
+        let options = try OptionReader(call.arguments[1], known: ["full"])
+        var paths: [[UInt8]] = []
+        for text in call.arguments[0].stringsValue ?? [] { paths.append(try path(text)) }
+        return [.objectPath(try startScan(paths, isFull: try options.bool("full") ?? false))]
+    }
+}
+
+extension Item {
+    static let fields = [
+        "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc", "number",
+        "year",
+        "duration", "media-type", "compilation", "artwork", "added", "rating", "play-count", "skip-count",
+        "last-played",
+        "bookmark", "album-id", "available",
+    ]
+
+    func value(_ field: String) -> Value? {
+        func count(_ number: Int) -> Value { .uint32(UInt32(clamping: number)) }
+        switch field {
+        case "id": return .uint64(UInt64(clamping: id))
+        case "uri": return .string(FileURI.shared(path))
+        case "title": return .string(title)
+        case "artist": return .string(artist)
+        case "album": return .string(album)
+        case "album-artist": return .string(albumArtist)
+        case "composer": return .string(composer)
+        case "genre": return .string(genre)
+        case "disc": return count(disc)
+        case "number": return count(number)
+        case "year": return count(year)
+        case "duration": return .double(duration)
+        case "media-type": return .string(mediaType.word)
+        case "compilation": return .bool(isCompilation)
+        case "artwork": return .bool(hasPicture)
+        case "added": return .uint64(UInt64(clamping: added))
+        case "rating": return count(kept.rating)
+        case "play-count": return count(kept.plays)
+        case "skip-count": return count(kept.skips)
+        case "last-played": return .uint64(UInt64(clamping: kept.played))
+        case "bookmark": return .double(kept.bookmark)
+        case "album-id": return .uint64(UInt64(clamping: albumID))
+        case "available": return .bool(isAvailable)
+        default: return nil
+        }
+    }
+}
+
+extension Query {
+    /// A query of a client.
+    init(_ dictionary: Value) throws(Failure) {
+        self.init()
+        let reader = try OptionReader(
+            dictionary,
+            known: ["preset", "where", "media-types", "playlist", "sort", "text", "unavailable"])
+        func word<Word: RawRepresentable<String> & CaseIterable>(_ text: String, _ key: String) throws(Failure) -> Word
+        {
+            guard let word = Word(rawValue: text) else {
+                let names = Word.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Failure(.badParameter("'\(key)' has no \(quoted(text)); use \(names)"))
+            }
+            return word
+        }
+        if let text = try reader.string("preset") { preset = try word(text, "preset") }
+        for text in try reader.strings("media-types") ?? [] {
+            guard let type = ItemType(word: text) else {
+                throw Failure(.badParameter("'media-types' has no \(quoted(text)); use music, podcast, audiobook"))
+            }
+            mediaTypes.append(type)
+        }
+        playlist = try reader.uint64("playlist").map { Int64(clamping: $0) }
+        for text in try reader.strings("sort") ?? [] {
+            let isDescending = text.hasPrefix("-")
+            order.append(
+                Order(try word(isDescending ? String(text.dropFirst()) : text, "sort"), isDescending: isDescending))
+        }
+        self.text = try reader.string("text") ?? ""
+        includesUnavailable = try reader.bool("unavailable") ?? false
+        for triple in try Self.triples(dictionary) {
+            let property: Property = try word(triple.0, "where")
+            let comparison: Comparison = try word(triple.1, "where")
+            guard let value = property.value(triple.2), comparison == .is || property.isText && property != .uri
+            else {
+                throw Failure(
+                    .badParameter("'\(triple.0)' \(triple.1) does not take such a value; see the interface"))
+            }
+            predicates.append(Predicate(property, comparison, value))
+        }
+        guard predicates.count <= 64, order.count <= 16, text.utf8.count <= 1_000 else {
+            throw Failure(.badParameter("the query is too long"))
+        }
+    }
+}
+
+extension Query {
+    /// The a(ssv) of `where`.
+    private static func triples(_ dictionary: Value) throws(Failure) -> [(String, String, Value)] {
+        guard let value = dictionary.asProperties?["where"] else { return [] }
+        guard value.signature == "a(ssv)" else { throw .invalidArgs("'where' must be an a(ssv)") }
+        return (value.arrayValue ?? []).compactMap { row in
+            guard let fields = row.structureValue, fields.count == 3, let property = fields[0].stringValue,
+                let comparison = fields[1].stringValue
+            else { return nil }
+            return (property, comparison, fields[2].unwrapped)
+        }
+    }
+}
+
+extension Query.Property {
+    fileprivate func value(_ value: Value) -> SQLValue? {
+        if isText { return value.stringValue.map { .text($0) } }
+        switch value {
+        case .bool(let flag): return .whole(flag ? 1 : 0)
+        case .uint32(let number): return .whole(Int64(number))
+        case .int32(let number): return .whole(Int64(number))
+        case .uint64(let number): return .whole(Int64(clamping: number))
+        case .int64(let number): return .whole(number)
+        case .double(let number): return .number(number)
+        case .byte, .int16, .uint16, .string, .objectPath, .signature, .fileDescriptor, .array, .structure, .dictionary,
+            .variant:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,365 @@
+import DBus
+import EventLoop
+import Glibc
+import MediaLibrary
+import MediaValues
+import PluginAPI
+import PluginKit
+import Processes
+import SessionBus
+import Workers
+
+/// The music library of a user, on the bus as `org.sessiond1.Library`. It has no session, because it makes no sound.
+final class LibraryPlugin: Plugin {
+    let loop: EventLoop
+    let workers: Workers
+    let workerCount: Int
+    let watcher: FolderWatcher
+    let covers = ArtworkCache()
+    private let players: PlayerWatch?
+    private var isPlaying = false
+    private(set) var store: Store
+    private let host: PluginHost
+    private let jobs: Jobs
+    let callers: FreeCallers
+    private var scan: Scan?
+    private var folders: [Store.Folder] = []
+    /// What was found damaged.
+    private var findings: [String] = []
+    private var told: [String: Value] = [:]
+    /// Which items have changed since this was told.
+    private var news: (added: [Int64], changed: [Int64], removed: [Int64]) = ([], [], [])
+    private var toldRevision: UInt64 = 0
+    private var lastTold = -10.0
+    private lazy var telling = Timer(on: loop) { [unowned self] in tell() }
+    private var isTelling = false
+
+    /// Folders in which something changed at the same time, beyond which the whole library is looked at.
+    private static let changedLimit = 64
+    /// Ids in each list of a signal.
+    private static let newsLimit = 256
+
+    init(_ host: PluginHost) throws(Failure) {
+        self.host = host
+        loop = host.loop
+        workerCount = max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        workers = Workers("/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: workerCount), on: host.loop)
+        watcher = FolderWatcher(on: host.loop)
+        callers = FreeCallers(on: host.connection)
+        store = try LibraryPlugin.open()
+        jobs = Jobs(.library, on: host.connection, host.loop)
+        toldRevision = store.revision
+        players = PlayerWatch(on: host.connection)
+        jobs.onBusyChanged = { [unowned self] _ in settleBusy() }
+        players?.onBusyChanged = { [unowned self] isPlaying in
+            self.isPlaying = isPlaying
+            settleBusy()
+        }
+        players?.find = { [unowned self] in item(of: $0) }
+        players?.onNote = { [unowned self] in note($0, $1) }
+        found(store.findings)
+        host.connection.objects.export(self, at: PluginKind.library.objectPath, interfaces: [LibraryPlugin.interface])
+        watcher.isWanted = { [unowned self] in folder(of: $0)?.isWatched ?? false }
+        watcher.onChanged = { [unowned self] in look(at: $0) }
+        offerMusic()
+        learnFolders()
+        if !folders.isEmpty { _ = try? startScan([], isFull: false) }
+        for (name, value) in LibraryPlugin.values(self) { told[name] = value }
+    }
+
+    func end(_ done: @escaping () -> Void) {
+        scan?.stop()
+        store.close()
+        host.connection.flush()
+        done()
+    }
+
+    func complain(_ text: String) { host.complain(text) }
+
+    /// It is not ended as unused while it works, or while something of it is played.
+    private func settleBusy() { host.isBusy = jobs.isBusy || isPlaying }
+
+    // MARK: What is played
+
+    private func item(of uri: String) -> (id: Int64, duration: Double, type: ItemType)? {
+        var query = Query()
+        query.predicates = [Query.Predicate(.uri, .is, .text(uri))]
+        let found = try? store.items(query, offset: 0, max: 1).items.first
+        return found.map { ($0.id, $0.duration, $0.mediaType) }
+    }
+
+    private func note(_ item: Int64, _ note: Listening.Note) {
+        let change: Store.KeptChange =
+            switch note {
+            case .played: .played(at: Int64(time(nil)))
+            case .skipped: .skipped
+            case .bookmark(let seconds): .bookmark(seconds)
+            }
+        do throws(Failure) {
+            _ = try self.change { store throws(SQLError) in try store.set(item, [change]) }
+            changed(added: [], changed: [item], removed: [])
+        } catch {
+            host.complain(error)
+        }
+    }
+
+    // MARK: The database
+
+    private static func open() throws(Failure) -> Store {
+        guard let data = UserFolder.data.path else {
+            throw .failed("neither XDG_DATA_HOME nor HOME is set: there is no place for the library")
+        }
+        do throws(SQLError) {
+            return try Store(data + "/sessiond")
+        } catch {
+            throw .failed("the library in \(data)/sessiond cannot be opened: \(error.message)")
+        }
+    }
+
+    private func found(_ findings: [String]) {
+        for finding in findings { complain(finding) }
+        self.findings += findings
+    }
+
+    /// What a client is told of it. A damaged database is put aside, and another one begun.
+    func problem(_ error: SQLError) -> SessionError {
+        if error.isFull { return SessionError(.diskFull, "the disk of the library is full: \(store.folder)") }
+        if error.isReadOnly {
+            return SessionError(
+                .resourceNotAvailable, "the library in \(store.folder) cannot be written to: \(error.message)")
+        }
+        if error.isDamage { loop.later { [weak self] in self?.reopen() } }
+        return SessionError(.resourceNotAvailable, "the database of the library: \(error.message)")
+    }
+
+    private func reopen() {
+        scan?.job.cancel()
+        do throws(Failure) {
+            store = try LibraryPlugin.open()
+            found(store.findings)
+            learnFolders()
+            _ = try? startScan([], isFull: false)
+        } catch {
+            host.complain(error)
+        }
+    }
+
+    /// Reads or changes the database for a client.
+    func use<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
+        do throws(SQLError) {
+            return try body(store)
+        } catch {
+            throw Failure(problem(error))
+        }
+    }
+
+    /// The same for a change, which is on the disk when this returns.
+    func change<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
+        let result = try use { store throws(SQLError) in
+            try scan?.commit()
+            return try body(store)
+        }
+        settleSoon()
+        return result
+    }
+
+    // MARK: Folders
+
+    private func learnFolders() {
+        folders = (try? store.folders()) ?? []
+        settleSoon()
+    }
+
+    var folderTexts: [String] { folders.map { String(decoding: $0.path, as: UTF8.self) } }
+
+    func isRoot(_ path: [UInt8]) -> Bool { folders.contains { $0.path == path } }
+
+    /// The folder of the library that a path is in: the innermost.
+    func folder(of path: [UInt8]) -> Store.Folder? {
+        folders.filter { path.starts(with: $0.path) && (path.count == $0.path.count || path[$0.path.count] == 0x2F) }
+            .max { $0.path.count < $1.path.count }
+    }
+
+    /// The user's folder for music is in the library from the beginning. Who removes it has removed it.
+    private func offerMusic() {
+        guard store.keptMeta("music-offered") == nil else { return }
+        guard let home = absolutePath("HOME") else { return }
+        var music = home + "/Music"
+        if let config = UserFolder.config.path, let bytes = readFile(config + "/user-dirs.dirs", limit: 65_536) {
+            for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+            where line.hasPrefix("XDG_MUSIC_DIR=\"") && line.hasSuffix("\"") {
+                let text = line.dropFirst(15).dropLast()
+                music = text.hasPrefix("$HOME/") ? home + text.dropFirst(5) : text == "$HOME/" ? home : String(text)
+            }
+        }
+        while music.hasSuffix("/"), music.count > 1 { music.removeLast() }
+        var status = stat()
+        // The whole home is not meant: that is what "no folder for music" looks like.
+        guard music != home, music.hasPrefix("/"), music != "/", stat(music, &status) == 0,
+            status.st_mode & S_IFMT == S_IFDIR
+        else { return }
+        do throws(SQLError) {
+            try store.setKeptMeta("music-offered", 1)
+            try store.add(folder: Array(music.utf8), nil, isWatched: true)
+        } catch {
+            complain("\(music) cannot be added: \(error.message)")
+        }
+    }
+
+    func add(folder path: [UInt8], _ type: ItemType?, isWatched: Bool) throws(Failure) {
+        var status = stat()
+        let isFolder = (path + [0]).withUnsafeBytes {
+            stat($0.baseAddress!.assumingMemoryBound(to: CChar.self), &status) == 0
+                && status.st_mode & S_IFMT == S_IFDIR
+        }
+        guard isFolder else {
+            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is no folder"))
+        }
+        try change { store throws(SQLError) in
+            try store.setKeptMeta("music-offered", 1)
+            try store.add(folder: path, type, isWatched: isWatched)
+        }
+        learnFolders()
+        _ = try startScan([path], isFull: false)
+    }
+
+    func remove(folder path: [UInt8]) throws(Failure) {
+        // It must not go on with it.
+        scan?.job.cancel()
+        guard let removed = try change({ store throws(SQLError) in try store.remove(folder: path) }) else {
+            throw Failure(
+                SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is no folder of the library"))
+        }
+        watcher.forget(below: path)
+        learnFolders()
+        changed(added: [], changed: [], removed: removed)
+        if !folders.isEmpty { _ = try startScan([], isFull: false) }
+    }
+
+    // MARK: Scans
+
+    var isScanning: Bool { scan != nil }
+
+    /// - Parameter paths: none: all folders of the library.
+    /// - Returns: the path of the job.
+    func startScan(_ paths: [[UInt8]], isFull: Bool) throws(Failure) -> String {
+        for path in paths where folder(of: path) == nil {
+            throw Failure(
+                SessionError(
+                    .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is in no folder of the library; add it"
+                ))
+        }
+        let targets = (paths.isEmpty ? folders.map(\.path) : paths).map { Scan.Target(path: $0, isDeep: true) }
+        return try scan(targets, isFull: isFull)
+    }
+
+    private func scan(_ targets: [Scan.Target], isFull: Bool) throws(Failure) -> String {
+        if let scan {
+            scan.join(targets, isFull: isFull)
+            return scan.job.path
+        }
+        do throws(SessionError) {
+            let job = try jobs.add("scan", name: "Music library", for: "", isDetached: true, JobStatus(.files))
+            let scan = Scan(targets, isFull: isFull, as: job, workers, in: self)
+            self.scan = scan
+            settleSoon()
+            scan.begin()
+            return job.path
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    /// Something has changed there.
+    private func look(at paths: [[UInt8]]) {
+        let inside = paths.filter { folder(of: $0) != nil }
+        guard !inside.isEmpty else { return }
+        let targets =
+            inside.count > Self.changedLimit
+            ? folders.map { Scan.Target(path: $0.path, isDeep: true) }
+            : inside.map { Scan.Target(path: $0, isDeep: false) }
+        _ = try? scan(targets, isFull: false)
+    }
+
+    func ended(_ ended: Scan) {
+        if scan === ended { scan = nil }
+        settleSoon()
+    }
+
+    // MARK: News
+
+    func changed(added: [Int64], changed: [Int64], removed: [Int64]) {
+        news.added += added
+        news.changed += changed
+        news.removed += removed
+        settleSoon()
+    }
+
+    /// At most once a second.
+    func settleSoon() {
+        guard !isTelling else { return }
+        isTelling = true
+        telling.arm(after: max(0, lastTold + 1 - MonotonicClock.seconds))
+    }
+
+    private func tell() {
+        isTelling = false
+        lastTold = MonotonicClock.seconds
+        let (path, interface) = (PluginKind.library.objectPath, PluginKind.library.interface)
+        if store.revision != toldRevision {
+            toldRevision = store.revision
+            let lists = [news.added, news.changed, news.removed]
+            if lists.contains(where: { !$0.isEmpty }), lists.allSatisfy({ $0.count <= Self.newsLimit }) {
+                host.connection.objects.emit(
+                    path: path, interface: interface, member: "ItemsChanged",
+                    lists.map { .array(of: "t", $0.map { .uint64(UInt64($0)) }) })
+            }
+            host.connection.objects.emit(
+                path: path, interface: interface, member: "Changed", [.uint64(store.revision)])
+        }
+        news = ([], [], [])
+        var changes: [(String, Value)] = []
+        for (name, value) in LibraryPlugin.values(self) where told[name] != value {
+            told[name] = value
+            changes.append((name, value))
+        }
+        if !changes.isEmpty { host.connection.objects.propertiesChanged(path: path, interface: interface, changes) }
+    }
+
+    var status: Value {
+        .properties([
+            ("watched", .uint32(UInt32(clamping: watcher.watchedCount))),
+            ("polled", .uint32(UInt32(clamping: watcher.polledCount))),
+            ("failed", .uint32(UInt32(clamping: (try? store.failureCount()) ?? 0))),
+            ("message", .string(findings.joined(separator: "; "))),
+        ])
+    }
+
+    // MARK: Covers
+
+    func artwork(_ id: Int64, size: Int, _ reply: @escaping (Result<String, Failure>) -> Void) throws(Failure) {
+        guard let path = try use({ store throws(SQLError) in try store.path(of: id) }),
+            try use({ store throws(SQLError) in try store.item(id) }) != nil
+        else { throw Failure(SessionError(.notFound, "there is no item \(id)")) }
+        let key = covers.key(of: path, size)
+        if let known = covers.known(key) { return reply(.success(known.isEmpty ? "" : FileURI.uri(known))) }
+        _ = workers.run(
+            WorkerMessage("art", ["path": .bytes(path), "size": .whole(Int64(size))]), patience: 5
+        ) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let message):
+                guard let data = message.bytes("data"), let ending = message.text("ending") else {
+                    return reply(.success(""))
+                }
+                let file = covers.keep(data, key, ending)
+                reply(
+                    file.map { .success(FileURI.uri($0)) }
+                        ?? .failure(
+                            Failure(SessionError(.diskFull, "the cover cannot be written to \(covers.folder ?? "")"))))
+            case .failure:
+                reply(.failure(Failure(SessionError(.decodeFailed, "the cover of item \(id) cannot be read"))))
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import Glibc
+import MediaLibrary
+import TagFormats
+import Workers
+
+/// What a worker does for the library: it lists folders, and reads tags, playlists and covers. Files of strangers are opened
+/// here alone.
+final class LibraryWorker {
+    private let process: WorkerProcess
+
+    static func main(socket: Int32) -> Never {
+        let process = WorkerProcess(socket: socket)
+        process.limit()
+        WorkerProcess.isolate()
+        let worker = LibraryWorker(process)
+        process.serve { request, _ in worker.perform(request) }
+        _exit(0)
+    }
+
+    private init(_ process: WorkerProcess) { self.process = process }
+
+    private func perform(_ request: WorkerMessage) -> WorkerMessage {
+        switch request.name {
+        case "walk": return FolderWalk(process, request).run()
+        case "tags":
+            for file in request.list("files") ?? [] { process.send(read(file)) }
+            return WorkerMessage("done")
+        case "art": return picture(request)
+        default: return WorkerMessage("failed")
+        }
+    }
+
+    // MARK: Tags
+
+    private func read(_ file: WorkerMessage) -> WorkerMessage {
+        let path = file.bytes("path") ?? []
+        let id = WorkerMessage.Field.whole(file.whole("id") ?? 0)
+        func failed(_ reason: String) -> WorkerMessage {
+            WorkerMessage("bad", ["id": id, "reason": .text(reason)])
+        }
+        guard let open = OpenFile(path) else { return failed(String(cString: strerror(errno))) }
+        guard open.isRegular else { return failed("it is no regular file") }
+        let fingerprint = WorkerMessage.Field.whole(Int64(bitPattern: open.fingerprint))
+        if MusicFile.isList(path) {
+            guard open.size <= ListFile.sizeLimit else { return failed("a playlist of more than 4 MB") }
+            guard let entries = ListFile.entries(open.read(0, Int(open.size)), path: path) else {
+                return failed("it is no playlist")
+            }
+            let list = entries.map { WorkerMessage("", ["path": .bytes($0)]) }
+            return WorkerMessage("list", ["id": id, "fingerprint": fingerprint, "entries": .list(list)])
+        }
+        guard let facts = SoundFile.read(open.source) else {
+            return failed(open.size == 0 ? "it is empty" : "it has no format that is known here")
+        }
+        let type = file.text("type").flatMap(ItemType.init(word:))
+        let base = Int(file.whole("base") ?? 0)
+        var message = Track(facts, path: Array(path.dropFirst(base)), type: type).message
+        message.fields["id"] = id
+        message.fields["fingerprint"] = fingerprint
+        return message
+    }
+
+    // MARK: Covers
+
+    private static let covers = ["cover", "folder", "front", "albumart", "album"]
+    private static let pictureLimit = 16 << 20
+
+    /// The cover in the file, or a picture beside it; in that size.
+    private func picture(_ request: WorkerMessage) -> WorkerMessage {
+        let path = request.bytes("path") ?? []
+        var found: [UInt8]?
+        if let open = OpenFile(path), open.isRegular {
+            found = SoundFile.read(open.source, wantsPicture: true)?.picture
+        }
+        if found == nil, let slash = path.lastIndex(of: UInt8(ascii: "/")) {
+            let folder = Array(path[..<slash])
+            let names = FolderWalk.names(folder).filter { name in
+                let parts = String(decoding: name, as: UTF8.self).lowercased().split(separator: ".")
+                return parts.count == 2 && Self.covers.contains(String(parts[0]))
+                    && ["jpg", "jpeg", "png", "webp"].contains(parts[1])
+            }
+            let best = names.sorted { Self.rank($0) < Self.rank($1) }.first
+            if let best, let open = OpenFile(folder + [UInt8(ascii: "/")] + best), open.isRegular,
+                open.size <= Self.pictureLimit
+            {
+                found = open.read(0, Int(open.size))
+            }
+        }
+        guard let found, let type = Pixbuf.ending(found) else { return WorkerMessage("done") }
+        let size = Int(request.whole("size") ?? 0)
+        if size > 0, let scaled = Pixbuf.scaled(found, to: size) {
+            return WorkerMessage("done", ["data": .bytes(scaled.data), "ending": .text(scaled.ending)])
+        }
+        return WorkerMessage("done", ["data": .bytes(found), "ending": .text(type)])
+    }
+
+    private static func rank(_ name: [UInt8]) -> Int {
+        let text = String(decoding: name, as: UTF8.self).lowercased()
+        return covers.firstIndex { text.hasPrefix($0 + ".") } ?? covers.count
+    }
+}
+
+/// A file that is open for reading. Never waits for the writer of a FIFO.
+final class OpenFile {
+    let size: UInt64
+    let isRegular: Bool
+    private let descriptor: Int32
+    private static let part = 65_536
+
+    init?(_ path: [UInt8]) {
+        descriptor = (path + [0]).withUnsafeBytes {
+            open($0.baseAddress!.assumingMemoryBound(to: CChar.self), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        }
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        isRegular = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        size = UInt64(max(0, status.st_size))
+    }
+
+    deinit { close(descriptor) }
+
+    func read(_ place: UInt64, _ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+            while done < count {
+                let more = pread(descriptor, buffer.baseAddress! + done, count - done, Int(place) + done)
+                guard more > 0 else { break }
+                done += more
+            }
+        }
+    }
+
+    private lazy var head = read(0, Int(min(size, UInt64(Self.part))))
+    private lazy var tail: [UInt8] = {
+        let count = min(size - UInt64(head.count), UInt64(Self.part))
+        return count > 0 ? read(size - count, Int(count)) : []
+    }()
+
+    var source: SoundSource {
+        SoundSource(size: size, head: head, tail: tail) { [unowned self] in self.read($0, $1) }
+    }
+
+    /// Of the size and of the bytes at both ends: files with other content have another one.
+    var fingerprint: UInt64 {
+        var hash = Hash64()
+        hash.add(size)
+        hash.add(head)
+        hash.add(tail)
+        return hash.value
+    }
+}
+
+extension Track {
+    /// For the way from the worker to the plugin. What is empty is left out.
+    fileprivate var message: WorkerMessage {
+        var fields: [String: WorkerMessage.Field] = [:]
+        for (key, text) in [
+            ("title", title), ("title-sort", titleSort), ("album", album), ("album-sort", albumSort),
+            ("artist", artist),
+            ("artist-sort", artistSort), ("album-artist", albumArtist), ("album-artist-sort", albumArtistSort),
+            ("album-key", albumKey),
+        ] where !text.isEmpty { fields[key] = .text(text) }
+        for (key, texts) in [
+            ("artists", artists), ("album-artists", albumArtists), ("composers", composers), ("genres", genres),
+        ] where !texts.isEmpty { fields[key] = .text(texts.joined(separator: "\0")) }
+        for (key, number) in [("disc", disc), ("number", number), ("released", released)] where number != 0 {
+            fields[key] = .whole(Int64(number))
+        }
+        fields["duration"] = .number(duration)
+        fields["type"] = .whole(mediaType.rawValue)
+        if isCompilation { fields["compilation"] = .flag(true) }
+        if hasPicture { fields["picture"] = .flag(true) }
+        return WorkerMessage("tag", fields)
+    }
+
+    init(_ message: WorkerMessage) {
+        self.init()
+        func text(_ key: String) -> String { message.text(key) ?? "" }
+        func texts(_ key: String) -> [String] { text(key).unicodeScalars.split(separator: "\0").map { String($0) } }
+        func number(_ key: String) -> Int { Int(clamping: message.whole(key) ?? 0) }
+        (title, titleSort, album, albumSort) = (text("title"), text("title-sort"), text("album"), text("album-sort"))
+        (artist, artistSort, artists) = (text("artist"), text("artist-sort"), texts("artists"))
+        (albumArtist, albumArtistSort) = (text("album-artist"), text("album-artist-sort"))
+        (albumArtists, composers, genres) = (texts("album-artists"), texts("composers"), texts("genres"))
+        (albumKey, disc, self.number, released) = (
+            text("album-key"), number("disc"), number("number"), number("released")
+        )
+        duration = message.number("duration") ?? 0
+        mediaType = ItemType(rawValue: message.whole("type") ?? 0) ?? .music
+        isCompilation = message.flag("compilation") ?? false
+        hasPicture = message.flag("picture") ?? false
+    }
+}

@@ -1,0 +1,153 @@
+import DBus
+import EventLoop
+import MediaLibrary
+import MediaValues
+import PluginAPI
+import SessionBus
+
+/// Listens to the players on the bus, and notes what they play of the library: counts, and the places where podcasts and
+/// audiobooks go on.
+final class PlayerWatch {
+    /// An item was played, skipped, or left somewhere.
+    var onNote: (_ item: Int64, Listening.Note) -> Void = { _, _ in }
+    /// Whether items of the library are playing.
+    var onBusyChanged: (Bool) -> Void = { _ in }
+    /// The item of a file, its duration and its kind.
+    var find: (_ uri: String) -> (id: Int64, duration: Double, type: ItemType)? = { _ in nil }
+
+    /// Seconds between two looks at the place of a podcast or an audiobook.
+    private static let interval = 10.0
+
+    private struct Player {
+        var uri = ""
+        var isPlaying = false
+        var item: Int64?
+        var listening: Listening?
+        let watch: Subscription
+    }
+
+    private let connection: Connection
+    private var players: [String: Player] = [:]
+    private var subscriptions: [Subscription] = []
+    private var wasBusy = false
+    private lazy var timer = Timer(on: connection.loop) { [unowned self] in look() }
+
+    /// Not on a bus of several users: what players of others play is not the user's.
+    init?(on connection: Connection) {
+        self.connection = connection
+        guard connection.servedUsers == nil else { return nil }
+        subscriptions = [
+            connection.subscribe(
+                path: ObjectPath.player, interface: StandardName.properties, member: "PropertiesChanged",
+                arg0: BusName.player
+            ) { [unowned self] message in
+                guard let sender = message.sender, let values = try? message.arguments(), values.count == 3 else {
+                    return
+                }
+                learn(sender, values[1].asProperties ?? [:])
+            },
+            connection.subscribe(path: ObjectPath.player, interface: BusName.player, member: "ItemFinished") {
+                [unowned self] message in
+                if let sender = message.sender { finished(sender) }
+            },
+        ]
+        // Players that run already.
+        connection.askBus("ListNames", []) { [weak self] answer in
+            for name in (try? answer.get())?.first?.stringsValue ?? [] where name.hasPrefix(PluginKind.player.busName) {
+                self?.ask(name)
+            }
+        }
+    }
+
+    private func ask(_ name: String) {
+        connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
+            guard let self, let owner = (try? answer.get())?.first?.stringValue else { return }
+            connection.call(
+                owner, ObjectPath.player, StandardName.properties, "GetAll", [.string(BusName.player)], timeout: 5
+            ) { [weak self] answer in
+                if let values = (try? answer.get())?.first?.asProperties { self?.learn(owner, values) }
+            }
+        }
+    }
+
+    private func learn(_ sender: String, _ changes: [String: Value]) {
+        let uri = changes["Uri"]?.stringValue
+        let state = changes["State"]?.stringValue
+        guard uri != nil || state != nil else { return }
+        var player =
+            players[sender]
+            ?? Player(watch: connection.watchName(sender) { [weak self] in self?.lost(sender) })
+        let now = MonotonicClock.seconds
+        if let uri, uri != player.uri {
+            leave(&player, now)
+            player.uri = uri
+            if let found = find(uri) {
+                player.item = found.id
+                player.listening = Listening(duration: found.duration, type: found.type)
+                player.listening?.plays(player.isPlaying, at: now)
+            }
+        }
+        if let state {
+            player.isPlaying = state == "playing"
+            player.listening?.plays(player.isPlaying, at: now)
+        }
+        players[sender] = player
+        // A stopped player is at the beginning, and says nothing of the place.
+        if state == "paused" || state == "interrupted" { askPosition(sender) }
+        settle()
+    }
+
+    private func leave(_ player: inout Player, _ now: Double) {
+        if let item = player.item { for note in player.listening?.left(at: now) ?? [] { onNote(item, note) } }
+        (player.item, player.listening) = (nil, nil)
+    }
+
+    private func lost(_ sender: String) {
+        guard var player = players.removeValue(forKey: sender) else { return }
+        leave(&player, MonotonicClock.seconds)
+        settle()
+    }
+
+    private func finished(_ sender: String) {
+        guard let item = players[sender]?.item else { return }
+        let now = MonotonicClock.seconds
+        for note in players[sender]?.listening?.finished(at: now) ?? [] { onNote(item, note) }
+        // The next item of the same file begins anew.
+        if let known = find(players[sender]?.uri ?? "") {
+            var next = Listening(duration: known.duration, type: known.type)
+            next.plays(players[sender]?.isPlaying ?? false, at: now)
+            players[sender]?.listening = next
+        }
+        settle()
+    }
+
+    private func askPosition(_ sender: String) {
+        guard let item = players[sender]?.item else { return }
+        connection.call(
+            sender, ObjectPath.player, StandardName.properties, "Get", [.string(BusName.player), .string("Position")],
+            timeout: 5
+        ) { [weak self] answer in
+            guard let self, let player = players[sender], player.item == item,
+                let seconds = (try? answer.get())?.first?.unwrapped.doubleValue
+            else { return }
+            for note in player.listening?.isAt(seconds) ?? [] { onNote(item, note) }
+        }
+    }
+
+    private func look() {
+        for (sender, player) in players where player.listening?.wantsPosition == true { askPosition(sender) }
+        if players.values.contains(where: { $0.listening?.wantsPosition == true }) { timer.arm(after: Self.interval) }
+    }
+
+    private func settle() {
+        if players.values.contains(where: { $0.listening?.wantsPosition == true }) {
+            timer.arm(after: Self.interval)
+        } else {
+            timer.disarm()
+        }
+        let isBusy = players.values.contains { $0.item != nil && $0.isPlaying }
+        guard isBusy != wasBusy else { return }
+        wasBusy = isBusy
+        onBusyChanged(isBusy)
+    }
+}

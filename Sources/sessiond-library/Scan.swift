@@ -1,0 +1,331 @@
+import EventLoop
+import Glibc
+import MediaLibrary
+import PluginAPI
+import PluginKit
+import Workers
+
+/// One scan: folders are listed, what is new or has changed is read, and what is gone is removed. It can be ended at any
+/// time: what is committed is whole, and the next scan goes on from there.
+final class Scan {
+    /// Rows in a transaction.
+    private static let rows = 500
+    /// Seconds after which a transaction is committed, also with fewer rows.
+    private static let patience = 0.5
+    /// Files of one task of a worker.
+    private static let files = 32
+    /// Seconds for a file, and for a folder.
+    private static let (fileTime, folderTime) = (5.0, 60.0)
+
+    /// What a scan looks at.
+    struct Target: Hashable {
+        let path: [UInt8]
+        let isDeep: Bool
+    }
+
+    let job: Job
+    private unowned let plugin: LibraryPlugin
+    private let workers: Workers
+    private var targets: [Target]
+    private var isFull: Bool
+    /// Listed now.
+    private var walk: (task: UInt64, target: Target)?
+    /// The files that each task still has to answer for.
+    private var reading: [UInt64: [(id: Int64, path: [UInt8])]] = [:]
+    private var lastPending: Int64 = 0
+    private var isWalking = true
+    private var done: UInt64 = 0
+    private var total: UInt64 = 0
+    private var rows = 0
+    private var isOver = false
+    private var added: [Int64] = []
+    private var changed: [Int64] = []
+    private lazy var committing = Timer(on: plugin.loop) { [unowned self] in
+        attempt { () throws(SQLError) in try commit() }
+    }
+
+    private var store: Store { plugin.store }
+
+    init(_ targets: [Target], isFull: Bool, as job: Job, _ workers: Workers, in plugin: LibraryPlugin) {
+        (self.targets, self.isFull, self.job, self.workers, self.plugin) = (targets, isFull, job, workers, plugin)
+        job.onCancel = { [unowned self] in stop() }
+    }
+
+    func begin() {
+        job.begin()
+        nextFolder()
+    }
+
+    /// More to be looked at.
+    func join(_ more: [Target], isFull: Bool) {
+        self.isFull = self.isFull || isFull
+        targets += more.filter { !targets.contains($0) }
+        if !isWalking {
+            isWalking = true
+            nextFolder()
+        }
+    }
+
+    /// What is being done stops; what is done stays.
+    func stop() {
+        guard !isOver else { return }
+        isOver = true
+        if let walk { workers.cancel(walk.task) }
+        for task in reading.keys { workers.cancel(task) }
+        committing.disarm()
+        if store.isInBatch, (try? store.commitBatch()) != nil {
+            plugin.changed(added: added, changed: changed, removed: [])
+        }
+        plugin.ended(self)
+    }
+
+    private func attempt(_ body: () throws(SQLError) -> Void) {
+        guard !isOver else { return }
+        do throws(SQLError) {
+            try body()
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func fail(_ error: SQLError) {
+        store.cancelBatch()
+        stop()
+        job.fail(plugin.problem(error))
+    }
+
+    // MARK: Transactions
+
+    private func write(_ count: Int = 1, _ body: () throws(SQLError) -> Void) {
+        attempt { () throws(SQLError) in
+            if !store.isInBatch {
+                try store.beginBatch()
+                committing.arm(after: Self.patience)
+            }
+            try body()
+            rows += count
+            if rows >= Self.rows { try commit() }
+        }
+    }
+
+    /// What is written so far stays.
+    func commit() throws(SQLError) {
+        guard store.isInBatch else { return }
+        committing.disarm()
+        rows = 0
+        try store.commitBatch()
+        plugin.changed(added: added, changed: changed, removed: [])
+        (added, changed) = ([], [])
+    }
+
+    // MARK: Folders
+
+    private func nextFolder() {
+        guard !isOver, walk == nil else { return }
+        guard !targets.isEmpty else { return foundAll() }
+        let target = targets.removeFirst()
+        guard let folder = plugin.folder(of: target.path) else { return nextFolder() }
+        let request = WorkerMessage(
+            "walk", ["path": .bytes(target.path), "root": .bytes(folder.path), "deep": .flag(target.isDeep)])
+        let task = workers.run(
+            request, patience: Self.folderTime, isLong: true,
+            onAnswer: { [weak self] in self?.heard($0) },
+            onEnd: { [weak self] result in
+                guard let self else { return }
+                walk = nil
+                if case .failure(let failure) = result {
+                    plugin.complain("a folder cannot be listed: \(Self.reason(failure)); what is known of it stays")
+                }
+                nextFolder()
+            })
+        walk = (task, target)
+    }
+
+    private func heard(_ message: WorkerMessage) {
+        guard let path = message.bytes("path"), !path.isEmpty else { return }
+        switch message.name {
+        case "folder": listed(message, path)
+        case "gone": write { () throws(SQLError) in try gone(path) }
+        default: plugin.complain("'\(Self.text(path))' cannot be listed: \(message.text("reason") ?? "")")
+        }
+    }
+
+    private func gone(_ path: [UInt8]) throws(SQLError) {
+        let known = try store.directory(path)
+        switch ScanPlan.presence(
+            wasMount: known?.isMount ?? false, isThere: false, isMount: false, isRoot: plugin.isRoot(path))
+        {
+        case .present: break
+        case .unavailable: try store.setUnavailable(below: path)
+        case .removed: try store.goes(path)
+        }
+    }
+
+    private func listed(_ message: WorkerMessage, _ path: [UInt8]) {
+        guard let files = ScanPlan.DiskFile.list(message.bytes("files") ?? []) else { return }
+        let isMount = message.flag("mount") ?? false
+        let digest = UInt64(bitPattern: message.whole("digest") ?? 0)
+        let isWhole = message.flag("whole") ?? true
+        let folders = (message.bytes("folders") ?? []).split(separator: 0).map { Array($0) }
+        write(0) { () throws(SQLError) in
+            let known = try store.directory(path)
+            let presence = ScanPlan.presence(
+                wasMount: known?.isMount ?? false, isThere: true, isMount: isMount, isRoot: plugin.isRoot(path))
+            guard presence == .present else {
+                rows += 1
+                return try store.setUnavailable(below: path)
+            }
+            if let known, known.digest == digest, known.isAvailable, known.isMount == isMount, !isFull {
+                watch(path, message)
+                return
+            }
+            var parent: Int64 = 0
+            if !plugin.isRoot(path), let slash = path.lastIndex(of: UInt8(ascii: "/")) {
+                parent = try store.directory(Array(path[..<slash]))?.id ?? 0
+            }
+            let id = try store.saw(
+                path, parent: parent, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
+                digest: isWhole ? digest : 0)
+            watch(path, message)
+            if message.flag("first") ?? true { try compare(folders, id, path) }
+            let old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
+            for step in ScanPlan.steps(disk: files, known: old, isFull: isFull) {
+                try store.carry(out: step, in: id, path)
+                rows += 1
+            }
+        }
+        if rows >= Self.rows { attempt { () throws(SQLError) in try commit() } }
+    }
+
+    private func watch(_ path: [UInt8], _ message: WorkerMessage) {
+        plugin.watcher.saw(
+            path, isWatchable: message.flag("watchable") ?? true, modified: message.whole("modified") ?? 0)
+    }
+
+    /// Folders that are gone; and those that are new, if they are not listed anyway.
+    private func compare(_ folders: [[UInt8]], _ id: Int64, _ path: [UInt8]) throws(SQLError) {
+        let there = Set(folders.map { path + [UInt8(ascii: "/")] + $0 })
+        let known = try store.children(of: id)
+        for child in known where !there.contains(child.path) && !plugin.isRoot(child.path) {
+            rows += 1
+            try gone(child.path)
+        }
+        guard walk?.target.isDeep == false else { return }
+        let old = Set(known.map(\.path))
+        targets += there.filter { !old.contains($0) }.map { Target(path: $0, isDeep: true) }
+    }
+
+    // MARK: Files
+
+    private func foundAll() {
+        isWalking = false
+        attempt { () throws(SQLError) in
+            if !store.isInBatch { try store.beginBatch() }
+            _ = try store.findMoved()
+            try commit()
+            total = done + UInt64(try store.pendingCount())
+            lastPending = 0
+        }
+        guard !isOver else { return }
+        job.progressed(done: done, total: total)
+        readMore()
+    }
+
+    private func readMore() {
+        guard !isOver, !isWalking else { return }
+        attempt { () throws(SQLError) in
+            while reading.count < plugin.workerCount + 1 {
+                let busy = Set(reading.values.flatMap { $0.map(\.id) })
+                let files = try store.pending(after: lastPending, max: Self.files).filter { !busy.contains($0.id) }
+                guard let last = files.last else { break }
+                lastPending = last.id
+                give(files)
+            }
+            if reading.isEmpty { try finish() }
+        }
+    }
+
+    private func give(_ files: [(id: Int64, path: [UInt8])]) {
+        let list = files.map { file in
+            var fields: [String: WorkerMessage.Field] = ["id": .whole(file.id), "path": .bytes(file.path)]
+            if let folder = plugin.folder(of: file.path) {
+                fields["base"] = .whole(Int64(folder.path.count))
+                if let type = folder.mediaType { fields["type"] = .text(type.word) }
+            }
+            return WorkerMessage("", fields)
+        }
+        var task: UInt64 = 0
+        task = workers.run(
+            WorkerMessage("tags", ["files": .list(list)]), patience: Self.fileTime,
+            onAnswer: { [weak self] in self?.read($0, task) },
+            onEnd: { [weak self] in self?.ended(task, $0) })
+        reading[task] = files
+    }
+
+    private func read(_ message: WorkerMessage, _ task: UInt64) {
+        guard let id = message.whole("id"), let index = reading[task]?.firstIndex(where: { $0.id == id }) else {
+            return
+        }
+        reading[task]?.remove(at: index)
+        done += 1
+        let fingerprint = UInt64(bitPattern: message.whole("fingerprint") ?? 0)
+        write { () throws(SQLError) in
+            switch message.name {
+            case "tag":
+                let stored = try store.store(Track(message), for: id, fingerprint: fingerprint, now: Int64(time(nil)))
+                if stored.isNew { added.append(stored.id) } else { changed.append(stored.id) }
+            case "list":
+                let entries = (message.list("entries") ?? []).compactMap { $0.bytes("path") }
+                let path = try store.path(of: id) ?? []
+                try store.store(list: id, name: Self.listName(path), entries, fingerprint: fingerprint)
+            default: try store.failed(id, message.text("reason") ?? "it cannot be read")
+            }
+        }
+        job.progressed(done: done, total: max(total, done))
+    }
+
+    private func ended(_ task: UInt64, _ result: Result<WorkerMessage, Workers.Failure>) {
+        let rest = reading.removeValue(forKey: task) ?? []
+        switch result {
+        case .success: break
+        case .failure(let failure):
+            // The first of those that are left is the one.
+            guard let first = rest.first else { break }
+            done += 1
+            write { () throws(SQLError) in try store.failed(first.id, Self.reason(failure)) }
+            if rest.count > 1 { give(Array(rest.dropFirst())) }
+        }
+        readMore()
+    }
+
+    private static func reason(_ failure: Workers.Failure) -> String {
+        switch failure {
+        case .tookTooLong(let seconds): "nothing was heard of it for \(Int(seconds.rounded())) s"
+        case .ended: "it ended the process that read it"
+        case .notStarted: "no process can be started that reads it"
+        }
+    }
+
+    static func text(_ path: [UInt8]) -> String { String(decoding: path, as: UTF8.self) }
+
+    private static func listName(_ path: [UInt8]) -> String {
+        let name = text(path).split(separator: "/").last ?? ""
+        return String(name.lastIndex(of: ".").map { name[..<$0] } ?? name)
+    }
+
+    private func finish() throws(SQLError) {
+        // What has changed since it was looked for.
+        if try store.pendingCount() > 0, lastPending > 0 {
+            lastPending = 0
+            return readMore()
+        }
+        if !store.isInBatch { try store.beginBatch() }
+        let removed = try store.finish()
+        try store.setMeta("scanned", Int64(time(nil)))
+        try commit()
+        isOver = true
+        plugin.changed(added: [], changed: [], removed: removed)
+        plugin.ended(self)
+        job.finish()
+    }
+}

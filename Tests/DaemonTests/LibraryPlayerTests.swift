@@ -1,0 +1,89 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+/// What the real player plays of the library: counts, and the place of an audiobook.
+@Suite(.serialized) struct LibraryPlayerTests {
+    private final class Stage {
+        let sound: PlayerStage
+        let library: Child
+        let music: String
+        private var place = ""
+
+        init() throws {
+            sound = try PlayerStage()
+            music = try sound.media.folder("songs")
+            let home = ["HOME": sound.media.path, "XDG_DATA_HOME": sound.media.path + "/data", "PATH": "/usr/bin:/bin"]
+            library = try Child(
+                try builtProduct(named: "sessiond-library"), [],
+                environment: sound.daemon.bus.environment.merging(home) { $1 })
+            try Child.run("ffmpeg", Self.silence(11 * 60, music + "/book.m4b", "libmp3lame"))
+            try Child.run("ffmpeg", Self.silence(2, music + "/song.flac", "flac"))
+            place = "\(PluginKind.library.busName).instance\(library.processID)"
+            guard eventually(timeout: 30, { (try? call("AddFolder", [.string(music), .properties([])])) != nil }) else {
+                throw SupportError("sessiond-library does not serve: \(library.errors)")
+            }
+            _ = eventually(timeout: 60) { (try? rows().count) == 2 }
+        }
+
+        private static func silence(_ seconds: Int, _ path: String, _ codec: String) -> [String] {
+            [
+                "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=d=\(seconds):r=8000", "-c:a",
+                codec == "flac" ? "flac" : "aac", "-f", codec == "flac" ? "flac" : "mp4", path,
+            ]
+        }
+
+        func call(_ member: String, _ arguments: [Value]) throws(Failure) -> [Value] {
+            try sound.daemon.observer.callAndWait(
+                place, PluginKind.library.objectPath, PluginKind.library.interface, member, arguments, timeout: 30)
+        }
+
+        func rows() throws -> [[String: Value]] {
+            try call(
+                "Items",
+                [
+                    .properties([]), .uint32(0), .uint32(9),
+                    .strings(["title", "play-count", "skip-count", "bookmark", "last-played", "media-type"]),
+                ])[1].arrayValue?.compactMap(\.asProperties) ?? []
+        }
+
+        func row(_ title: String) -> [String: Value] {
+            ((try? rows()) ?? []).first { $0["title"] == .string(title) } ?? [:]
+        }
+    }
+
+    @Test func whatIsPlayed_isCountedAndItsPlaceKept() throws {
+        let stage = try Stage()
+        #expect(stage.row("book")["media-type"] == .string("audiobook"))
+        let player = try stage.sound.player()
+        #expect(player.call("Load", [.string("file://\(stage.music)/song.flac")]) == nil)
+        #expect(player.call("Play") == nil)
+        #expect(eventually(timeout: 30) { stage.row("song")["play-count"] == .uint32(1) })
+        #expect((stage.row("song")["last-played"]?.uint64Value ?? 0) > 1_700_000_000)
+        #expect(player.call("Load", [.string("file://\(stage.music)/book.m4b")]) == nil)
+        #expect(player.call("Play") == nil)
+        #expect(eventually(timeout: 30) { (try? player.get("ItemStatus")) == .string("ready") })
+        #expect(player.call("SeekTo", [.double(300)]) == nil)
+        #expect(eventually(timeout: 30) { player.position > 300.2 })
+        #expect(player.call("Pause") == nil)
+        #expect(eventually(timeout: 30) { (stage.row("book")["bookmark"]?.doubleValue ?? 0) > 300 })
+        let kept = stage.row("book")["bookmark"]
+        // A stopped player is at the beginning, but the place stays.
+        #expect(player.call("Stop") == nil)
+        player.child.signal(SIGTERM)
+        #expect(player.child.wait() == .code(0))
+        #expect(stage.row("book")["bookmark"] == kept)
+        #expect(stage.row("book")["play-count"] == .uint32(0))
+        // A song that is left at once was skipped.
+        let other = try stage.sound.player()
+        #expect(other.call("Load", [.string("file://\(stage.music)/song.flac")]) == nil)
+        #expect(other.call("Play") == nil)
+        #expect(eventually(timeout: 30) { other.position > 0.1 })
+        #expect(other.call("Load", [.string("file://\(stage.music)/book.m4b")]) == nil)
+        #expect(eventually(timeout: 30) { stage.row("song")["skip-count"] == .uint32(1) })
+        #expect(stage.row("song")["play-count"] == .uint32(1))
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import PluginAPI
+import TestSupport
+import Testing
+
+/// `sessionctl library`: the daemon starts the plugin.
+@Suite(.serialized) struct SessionctlLibraryTests {
+    private final class Stage {
+        let daemon: DaemonStage
+        let home: PrivateFolder
+        let music: String
+        let environment: [String: String]
+
+        init() throws {
+            home = try PrivateFolder()
+            music = try home.folder("songs")
+            let plugins = try home.folder(".local/share/sessiond/plugins")
+            try FileManager.default.copyItem(
+                atPath: repository.path + "/data/plugins/library.plugin", toPath: plugins + "/library.plugin")
+            let own = ["HOME": home.path, "PATH": "/usr/bin:/bin"]
+            daemon = try DaemonStage(environment: own)
+            environment = try SessionctlStage.environment(on: daemon.bus).merging(own) { $1 }
+            try song("1.mp3", ["TIT2": "Jóga", "TPE1": "Björk", "TALB": "Homogenic", "TDRC": "1997"])
+            try song("2.mp3", ["TIT2": "Hunter", "TPE1": "Björk", "TALB": "Homogenic", "TDRC": "1997"])
+            try song("3.mp3", ["TIT2": "Thunderstruck", "TPE1": "AC/DC", "TALB": "The Razors Edge"])
+        }
+
+        func song(_ name: String, _ tags: [String: String]) throws {
+            try Data(TaggedMP3.bytes(tags)).write(to: URL(fileURLWithPath: music + "/" + name))
+        }
+
+        func run(_ arguments: String...) throws -> SessionctlStage.Outcome {
+            let child = try Child(
+                try builtProduct(named: "sessionctl"), ["library"] + arguments, environment: environment)
+            return try SessionctlStage.outcome(of: child, arguments, 60)
+        }
+    }
+
+    @Test func library_isFilledSearchedAndEmptied() throws {
+        let stage = try Stage()
+        let empty = try stage.run()
+        #expect(empty.code == 0, "\(empty)")
+        #expect(empty.output.first == "folders  none; add one with 'sessionctl library add FOLDER'")
+        #expect(try stage.run("add", stage.music).output == ["3 files read"])
+        let status = try stage.run().output
+        #expect(status[0] == "folder   \(stage.music)" && status[1] == "items    3")
+        #expect(status.last == "changes  1 folders watched")
+        let songs = try stage.run("songs").output.map { $0.split(separator: " ").dropFirst().joined(separator: " ") }
+        #expect(
+            songs == [
+                "TITLE ARTIST TIME ALBUM", "Hunter Björk 0:00 Homogenic", "Jóga Björk 0:00 Homogenic",
+                "Thunderstruck AC/DC 0:00 The Razors Edge",
+            ])
+        #expect(
+            try stage.run("albums", "--artist", "bjork").output.last?.hasPrefix("Homogenic  Björk   1997  2") == true)
+        #expect(try stage.run("songs", "--title", "UNDER").output.count == 2)
+        #expect(
+            try stage.run("artists", "--items", "--sort", "-title", "--max", "1").output.last?.contains("Thunderstruck")
+                == true)
+        #expect(try stage.run("songs", "--genre", "none").output == ["Nothing found."])
+        #expect(try stage.run("search", "ac", "dc").output[1].split(separator: " ") == ["100", "%", "artist", "AC/DC"])
+        #expect(try stage.run("search", "joga", "--kind", "song").output.count == 2)
+        #expect(try stage.run("remove", stage.music).code == 0)
+        #expect(try stage.run("songs").output == ["Nothing found."])
+    }
+
+    @Test func itemsAndPlaylists_areChanged() throws {
+        let stage = try Stage()
+        #expect(try stage.run("add", stage.music).code == 0)
+        #expect(try stage.run("set", "--rating", "5", "--bookmark", "61", stage.music + "/1.mp3").code == 0)
+        #expect(try stage.run("songs", "--rating", "5").output.last?.contains("0:00 at 1:01") == true)
+        let made = try stage.run("playlist", "create", "Road trip", stage.music + "/3.mp3", stage.music + "/1.mp3")
+        #expect(made.code == 0 && UInt64(made.output.first ?? "") != nil, "\(made)")
+        #expect(
+            try stage.run("songs", "--playlist", "road trip").output.dropFirst().first?.contains("Thunderstruck")
+                == true)
+        #expect(try stage.run("playlist", "set", "Road trip", stage.music + "/2.mp3").code == 0)
+        #expect(try stage.run("playlist", "rename", "Road trip", "Home").code == 0)
+        #expect(try stage.run("songs", "--playlist", "Home").output.count == 2)
+        #expect(try stage.run("playlist", "delete", "home").code == 0)
+        #expect(try stage.run("playlists").output == ["Nothing found."])
+    }
+
+    @Test func mistakes_areExplained() throws {
+        let stage = try Stage()
+        #expect(
+            try stage.run("add", stage.home.path + "/missing").errors.first?.hasSuffix("No such file or directory")
+                == true)
+        #expect(
+            try stage.run("remove", "/nothing").errors.first?.contains("'/nothing' is no folder of the library") == true
+        )
+        #expect(try stage.run("scan", "/usr").errors.first?.contains("add it") == true)
+        #expect(try stage.run("songs", "--playlist", "x").errors.first?.contains("there is no playlist 'x'") == true)
+        #expect(try stage.run("set", "1").code == 64)
+        #expect(try stage.run("set", "--rating", "5", "/x.mp3").errors.first?.contains("no such item") == true)
+        #expect(try stage.run("songs", "--sort", "colour").errors.first?.contains("'sort' has no 'colour'") == true)
+        #expect(try stage.run("tapes").code == 64)
+    }
+
+    @Test func scan_isFollowedAndListedAsAJob() throws {
+        let stage = try Stage()
+        #expect(try stage.run("add", stage.music, "--detach").code == 0)
+        let scan = try stage.run("scan", "--full", "--json")
+        #expect(scan.code == 0 && scan.output.last?.contains("\"State\":\"finished\"") == true, "\(scan)")
+        let detached = try stage.run("scan", "--detach")
+        #expect(detached.output.first?.hasPrefix("scanning as job library/") == true, "\(detached)")
+        #expect(try stage.run("songs").output.count == 4)
+        try stage.song("4.mp3", ["TIT2": "New"])
+        #expect(try stage.run("scan").code == 0)
+        #expect(try stage.run("songs").output.count == 5)
+    }
+}

@@ -1,0 +1,86 @@
+import TagFormats
+import Testing
+
+/// Tags that programs of others do not write any more, as bytes.
+@Suite struct TagFormatTests {
+    private func tag(_ version: UInt8, _ frames: [UInt8], flags: UInt8 = 0) -> [UInt8] {
+        let size = frames.count
+        return Array("ID3".utf8) + [version, 0, flags] + [21, 14, 7, 0].map { UInt8(size >> $0 & 0x7F) } + frames
+            // Two frames of MPEG 1, layer III, 128 kbit/s.
+            + ([0xFF, 0xFB, 0x90, 0x64] + [UInt8](repeating: 0, count: 413)) + [0xFF, 0xFB, 0x90, 0x64]
+            + [UInt8](repeating: 0, count: 413)
+    }
+
+    @Test func oldFrames_areRead() throws {
+        let frames: [UInt8] =
+            Array("TT2".utf8) + [0, 0, 5, 0] + Array("Song".utf8) + Array("TP1".utf8) + [0, 0, 4, 0] + Array("Who".utf8)
+        let facts = try #require(SoundFile.read(SoundSource(tag(2, frames))))
+        #expect(facts.tags == ["TITLE": ["Song"], "ARTIST": ["Who"]])
+    }
+
+    @Test func unsynchronisedTag_isReadWithoutTheZeros() throws {
+        let frames: [UInt8] = Array("TIT2".utf8) + [0, 0, 0, 4, 0, 0, 0, 0xFF, 0x00, 0xFE, UInt8(ascii: "x")]
+        let facts = try #require(SoundFile.read(SoundSource(tag(3, frames, flags: 0x80))))
+        #expect(facts.first("TITLE") == "ÿþx")
+    }
+
+    @Test func plainSizesOfITunes_areUnderstood() throws {
+        let long = [UInt8](repeating: UInt8(ascii: "y"), count: 199)
+        let frames: [UInt8] =
+            Array("TIT2".utf8) + [0, 0, 0, 200, 0, 0, 3] + long + Array("TALB".utf8) + [
+                0, 0, 0, 2, 0, 0, 3, UInt8(ascii: "A"),
+            ]
+        let facts = try #require(SoundFile.read(SoundSource(tag(4, frames))))
+        #expect(facts.first("TITLE")?.utf8.count == 199)
+        #expect(facts.first("ALBUM") == "A")
+    }
+
+    @Test(arguments: [
+        ("(17)", ["Rock"]), ("17", ["Rock"]), ("(17)(18)", ["Rock", "Techno"]), ("(17)Rock", ["Rock"]),
+        ("(17)My rock", ["Rock", "My rock"]), ("((x)", ["(x)"]), ("(RX)", ["Remix"]), ("Jazz", ["Jazz"]),
+        ("(?)", ["(?)"]),
+    ]) func genre_hasItsName(_ text: String, _ names: [String]) throws {
+        let frames: [UInt8] = Array("TCON".utf8) + [0, 0, 0, UInt8(text.utf8.count + 1), 0, 0, 0] + Array(text.utf8)
+        let facts = try #require(SoundFile.read(SoundSource(tag(3, frames))))
+        #expect(facts.tags["GENRE"] == names)
+    }
+
+    @Test func blockWithATooSmallSize_isReadAsWhatItIs() throws {
+        func little(_ number: Int) -> [UInt8] { [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: number >> $0) } }
+        func big(_ number: Int, _ count: Int) -> [UInt8] { little(number).prefix(count).reversed() }
+        var comments = little(1) + Array("x".utf8) + little(2)
+        for text in ["TITLE=Song", "ARTIST=Who"] { comments += little(text.utf8.count) + Array(text.utf8) }
+        let picture =
+            big(3, 4) + big(3, 4) + Array("x/y".utf8) + big(0, 4) + [UInt8](repeating: 0, count: 16) + big(500, 4)
+        var bytes = Array("fLaC".utf8) + [0] + big(34, 3) + [UInt8](repeating: 0, count: 34)
+        bytes += [4] + big(20, 3) + comments
+        bytes += [6] + big(40, 3) + picture + [UInt8](repeating: 0xAB, count: 500)
+        bytes += [0x84] + big(comments.count, 3) + comments.map { $0 == UInt8(ascii: "n") ? UInt8(ascii: "m") : $0 }
+        let facts = try #require(SoundFile.read(SoundSource(bytes), wantsPicture: true))
+        #expect(facts.tags == ["TITLE": ["Song", "Somg"], "ARTIST": ["Who"]])
+        #expect(facts.picture == [UInt8](repeating: 0xAB, count: 500))
+    }
+
+    @Test func oldestTag_isRead() throws {
+        func field(_ text: String, _ size: Int) -> [UInt8] {
+            Array(text.utf8) + [UInt8](repeating: 0, count: size - text.utf8.count)
+        }
+        var bytes = tag(4, [])
+        bytes +=
+            Array("TAG".utf8) + field("Song", 30) + field("Who", 30) + field("Album", 30) + field("1999", 4)
+            + field("note", 29)
+        bytes += [7, 17]
+        let facts = try #require(SoundFile.read(SoundSource(bytes)))
+        #expect(
+            facts.tags == [
+                "TITLE": ["Song"], "ARTIST": ["Who"], "ALBUM": ["Album"], "DATE": ["1999"], "TRACKNUMBER": ["7"],
+                "GENRE": ["Rock"],
+            ])
+    }
+
+    @Test(arguments: ["", "no music at all", "OggS", "ID3", "RIFF1234WAVE", "fLaC", "1234ftypM4A "])
+    func whatIsNoMusic_isNotTakenForIt(_ text: String) {
+        let facts = SoundFile.read(SoundSource(Array(text.utf8)))
+        #expect(facts == nil || facts?.tags.isEmpty == true && facts?.duration == 0)
+    }
+}
