@@ -44,9 +44,9 @@ final class UploadTask {
     /// The address that the caller gave, without what is a secret.
     private(set) lazy var shown = origin.shown
 
-    /// It is there and waits for its turn.
-    func begin() {
-        save(mustSurvive: true)
+    /// It is there and waits for its turn. What was kept before is not written again: there may be thousands.
+    func begin(isNew: Bool) {
+        if isNew { save(mustSurvive: true) }
         show()
     }
 

@@ -76,7 +76,7 @@ final class UploadsPlugin: Plugin {
                 job.fail(.badParameter("the record of this upload has no address of the web: upload it anew"))
                 return
             }
-            start(record, to: origin, as: job, isKept: true)
+            start(record, to: origin, as: job, isKept: true, isNew: false)
             if record.isPaused { job.pause() }
         } catch {
             host.complain(error.message)
@@ -114,18 +114,18 @@ final class UploadsPlugin: Plugin {
             store?.took(job.number)
             let record = UploadRecord(
                 number: job.number, path: path, address: origin.text, options: options, identity: identity)
-            start(record, to: origin, as: job, isKept: isDetached)
+            start(record, to: origin, as: job, isKept: isDetached, isNew: true)
             return job.path
         } catch {
             throw Failure(error)
         }
     }
 
-    private func start(_ record: UploadRecord, to origin: WebAddress, as job: Job, isKept: Bool) {
+    private func start(_ record: UploadRecord, to origin: WebAddress, as job: Job, isKept: Bool, isNew: Bool) {
         let task = UploadTask(record, to: origin, as: job, isKept: isKept, in: self)
         tasks[job.number] = task
         weight += record.weight
-        task.begin()
+        task.begin(isNew: isNew)
         settleSoon()
     }
 

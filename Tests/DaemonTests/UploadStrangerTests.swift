@@ -277,6 +277,22 @@ import Testing
         #expect(stage.end(next) == "finished")
     }
 
+    @Test func recordOfBefore_isNotWrittenAgainAtTheStart() throws {
+        let stage = try UploadStage()
+        let (path, _) = try stage.file(500_000)
+        let job = try stage.held(path, to: "tus", at: 100_000, [Self.tus])
+        try stage.job(job, "Pause")
+        let record = stage.recordFolder + (try #require(stage.records.first))
+        func file() throws -> UInt64? {
+            try FileManager.default.attributesOfItem(atPath: record)[.systemFileNumber] as? UInt64
+        }
+        stage.plugin.kill()
+        let before = try #require(try file())
+        try stage.restart()
+        #expect(stage.state(job) == "paused")
+        #expect(try file() == before)
+    }
+
     @Test func recordWithoutAnAddressOfTheWeb_isAJobThatFailed() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(500_000)
