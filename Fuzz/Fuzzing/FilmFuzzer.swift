@@ -125,7 +125,7 @@ public final class FilmFuzzer {
             switch result {
             case .success(let message): answer = message.name == "done" ? "done" : message.text("code") ?? "failed"
             case .failure(.ended): answer = "ended"
-            case .failure(.tookTooLong): answer = "silent"
+            case .failure(.silent), .failure(.tookTooLong): answer = "silent"
             case .failure(.notStarted): answer = "not started"
             }
         }
