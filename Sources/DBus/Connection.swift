@@ -78,7 +78,7 @@ public final class Connection {
     private var writable: IOWatch?
     private var dispatching = false
     private var calls = CallQueue<Message>()
-    private let questions: BusQuestions
+    let address: BusAddress
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     private var answers = AnswerBudget()
@@ -93,7 +93,7 @@ public final class Connection {
     /// Connects and sends Hello; blocks until the bus has answered (`dbus_bus_register`).
     public init(_ address: BusAddress, loop: EventLoop) throws(Failure) {
         raw = try Self.open(address)
-        questions = BusQuestions(address)
+        self.address = address
         uniqueName = dbus_bus_get_unique_name(raw).map { String(cString: $0) } ?? ""
         self.loop = loop
         var descriptor: Int32 = -1
@@ -379,12 +379,6 @@ public final class Connection {
         guard let message = try? Self.busCall("ReleaseName", [.string(name)]) else { return }
         message.noReplyExpected = true
         send(message)
-    }
-
-    /// Asks the bus about a caller and waits, at most `timeout` seconds, however much waits to be read here.
-    func askAboutCaller(_ member: String, _ caller: String, timeout: Double) throws(Failure) -> [Value] {
-        guard isOpen else { throw .disconnected }
-        return try questions.ask(member, [.string(caller)], timeout: timeout)
     }
 
     static func busCall(_ member: String, _ arguments: [Value]) throws(Failure) -> Message {

@@ -128,7 +128,7 @@ struct MessageReader {
             let length = strlen(pointer)
             bytes += length
             guard length <= Self.textLimit, bytes <= Self.textsLimit else {
-                throw .limitsExceeded("A text of a call has at most 64 KiB, and all of them 4 MiB")
+                throw .longText
             }
         }
         return String(cString: pointer)

@@ -29,6 +29,9 @@ public final class ObjectTable {
     /// Called before a call to an unknown path is answered with UnknownObject; nil: it is.
     public var unknownObject: ((String) -> Failure?)?
 
+    /// The answer to a call with a text of more than 64 KiB, or more than 4 MiB of text in all.
+    public var longText = Failure.longText
+
     /// Paths whose calls are answered by a handler of the program.
     private var relays: [String: (Invocation) -> Void] = [:]
 
@@ -177,7 +180,7 @@ public final class ObjectTable {
         do throws(Failure) {
             try dispatch(call, on: connection)
         } catch {
-            connection.answer(CallHeader(call), error)
+            connection.answer(CallHeader(call), error == .longText ? longText : error)
         }
     }
 

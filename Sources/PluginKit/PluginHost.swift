@@ -42,6 +42,7 @@ public final class PluginHost {
         FailedWrites.ignoreSignals()
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
+        connection.objects.refuseLongTexts()
         if isShared { connection.servedUsers = [0, getuid()] }
         self.endsWithParent = endsWithParent
     }

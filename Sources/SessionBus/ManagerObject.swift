@@ -12,6 +12,7 @@ public final class ManagerObject {
         self.service = service
         self.objects = objects
         objects.export(self, at: ObjectPath.root, interfaces: [ManagerObject.interface])
+        objects.refuseLongTexts()
         objects.unknownObject = { [unowned service] path in
             guard let id = ObjectPath.sessionID(path) else { return nil }
             do throws(SessionError) {
@@ -185,5 +186,12 @@ extension Invocation {
             throw .badParameter("\(quoted(path)) is not a session; use a path that CreateSession returned")
         }
         return id
+    }
+}
+
+extension ObjectTable {
+    /// A call with a text that no service here has a use for is answered with our error for values out of their range.
+    public func refuseLongTexts() {
+        longText = Failure(.badParameter("a text has at most 64 KiB, and all texts of a call 4 MiB"))
     }
 }

@@ -27,7 +27,7 @@ public final class WorkerProcess {
     public func limit() { shim_limit_worker(rlim_t(Self.largestMemory)) }
 
     /// From here on the process can open no connection, start no program and send no signal, and, where the kernel allows
-    /// it, look into no other process and write to no file but those that it gets (`seccomp`, `unshare`, Landlock).
+    /// it, look into no other process (Landlock) and write to no file but those that it gets (`unshare`).
     ///
     /// Must be called before there is another thread, and after everything that writes files of its own.
     public static func isolate() { shim_isolate() }

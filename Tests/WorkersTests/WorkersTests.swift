@@ -221,27 +221,4 @@ import Testing
             #expect(WorkerMessage(bytes[..<index]) == nil)
         }
     }
-
-    /// What hostile code in a worker could try against other processes of its user.
-    @Test func isolatedProcess_cannotReachOthers() async {
-        await #expect(processExitsWith: .success) {
-            func refused(_ result: Int) -> Bool { result == -1 && errno == EPERM }
-            let other = getppid()
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
-            var pair: [Int32] = [-1, -1]
-            WorkerProcess.isolate()
-            precondition(refused(Int(kill(other, 0))), "signal")
-            precondition(refused(Int(kill(-1, 0))), "signal to all")
-            precondition(refused(Int(socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0))), "socket")
-            precondition(refused(Int(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0, &pair))), "datagrams")
-            precondition(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0, "streams")
-            var argument: UnsafeMutablePointer<CChar>? = nil
-            precondition(refused(Int(execve("/bin/true", &argument, &argument))), "program")
-            // Itself it may limit, and it may have threads.
-            precondition(setrlimit(Int32(RLIMIT_NOFILE.rawValue), &limit) == 0, "own limit")
-            var thread = pthread_t()
-            precondition(pthread_create(&thread, nil, { _ in nil }, nil) == 0, "thread")
-            pthread_join(thread, nil)
-        }
-    }
 }
