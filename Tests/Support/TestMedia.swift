@@ -3,7 +3,8 @@ import Foundation
 /// Films whose every picture carries its number, made by ffmpeg from a recipe.
 ///
 /// A picture has 16 columns, black or white: its number in binary, which survives encoding, scaling and JPEG. They are made
-/// once and kept in `.build/test-media`, by the recipe, with what ffmpeg and ffprobe found in them.
+/// once and kept in `.build/test-media`, by the system and the recipe, with what ffmpeg and ffprobe found in them. Each system
+/// has its own: its ffmpeg may understand a recipe in another way, and that must be seen wherever the tests run first.
 public struct TestMedia: Sendable, CustomStringConvertible {
     public let name: String
     let recipe: [String]
@@ -11,6 +12,8 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     let shift: Double
     /// How its picture is cut off at the begin by an edit list: seconds.
     let cut: Double
+    /// Whether its picture is shown turned by 90° counterclockwise. Each version of ffmpeg has another option for this.
+    let turned: Bool
 
     public var description: String { name }
 
@@ -32,15 +35,15 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     ]
     private static let x264 = ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-c:a", "aac", "-b:a", "64k"]
 
-    private init(_ name: String, _ recipe: [String], shift: Double = 0, cut: Double = 0) {
-        (self.name, self.recipe, self.shift, self.cut) = (name, recipe, shift, cut)
+    private init(_ name: String, _ recipe: [String], shift: Double = 0, cut: Double = 0, turned: Bool = false) {
+        (self.name, self.recipe, self.shift, self.cut, self.turned) = (name, recipe, shift, cut, turned)
     }
 
     /// A film by its name; `@x` in a recipe is the film x.
     public static let all: [TestMedia] = [
         TestMedia("short-gop.mp4", source + x264 + ["-g", "12", "-bf", "2"]),
         TestMedia("long-gop.mp4", source + x264 + ["-g", "250", "-bf", "3"]),
-        TestMedia("rotated.mp4", ["-i", "@short-gop.mp4", "-c", "copy", "-metadata:s:v", "rotate=90"]),
+        TestMedia("rotated.mp4", ["-i", "@short-gop.mp4", "-c", "copy"], turned: true),
         TestMedia(
             "variable.mp4",
             ["-i", "@short-gop.mp4", "-vf", "select='not(mod(floor(n/10),3)*mod(n,2))'", "-vsync", "vfr"] + x264
@@ -74,9 +77,9 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         TestMedia(
             "cover.mp3",
             [
-                "-f", "lavfi", "-i", "sine=440:d=3", "-f", "lavfi", "-i", "testsrc=s=200x200:d=1", "-map", "0", "-map",
-                "1",
-                "-frames:v", "1", "-c:a", "libmp3lame", "-c:v", "mjpeg", "-disposition:v", "attached_pic",
+                // A source of one picture: ffmpeg 7 ends the sound, too, after as many pictures as -frames:v says.
+                "-f", "lavfi", "-i", "sine=440:d=3", "-f", "lavfi", "-i", "testsrc=s=200x200:r=25:d=0.04", "-map", "0",
+                "-map", "1", "-c:a", "libmp3lame", "-c:v", "mjpeg", "-disposition:v", "attached_pic",
             ]),
     ]
 
@@ -88,15 +91,14 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     /// The films of which each picture is known.
     public static let films = all.filter { !$0.name.hasPrefix("sound.") && $0.name != "cover.mp3" }
 
-    private static let folder = repository.appendingPathComponent(".build/test-media").path
-
-    /// One list of GStreamer's plugins for all tests: reading them takes longer than a test. Another system that runs the tests
-    /// in the same folder has others.
-    public static let registry: String = {
+    private static let folder: String = {
         let system = (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8)) ?? ""
         let line = system.split(separator: "\n").first { $0.hasPrefix("VERSION_ID=") } ?? ""
-        return "\(folder)/registry-\(line.filter { $0.isNumber || $0 == "." }).bin"
+        return repository.appendingPathComponent(".build/test-media/\(line.filter { $0.isNumber || $0 == "." })").path
     }()
+
+    /// One list of GStreamer's plugins for all tests: reading them takes longer than a test.
+    public static let registry = folder + "/registry.bin"
 
     private static let lock = NSLock()
 
@@ -110,15 +112,33 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     private func make() throws -> String {
         let words = try recipe.map { $0.hasPrefix("@") ? try TestMedia.named(String($0.dropFirst())).make() : $0 }
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in words.joined(separator: "\n").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        for byte in (words + (turned ? ["turned"] : [])).joined(separator: "\n").utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
+        }
         let folder = "\(TestMedia.folder)/\(String(hash, radix: 36))"
         let path = "\(folder)/\(name)"
         if FileManager.default.fileExists(atPath: path) { return path }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let draft = "\(folder)/\(getpid())-\(name)"
         try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-y"] + words + [draft], timeout: 120)
+        if turned { try TestMedia.turn(draft) }
         guard rename(draft, path) == 0 else { throw SupportError("\(path): \(String(cString: strerror(errno)))") }
         return path
+    }
+
+    /// Writes a turn by 90° counterclockwise into the matrix of the first track header, that of the pictures (ISO/IEC 14496-12, 8.3.2).
+    private static func turn(_ path: String) throws {
+        let file = URL(fileURLWithPath: path)
+        var bytes = try Data(contentsOf: file)
+        guard let name = bytes.range(of: Data("tkhd".utf8)), bytes[name.upperBound] == 0 else {
+            throw SupportError("\(path): no track header of version 0")
+        }
+        let matrix: [UInt32] = [0, 0xFFFF_0000, 0, 0x0001_0000, 0, 0, 0, 0, 0x4000_0000]
+        let start = name.upperBound + 40
+        bytes.replaceSubrange(
+            start..<(start + 36),
+            with: matrix.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } })
+        try bytes.write(to: file)
     }
 
     /// What was found in films, by their paths: several tests ask for the same. It is kept beside them, too.
