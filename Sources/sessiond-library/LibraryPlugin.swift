@@ -49,7 +49,7 @@ final class LibraryPlugin: Plugin {
         store = try LibraryPlugin.open()
         jobs = Jobs(.library, on: host.connection, host.loop)
         toldRevision = store.revision
-        players = PlayerWatch(on: host.connection)
+        players = PlayerWatch(on: host.connection, callers)
         jobs.onBusyChanged = { [unowned self] _ in settleBusy() }
         players?.onBusyChanged = { [unowned self] isPlaying in
             self.isPlaying = isPlaying

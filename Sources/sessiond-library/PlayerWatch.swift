@@ -3,10 +3,14 @@ import EventLoop
 import MediaLibrary
 import MediaValues
 import PluginAPI
+import PluginKit
 import SessionBus
 
 /// Listens to the players on the bus, and notes what they play of the library: counts, and the places where podcasts and
 /// audiobooks go on.
+///
+/// A player is a connection that owns a name below `org.mpris.MediaPlayer2`, as the contract of players says, and is in no
+/// sandbox. Signals of others do not even arrive: each rule at the bus names the connection of a player.
 final class PlayerWatch {
     /// An item was played, skipped, or left somewhere.
     var onNote: (_ item: Int64, Listening.Note) -> Void = { _, _ in }
@@ -17,66 +21,102 @@ final class PlayerWatch {
 
     /// Seconds between two looks at the place of a podcast or an audiobook.
     private static let interval = 10.0
+    /// Players, and names of each.
+    private static let (playerLimit, nameLimit) = (64, 16)
+    /// Bytes of an address: longer than any path.
+    private static let uriLimit = 16_384
+    private static let namespace = "org.mpris.MediaPlayer2"
 
     private struct Player {
         var uri = ""
         var isPlaying = false
         var item: Int64?
         var listening: Listening?
-        let watch: Subscription
+        var names: Set<String>
+        let subscriptions: [Subscription]
     }
 
     private let connection: Connection
+    private let callers: FreeCallers
     private var players: [String: Player] = [:]
-    private var subscriptions: [Subscription] = []
+    private var subscription: Subscription?
     private var wasBusy = false
     private lazy var timer = Timer(on: connection.loop) { [unowned self] in look() }
 
     /// Not on a bus of several users: what players of others play is not the user's.
-    init?(on connection: Connection) {
-        self.connection = connection
+    init?(on connection: Connection, _ callers: FreeCallers) {
+        (self.connection, self.callers) = (connection, callers)
         guard connection.servedUsers == nil else { return nil }
-        subscriptions = [
-            connection.subscribe(
-                path: ObjectPath.player, interface: StandardName.properties, member: "PropertiesChanged",
-                arg0: BusName.player
-            ) { [unowned self] message in
-                guard let sender = message.sender, let values = try? message.arguments(), values.count == 3 else {
-                    return
-                }
-                learn(sender, values[1].asProperties ?? [:])
-            },
-            connection.subscribe(path: ObjectPath.player, interface: BusName.player, member: "ItemFinished") {
-                [unowned self] message in
-                if let sender = message.sender { finished(sender) }
-            },
-        ]
+        subscription = connection.watchOwners(below: Self.namespace) { [unowned self] name, owner in
+            owned(name, owner)
+        }
         // Players that run already.
         connection.askBus("ListNames", []) { [weak self] answer in
-            for name in (try? answer.get())?.first?.stringsValue ?? [] where name.hasPrefix(PluginKind.player.busName) {
-                self?.ask(name)
+            for name in (try? answer.get())?.first?.stringsValue ?? [] where name.hasPrefix(Self.namespace + ".") {
+                self?.connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
+                    if let owner = (try? answer.get())?.first?.stringValue { self?.owned(name, owner) }
+                }
             }
         }
     }
 
-    private func ask(_ name: String) {
-        connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            guard let self, let owner = (try? answer.get())?.first?.stringValue else { return }
-            connection.call(
-                owner, ObjectPath.player, StandardName.properties, "GetAll", [.string(BusName.player)], timeout: 5
-            ) { [weak self] answer in
-                if let values = (try? answer.get())?.first?.asProperties { self?.learn(owner, values) }
+    // MARK: Who is a player
+
+    /// - Parameter owner: empty: it has none.
+    private func owned(_ name: String, _ owner: String) {
+        for old in players.keys where old != owner && players[old]?.names.remove(name) != nil {
+            if players[old]?.names.isEmpty == true { lost(old) }
+        }
+        guard !owner.isEmpty else { return }
+        if let known = players[owner] {
+            if known.names.count < Self.nameLimit { players[owner]?.names.insert(name) }
+            return
+        }
+        guard players.count < Self.playerLimit, mayBePlayer(owner) else { return }
+        players[owner] = Player(names: [name], subscriptions: subscriptions(to: owner))
+        // After that, no change is missed.
+        connection.call(
+            owner, ObjectPath.player, StandardName.properties, "GetAll", [.string(BusName.player)], timeout: 5
+        ) { [weak self] answer in
+            switch answer {
+            case .success(let values): self?.learn(owner, values.first?.asProperties ?? [:])
+            // One that does not answer may do so later; one that answers so has no such interface.
+            case .failure(let failure): if failure.name != Failure.Name.noReply { self?.lost(owner) }
             }
         }
     }
+
+    private func mayBePlayer(_ owner: String) -> Bool {
+        do throws(Failure) {
+            try callers.require(owner, to: "be a player")
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func subscriptions(to player: String) -> [Subscription] {
+        [
+            connection.subscribe(
+                path: ObjectPath.player, interface: StandardName.properties, member: "PropertiesChanged",
+                sender: player, arg0: BusName.player
+            ) { [unowned self] message in
+                guard let values = try? message.arguments(), values.count == 3 else { return }
+                learn(player, values[1].asProperties ?? [:])
+            },
+            connection.subscribe(
+                path: ObjectPath.player, interface: BusName.player, member: "ItemFinished", sender: player
+            ) { [unowned self] _ in finished(player) },
+        ]
+    }
+
+    // MARK: What it plays
 
     private func learn(_ sender: String, _ changes: [String: Value]) {
-        let uri = changes["Uri"]?.stringValue
+        let text = changes["Uri"]?.stringValue
+        let uri = text.map { $0.utf8.count <= Self.uriLimit ? $0 : "" }
         let state = changes["State"]?.stringValue
-        guard uri != nil || state != nil else { return }
-        var player =
-            players[sender]
-            ?? Player(watch: connection.watchName(sender) { [weak self] in self?.lost(sender) })
+        guard uri != nil || state != nil, var player = players[sender] else { return }
         let now = MonotonicClock.seconds
         if let uri, uri != player.uri {
             leave(&player, now)
