@@ -5,6 +5,8 @@ import PluginAPI
 /// Playlists as files: M3U, PLS and XSPF.
 public enum ListFile {
     public static let sizeLimit = 4 << 20
+    /// Bytes of an entry: more than any path has.
+    private static let locationLimit = 16_384
 
     /// The absolute paths of the entries that are files on this machine; nil: it is no playlist.
     public static func entries(_ bytes: [UInt8], path: [UInt8]) -> [[UInt8]]? {
@@ -42,34 +44,38 @@ public enum ListFile {
             if name == "playlist" { isList = true }
             guard name == "location", isList, index <= text.count else { continue }
             let content = text[min(index, text.count)...].prefix { $0 != UInt8(ascii: "<") }
-            let location = unescaped(String(decoding: content, as: UTF8.self))
+            guard content.count <= locationLimit else { continue }
+            let location = unescaped(content)
             if !location.isEmpty { found.append(location) }
         }
         return isList ? found : nil
     }
 
-    private static func unescaped(_ text: String) -> String {
-        var result = ""
-        var rest = text[...]
-        while let character = rest.first {
-            if character == "&", let end = rest.prefix(12).firstIndex(of: ";") {
-                let name = rest[rest.index(after: rest.startIndex)..<end]
-                let known = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][String(name)]
-                let code =
-                    name.hasPrefix("#x")
-                    ? UInt32(name.dropFirst(2), radix: 16) : name.hasPrefix("#") ? UInt32(name.dropFirst()) : nil
-                if let letter = known ?? code.flatMap(Unicode.Scalar.init).map({ String($0) }) {
-                    result += letter
-                    rest = rest[rest.index(after: end)...]
-                    continue
-                }
+    private static func unescaped(_ content: ArraySlice<UInt8>) -> String {
+        var result: [UInt8] = []
+        var rest = content
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "&"), let end = rest.prefix(11).firstIndex(of: UInt8(ascii: ";")),
+                let letter = letter(String(decoding: rest[..<end], as: UTF8.self))
+            {
+                result += Array(letter.utf8)
+                rest = rest[(end + 1)...]
+            } else if byte != 10, byte != 13 {
+                result.append(byte)
             }
-            if !character.isNewline { result.append(character) }
-            rest.removeFirst()
         }
-        while result.first == " " { result.removeFirst() }
-        while result.last == " " { result.removeLast() }
-        return result
+        let space = UInt8(ascii: " ")
+        guard let first = result.firstIndex(where: { $0 != space }), let last = result.lastIndex(where: { $0 != space })
+        else { return "" }
+        return String(decoding: result[first...last], as: UTF8.self)
+    }
+
+    /// What `&name;` means.
+    private static func letter(_ name: String) -> String? {
+        if let known = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name] { return known }
+        guard name.hasPrefix("#") else { return nil }
+        let code = name.hasPrefix("#x") ? UInt32(name.dropFirst(2), radix: 16) : UInt32(name.dropFirst())
+        return code.flatMap(Unicode.Scalar.init).map { String($0) }
     }
 
     private static func absolute(_ location: String, _ path: [UInt8]) -> String {

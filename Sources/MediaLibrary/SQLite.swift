@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 /// A value of a database.
 public enum SQLValue: Sendable, Hashable {
@@ -20,6 +21,8 @@ public struct SQLError: Error, Sendable, Hashable {
 
     /// The file is no database, or parts of it are gone.
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+    /// It was ended because it needed more time than it may take.
+    public var isTooLong: Bool { code & 0xFF == SQLITE_INTERRUPT }
     public var isFull: Bool { code & 0xFF == SQLITE_FULL }
     public var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(code & 0xFF) }
 }
@@ -29,6 +32,8 @@ final class SQLite {
     private let raw: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
     private var transactions = 0
+    /// The time of the processor at which what is being read has taken too long.
+    private var end = Double.infinity
 
     /// Opens the file, which is made if it is not there.
     init(_ path: String) throws(SQLError) {
@@ -74,6 +79,39 @@ final class SQLite {
         return made
     }
 
+    // MARK: Time
+
+    /// Seconds of the processor that this thread has used: other programs do not make it later.
+    private static var processorTime: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// Ends what `body` reads with an error (``SQLError/isTooLong``) when it has used so many seconds of the processor. For
+    /// reading outside of transactions: SQLite takes a transaction back when it ends a change.
+    func within<Result>(_ seconds: Double, _ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
+        end = Self.processorTime + seconds
+        sqlite3_progress_handler(
+            raw, 2_000,
+            { context in
+                guard let context else { return 0 }
+                return Unmanaged<SQLite>.fromOpaque(context).takeUnretainedValue().isTooLate ? 1 : 0
+            }, Unmanaged.passUnretained(self).toOpaque())
+        defer {
+            sqlite3_progress_handler(raw, 0, nil, nil)
+            end = .infinity
+        }
+        return try body()
+    }
+
+    private var isTooLate: Bool { end.isFinite && Self.processorTime > end }
+
+    /// For what is done with each row.
+    private func checkTime() throws(SQLError) {
+        if isTooLate { throw SQLError(code: SQLITE_INTERRUPT, message: "interrupted") }
+    }
+
     private func bind(_ values: [SQLValue], to statement: OpaquePointer) throws(SQLError) {
         for (index, value) in values.enumerated() {
             let place = Int32(index + 1)
@@ -110,6 +148,7 @@ final class SQLite {
             let code = sqlite3_step(statement)
             if code == SQLITE_DONE { return }
             guard code == SQLITE_ROW else { throw error(code) }
+            try checkTime()
             try body(Row(statement: statement))
         }
     }

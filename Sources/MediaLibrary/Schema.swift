@@ -83,4 +83,29 @@ enum Schema {
                 JOIN main.directory d ON d.path = i.directory
                 JOIN main.file f ON f.directory = d.id AND f.name = i.name;
         """
+
+    // MARK: Looking at a database
+
+    /// Whether all tables are there with all their columns.
+    static func hasTables(_ db: SQLite, ofIndex isIndex: Bool) throws(SQLError) -> Bool {
+        let model = try SQLite(":memory:")
+        if isIndex {
+            try model.script(main)
+        } else {
+            try model.run("ATTACH ':memory:' AS kept")
+            try model.script(kept)
+        }
+        return try columns(db, "main").isSuperset(of: columns(model, isIndex ? "main" : "kept"))
+    }
+
+    /// Without the tables that an index of words has for itself, which depend on the version of SQLite.
+    private static func columns(_ db: SQLite, _ name: String) throws(SQLError) -> Set<String> {
+        Set(
+            try db.all(
+                """
+                SELECT t.name || '.' || c.name FROM \(name).sqlite_master t, pragma_table_info(t.name, '\(name)') c
+                WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite!_%' ESCAPE '!' AND t.name NOT LIKE 'words!_%' ESCAPE '!'
+                """
+            ) { $0.text(0) })
+    }
 }

@@ -2,12 +2,17 @@
 enum Words {
     /// A match of the index of words for a text of which the last word may be incomplete; nil: it has no word.
     static func prefixMatch(_ text: String) -> String? {
-        let words = Folding.words(Folding.fold(text))
+        let words = said(text)
         guard !words.isEmpty else { return nil }
         return words.enumerated().map { index, word in
             "\"\(word)\"" + (index == words.count - 1 ? "*" : "")
         }.joined(separator: " ")
     }
+
+    /// Words of what somebody said or typed; further ones do not count, because each costs a look at all words there are.
+    static let limit = 16
+
+    static func said(_ text: String) -> [String] { Array(Folding.words(Folding.fold(text)).prefix(limit)) }
 
     /// Words that say nothing by themselves.
     static let fillers: Set<String> = ["the", "a", "an", "of", "and", "to", "my", "some"]
@@ -124,7 +129,7 @@ extension Store {
     public func search(
         _ text: String, kinds: Set<Finding.Kind> = [], artist: String = "", album: String = "", max: Int = 20
     ) throws(SQLError) -> [Finding] {
-        let heard = Folding.words(Folding.fold(text))
+        let heard = Words.said(text)
         guard !heard.isEmpty else { return [] }
         var best: [String: Finding] = [:]
         func add(_ findings: [Finding]) {
@@ -232,8 +237,7 @@ extension Store {
         -> [Finding]
     {
         var findings: [Finding] = []
-        let artistWords = Folding.words(Folding.fold(artist))
-        let albumWords = Folding.words(Folding.fold(album))
+        let (artistWords, albumWords) = (Words.said(artist), Words.said(album))
         func fit(_ said: [String], _ words: [String]) -> Double {
             said.isEmpty ? 1 : SearchScore.score(heard: said, name: words)
         }

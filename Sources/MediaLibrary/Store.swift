@@ -37,7 +37,7 @@ public final class Store {
         }
         let (main, kept) = (folder + "/library.db", folder + "/library-kept.db")
         var findings: [String] = []
-        if let reason = Store.damage(kept, Schema.keptVersion) {
+        if let reason = Store.damage(kept, isIndex: false) {
             let aside = try Store.putAside(kept)
             findings.append("\(kept) \(reason): kept as \(aside)")
             let new = try SQLite(":memory:")
@@ -47,7 +47,7 @@ public final class Store {
             let saved = Store.salvage(from: aside, to: new)
             findings.append("of it \(saved) bookmarks, counts, ratings and entries of playlists could be read")
         }
-        if let reason = Store.damage(main, Schema.version) {
+        if let reason = Store.damage(main, isIndex: true) {
             findings.append("\(main) \(reason): kept as \(try Store.putAside(main)); the music is read anew")
         }
         db = try SQLite(main)
@@ -87,10 +87,16 @@ public final class Store {
         try? db.run("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
+    /// Ends what is read for a client when it has used so many seconds of the processor: `SQLError.isTooLong`.
+    public func within<Result>(
+        _ seconds: Double, _ body: () throws(SQLError) -> Result
+    ) throws(SQLError) -> Result { try db.within(seconds, body) }
+
     // MARK: Damage
 
     /// Why a file cannot be used; nil: it can, or is not there.
-    private static func damage(_ path: String, _ version: Int64) -> String? {
+    private static func damage(_ path: String, isIndex: Bool) -> String? {
+        let version = isIndex ? Schema.version : Schema.keptVersion
         var status = stat()
         guard stat(path, &status) == 0, status.st_size > 0 else { return nil }
         do throws(SQLError) {
@@ -100,9 +106,9 @@ public final class Store {
             guard found != 0 else {
                 return try db.number("SELECT count(*) FROM sqlite_master") == 0 ? nil : "is another database"
             }
+            guard try Schema.hasTables(db, ofIndex: isIndex) else { return "has other tables" }
             // Nothing in it is damaged as long as it was closed, but for what is missing at its end.
-            let isClosed =
-                version == Schema.version ? try db.number("SELECT 1 FROM meta WHERE key = 'open'") == nil : false
+            let isClosed = isIndex ? try db.number("SELECT 1 FROM meta WHERE key = 'open'") == nil : false
             if isClosed {
                 try db.run("PRAGMA wal_checkpoint(TRUNCATE)")
                 let size = (try db.number("PRAGMA page_count") ?? 0) * (try db.number("PRAGMA page_size") ?? 0)

@@ -3,11 +3,20 @@ import MediaLibrary
 import PluginKit
 import Processes
 
-/// Covers as files: `$XDG_CACHE_HOME/sessiond/artwork`. The oldest go when there are too many.
+/// Covers as files: `$XDG_CACHE_HOME/sessiond/artwork`. The oldest go when there are too many, or too many bytes.
 final class ArtworkCache {
     private static let limits = (files: 2_048, bytes: 128 << 20)
+    /// Pixels. Whoever asks for each size there is gets few files.
+    private static let sizes = [
+        16, 24, 32, 48, 64, 100, 128, 150, 200, 256, 300, 400, 512, 600, 800, 1_024, 1_500, 2_048,
+    ]
+
+    /// The size in which a cover is made: the largest that is not larger, or the smallest; 0: as it is.
+    static func step(_ size: Int) -> Int { size == 0 ? 0 : sizes.last { $0 <= size } ?? sizes[0] }
+
     let folder: String?
-    private var count: Int?
+    /// What is there; nil: not looked at yet.
+    private var stock: (files: Int, bytes: Int)?
 
     init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }
 
@@ -33,34 +42,48 @@ final class ArtworkCache {
     }
 
     /// Writes the whole file or nothing; returns its path.
-    func keep(_ data: [UInt8], _ key: String, _ ending: String) -> String? {
+    /// - Parameter original: the key of the cover as it is, if these are its bytes: one file is under both.
+    func keep(_ data: [UInt8], _ key: String, _ ending: String, original: String? = nil) -> String? {
         guard let folder, makeFolders(folder) else { return nil }
-        clean(folder)
+        if let original, original != key {
+            guard let file = known(original) ?? keep(data, original, ending) else { return nil }
+            let path = "\(folder)/\(key).\(file.split(separator: ".").last ?? "")"
+            if link(file, path) == 0 || errno == EEXIST {
+                stock?.files += 1
+                return path
+            }
+        }
+        makeRoom(folder, data.count)
         let path = "\(folder)/\(key).\(ending)"
         guard (try? WholeFile.write(data, to: path)) != nil else { return nil }
-        count = count.map { $0 + 1 }
+        stock?.files += 1
+        stock?.bytes += data.count
         return path
     }
 
-    /// Once in a while: half of them go.
-    private func clean(_ folder: String) {
-        if let count, count < Self.limits.files { return }
+    /// If there is too much with so many bytes more, half of it goes.
+    private func makeRoom(_ folder: String, _ more: Int) {
+        func isTooMuch(_ files: Int, _ bytes: Int) -> Bool {
+            files >= Self.limits.files || bytes + more > Self.limits.bytes
+        }
+        if let stock, !isTooMuch(stock.files, stock.bytes) { return }
         var files: [(path: String, used: Int, bytes: Int)] = []
         for name in namesIn(folder) where !name.hasPrefix(".") {
             let path = folder + "/" + name
             var status = stat()
             guard lstat(path, &status) == 0 else { continue }
-            files.append((path, status.st_mtim.tv_sec, Int(status.st_size)))
+            // One file under several names.
+            files.append((path, status.st_mtim.tv_sec, Int(status.st_size) / max(1, Int(status.st_nlink))))
         }
         var bytes = files.reduce(0) { $0 + $1.bytes }
         var left = files.count
-        let isTooMuch = left >= Self.limits.files || bytes > Self.limits.bytes
+        let mustGo = isTooMuch(left, bytes)
         for file in files.sorted(by: { $0.used < $1.used })
-        where isTooMuch && (left > Self.limits.files / 2 || bytes > Self.limits.bytes / 2) {
+        where mustGo && (left > Self.limits.files / 2 || bytes + more > Self.limits.bytes / 2) {
             unlink(file.path)
             left -= 1
             bytes -= file.bytes
         }
-        count = left
+        stock = (left, bytes)
     }
 }

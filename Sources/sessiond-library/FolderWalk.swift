@@ -4,6 +4,10 @@ import Processes
 import Workers
 
 /// Lists a folder and, if asked, all folders below it: parents first, and files in the order of their names.
+///
+/// Which folders are entered is decided by ``WalkRules``, when their parent is listed: the list has exactly those that are
+/// entered. Only a walk of a whole folder of the library knows what was entered already, so another one names the links
+/// that it finds, and what is below a link, and enters none of them.
 final class FolderWalk {
     /// Files in one message.
     private static let chunk = 1_000
@@ -13,6 +17,8 @@ final class FolderWalk {
     private let start: [UInt8]
     private let root: [UInt8]
     private let isDeep: Bool
+    private var rules = WalkRules()
+    private var isWhole: Bool { isDeep && start == root }
 
     init(_ process: WorkerProcess, _ request: WorkerMessage) {
         self.process = process
@@ -21,26 +27,29 @@ final class FolderWalk {
         isDeep = request.flag("deep") ?? true
     }
 
-    private struct Place: Hashable {
-        let device: UInt64
-        let inode: UInt64
-
-        init(_ status: stat) { (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
-    }
-
     func run() -> WorkerMessage {
         let parent =
             start.lastIndex(of: UInt8(ascii: "/")).map { $0 == 0 ? [UInt8(ascii: "/")] : Array(start[..<$0]) } ?? []
-        var above: [Place] = []
+        var above: [WalkRules.Place] = []
+        var isThroughLink = false
         // The folders between: none of them may be entered again through a link.
         var path = root
         while path.count < start.count {
-            if let status = Self.status(path) { above.append(Place(status)) }
+            if let status = Self.status(path) { above.append(status.place) }
             let next = start[(path.count + 1)...].firstIndex(of: UInt8(ascii: "/")) ?? start.count
             path = Array(start[..<next])
+            if Self.isLink(path) { isThroughLink = true }
         }
-        walk(start, Self.status(parent).map { UInt64($0.st_dev) }, above)
+        rules = WalkRules(above: above)
+        if let status = Self.status(start) { rules.begin(status.place) }
+        walk(start, Self.status(parent).map { UInt64($0.st_dev) }, above, isThroughLink: isThroughLink)
+        if rules.isFull { process.send(WorkerMessage("full", ["path": .bytes(start)])) }
         return WorkerMessage("done")
+    }
+
+    private static func isLink(_ path: [UInt8]) -> Bool {
+        var status = stat()
+        return with(path) { lstat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
     private static func status(_ path: [UInt8]) -> stat? {
@@ -65,9 +74,16 @@ final class FolderWalk {
         withUnsafeBytes(of: &entry.pointee.d_name) { raw in Array(raw.prefix { $0 != 0 }) }
     }
 
-    private func walk(_ path: [UInt8], _ parentDevice: UInt64?, _ above: [Place]) {
+    private func walk(
+        _ path: [UInt8], _ parentDevice: UInt64?, _ above: [WalkRules.Place], isThroughLink: Bool
+    ) {
         guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFDIR else {
             process.send(WorkerMessage("gone", ["path": .bytes(path)]))
+            return
+        }
+        guard WalkRules.mayHoldMusic(type(of: status)) else {
+            process.send(
+                WorkerMessage("closed", ["path": .bytes(path), "reason": .text("a file system of the kernel")]))
             return
         }
         guard let listing = Self.with(path, { opendir($0) }) else {
@@ -76,8 +92,8 @@ final class FolderWalk {
             return
         }
         var files: [ScanPlan.DiskFile] = []
-        var folders: [[UInt8]] = []
-        let place = Place(status)
+        var found: [Folder] = []
+        let place = status.place
         do {
             defer { closedir(listing) }
             let descriptor = dirfd(listing)
@@ -91,7 +107,8 @@ final class FolderWalk {
                 var status = stat()
                 guard Self.with(name, { fstatat(descriptor, $0, &status, 0) }) == 0 else { continue }
                 if status.st_mode & S_IFMT == S_IFDIR {
-                    if mayEnter(path, name, Place(status), above + [place], isLink: kind == 10) { folders.append(name) }
+                    let isLink = kind == 10 || kind == 0 && Self.isLink(path + [UInt8(ascii: "/")] + name)
+                    found.append(Folder(name: name, status: status, isLink: isLink))
                 } else if isMusic {
                     files.append(
                         ScanPlan.DiskFile(
@@ -102,26 +119,50 @@ final class FolderWalk {
             }
         }
         files.sort { $0.name.lexicographicallyPrecedes($1.name) }
-        folders.sort { $0.lexicographicallyPrecedes($1) }
-        send(path, status, parentDevice, files, folders)
-        guard isDeep, above.count < Self.depthLimit else { return }
-        for name in folders { walk(path + [UInt8(ascii: "/")] + name, place.device, above + [place]) }
+        found.sort { $0.name.lexicographicallyPrecedes($1.name) }
+        let isTooDeep = above.count >= Self.depthLimit
+        let folders = found.filter { folder in
+            guard !isTooDeep, mayEnter(path, folder, above + [place]) else { return false }
+            let isLinked = isThroughLink || folder.isLink
+            return isLinked && !isWhole || rules.enters(folder.status.place, isThroughLink: isLinked)
+        }
+        let links = isWhole ? [] : folders.filter { isThroughLink || $0.isLink }.map(\.name)
+        send(path, status, parentDevice, files, folders.map(\.name), links)
+        guard isDeep else { return }
+        for folder in folders where isWhole || !isThroughLink && !folder.isLink {
+            walk(
+                path + [UInt8(ascii: "/")] + folder.name, UInt64(status.st_dev), above + [place],
+                isThroughLink: isThroughLink || folder.isLink)
+        }
+    }
+
+    private struct Folder {
+        let name: [UInt8]
+        let status: stat
+        let isLink: Bool
     }
 
     /// Not into a folder that this one is in, and not through a link to what is in the library anyway.
-    private func mayEnter(_ path: [UInt8], _ name: [UInt8], _ place: Place, _ above: [Place], isLink: Bool) -> Bool {
-        guard !above.contains(place) else { return false }
-        guard isLink else { return true }
-        guard let real = Self.with(path + [UInt8(ascii: "/")] + name, { realpath($0, nil) }) else { return false }
+    private func mayEnter(_ path: [UInt8], _ folder: Folder, _ above: [WalkRules.Place]) -> Bool {
+        guard !above.contains(folder.status.place), WalkRules.mayHoldMusic(type(of: folder.status)) else {
+            return false
+        }
+        guard folder.isLink else { return true }
+        guard let target = Self.real(path + [UInt8(ascii: "/")] + folder.name), let realRoot else { return false }
+        return WalkRules.mayFollow(to: target, from: realRoot)
+    }
+
+    private lazy var realRoot = Self.real(root)
+
+    private static func real(_ path: [UInt8]) -> String? {
+        guard let real = with(path, { realpath($0, nil) }) else { return nil }
         defer { free(real) }
-        guard let realRoot = Self.with(root, { realpath($0, nil) }) else { return false }
-        defer { free(realRoot) }
-        let (target, folder) = (String(cString: real), String(cString: realRoot))
-        return target != folder && !target.hasPrefix(folder + "/")
+        return String(cString: real)
     }
 
     private func send(
-        _ path: [UInt8], _ status: stat, _ parentDevice: UInt64?, _ files: [ScanPlan.DiskFile], _ folders: [[UInt8]]
+        _ path: [UInt8], _ status: stat, _ parentDevice: UInt64?, _ files: [ScanPlan.DiskFile], _ folders: [[UInt8]],
+        _ links: [[UInt8]]
     ) {
         var fields: [String: WorkerMessage.Field] = [
             "path": .bytes(path), "mount": .flag(parentDevice.map { $0 != UInt64(status.st_dev) } ?? false),
@@ -129,6 +170,7 @@ final class FolderWalk {
             "watchable": .flag(isWatchable(status)),
             "digest": .whole(Int64(bitPattern: ScanPlan.digest(files, folders: folders))),
             "folders": .bytes(Array(folders.joined(separator: [0]))),
+            "links": .bytes(Array(links.joined(separator: [0]))),
             "whole": .flag(files.count <= Self.chunk), "first": .flag(true),
         ]
         var start = 0
@@ -147,10 +189,15 @@ final class FolderWalk {
 
     /// Whether the kernel tells of changes by others: not on a file system of another machine, or of a program.
     private func isWatchable(_ status: stat) -> Bool {
+        let type = type(of: status)
+        return !type.hasPrefix("fuse") && !["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs"].contains(type)
+    }
+
+    /// Of the file system that a file is on; empty if that is not known.
+    private func type(of status: stat) -> String {
         let device = UInt64(status.st_dev)
         let (major, minor) = ((device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00))
-        let type = mounts["\(major):\(minor)"] ?? ""
-        return !type.hasPrefix("fuse") && !["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs"].contains(type)
+        return mounts["\(major):\(minor)"] ?? ""
     }
 
     /// The types of the file systems by their devices.
@@ -167,6 +214,7 @@ final class FolderWalk {
 }
 
 extension stat {
+    fileprivate var place: WalkRules.Place { WalkRules.Place(device: UInt64(st_dev), inode: UInt64(st_ino)) }
     /// Nanoseconds.
     var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
 }

@@ -35,7 +35,8 @@ extension LibraryPlugin {
             .init("Artwork", "tu") { library, call in
                 do throws(Failure) {
                     let id = call.arguments[0].uint64Value ?? 0
-                    try library.artwork(Int64(clamping: id), size: Int(call.arguments[1].uint32Value ?? 0)) { result in
+                    let size = Int(call.arguments[1].uint32Value ?? 0)
+                    try library.artwork(Int64(clamping: id), size: size, for: call.sender) { result in
                         switch result {
                         case .success(let uri): call.reply([.string(uri)])
                         case .failure(let failure): call.fail(failure)
@@ -73,6 +74,8 @@ extension LibraryPlugin {
         }
     }
 
+    /// Folders of one call of `Scan`.
+    private static let pathLimit = 1_000
     private static let (itemLimit, uriLimit, listLimit) = (5_000, 10_000, 100_000)
 
     // MARK: Reading
@@ -83,26 +86,38 @@ extension LibraryPlugin {
         let query = try Query(call.arguments[0])
         let offset = Int(call.arguments[1].uint32Value ?? 0)
         let max = min(Int(call.arguments[2].uint32Value ?? 0), Self.itemLimit)
-        var fields = call.arguments[3].stringsValue ?? []
-        if fields.isEmpty { fields = Self.usual }
-        for field in fields where !Item.fields.contains(field) {
-            throw Failure(.badParameter("unknown field \(quoted(field)); use \(Item.fields.joined(separator: ", "))"))
-        }
-        let found = try use { store throws(SQLError) in try store.items(query, offset: offset, max: max) }
-        var rows: [Value] = []
-        for item in found.items {
-            var values: [(String, Value)] = []
-            for field in fields {
-                if field == "artists" {
-                    let names = try use { store throws(SQLError) in try store.names(of: item.id, role: 0) }
-                    values.append((field, .strings(names)))
-                } else if let value = item.value(field) {
-                    values.append((field, value))
+        let fields = try fields(call.arguments[3])
+        let (count, rows) = try read { store throws(SQLError) in
+            let found = try store.items(query, offset: offset, max: max)
+            var rows: [Value] = []
+            for item in found.items {
+                var values: [(String, Value)] = []
+                for field in fields {
+                    if field == "artists" {
+                        values.append((field, .strings(try store.names(of: item.id, role: 0))))
+                    } else if let value = item.value(field) {
+                        values.append((field, value))
+                    }
                 }
+                rows.append(.properties(values))
             }
-            rows.append(.properties(values))
+            return (found.count, rows)
         }
-        return [.uint32(UInt32(clamping: found.count)), .array(of: "a{sv}", rows)]
+        return [.uint32(UInt32(clamping: count)), .array(of: "a{sv}", rows)]
+    }
+
+    /// Each once, in the order of the client.
+    private func fields(_ value: Value) throws(Failure) -> [String] {
+        var fields: [String] = []
+        var seen: Set<String> = []
+        for field in value.stringsValue ?? [] where seen.insert(field).inserted {
+            guard Item.fields.contains(field) else {
+                throw Failure(
+                    .badParameter("unknown field \(quoted(field)); use \(Item.fields.joined(separator: ", "))"))
+            }
+            fields.append(field)
+        }
+        return fields.isEmpty ? Self.usual : fields
     }
 
     private func collections(_ call: Invocation) throws(Failure) -> [Value] {
@@ -114,7 +129,7 @@ extension LibraryPlugin {
         }
         let offset = Int(call.arguments[2].uint32Value ?? 0)
         let max = min(Int(call.arguments[3].uint32Value ?? 0), Self.itemLimit)
-        let found = try use { store throws(SQLError) in
+        let found = try read { store throws(SQLError) in
             try store.collections(grouping, query, offset: offset, max: max)
         }
         let rows = found.collections.map { collection in
@@ -142,8 +157,10 @@ extension LibraryPlugin {
         let max = min(Int(try options.uint32("max") ?? 20), 500)
         let (artist, album) = (try options.string("artist") ?? "", try options.string("album") ?? "")
         let text = call.arguments[0].stringValue ?? ""
-        guard text.utf8.count <= 1_000 else { throw Failure(.badParameter("'text' is longer than 1000 bytes")) }
-        let findings = try use { store throws(SQLError) in
+        for (key, text) in [("text", text), ("artist", artist), ("album", album)] where text.utf8.count > 1_000 {
+            throw Failure(.badParameter("'\(key)' is longer than 1000 bytes"))
+        }
+        let findings = try read { store throws(SQLError) in
             try store.search(text, kinds: kinds, artist: artist, album: album, max: max)
         }
         let rows = findings.map { finding in
@@ -160,7 +177,7 @@ extension LibraryPlugin {
         let query = try Query(call.arguments[0])
         let wanted = Int(call.arguments[1].uint32Value ?? 0)
         let max = wanted == 0 ? Self.uriLimit : min(wanted, Self.uriLimit)
-        let rows = try use { store throws(SQLError) in
+        let rows = try read { store throws(SQLError) in
             var rows: [Value] = []
             for id in try store.ids(query, max: max) {
                 guard let item = try store.item(id) else { continue }
@@ -178,7 +195,7 @@ extension LibraryPlugin {
 
     private func failures(_ call: Invocation) throws(Failure) -> [Value] {
         let max = min(Int(call.arguments[0].uint32Value ?? 0), Self.itemLimit)
-        let files = try use { store throws(SQLError) in try store.failures(max: max) }
+        let files = try read { store throws(SQLError) in try store.failures(max: max) }
         return [
             .array(
                 of: "(ss)",
@@ -287,10 +304,10 @@ extension LibraryPlugin {
 
     // MARK: Folders
 
-    /// An absolute path, as bytes and without a "/" at its end; also as a `file:` URI, for names that are no text.
+    /// An absolute path, as bytes and without what it does not need; also as a `file:` URI, for names that are no text.
     private func path(_ text: String) throws(Failure) -> [UInt8] {
-        var path = text.hasPrefix("/") ? Array(text.utf8) : FileURI.path(of: text) ?? []
-        while path.last == UInt8(ascii: "/"), path.count > 1 { path.removeLast() }
+        let given = text.hasPrefix("/") ? Array(text.utf8) : FileURI.path(of: text) ?? []
+        let path = given.count <= 4_096 ? FolderPath.plain(given) ?? [] : []
         guard path.first == UInt8(ascii: "/"), path.count > 1, path.count <= 4_096 else {
             throw Failure(.badParameter("a folder must be an absolute path, and not '/'; not \(quoted(text))"))
         }
@@ -319,8 +336,13 @@ extension LibraryPlugin {
     private func scan(_ call: Invocation) throws(Failure) -> [Value] {
         try callers.require(call.sender, to: "scan folders")
         let options = try OptionReader(call.arguments[1], known: ["full"])
+        let texts = call.arguments[0].stringsValue ?? []
+        guard texts.count <= Self.pathLimit else {
+            throw Failure.limitsExceeded(
+                "\(texts.count) folders; the limit is \(Self.pathLimit): name what they are in")
+        }
         var paths: [[UInt8]] = []
-        for text in call.arguments[0].stringsValue ?? [] { paths.append(try path(text)) }
+        for text in texts { paths.append(try path(text)) }
         return [.objectPath(try startScan(paths, isFull: try options.bool("full") ?? false))]
     }
 }
@@ -381,21 +403,26 @@ extension Query {
             return word
         }
         if let text = try reader.string("preset") { preset = try word(text, "preset") }
-        for text in try reader.strings("media-types") ?? [] {
+        for text in Set(try reader.strings("media-types") ?? []) {
             guard let type = ItemType(word: text) else {
                 throw Failure(.badParameter("'media-types' has no \(quoted(text)); use music, podcast, audiobook"))
             }
             mediaTypes.append(type)
         }
         playlist = try reader.uint64("playlist").map { Int64(clamping: $0) }
-        for text in try reader.strings("sort") ?? [] {
+        mediaTypes.sort { $0.rawValue < $1.rawValue }
+        let (sort, triples) = (try reader.strings("sort") ?? [], try Self.triples(dictionary))
+        guard triples.count <= 64, sort.count <= 16 else {
+            throw Failure(.badParameter("at most 64 conditions and 16 words of 'sort'"))
+        }
+        for text in sort {
             let isDescending = text.hasPrefix("-")
             order.append(
                 Order(try word(isDescending ? String(text.dropFirst()) : text, "sort"), isDescending: isDescending))
         }
         self.text = try reader.string("text") ?? ""
         includesUnavailable = try reader.bool("unavailable") ?? false
-        for triple in try Self.triples(dictionary) {
+        for triple in triples {
             let property: Property = try word(triple.0, "where")
             let comparison: Comparison = try word(triple.1, "where")
             guard let value = property.value(triple.2), comparison == .is || property.isText && property != .uri
@@ -403,11 +430,12 @@ extension Query {
                 throw Failure(
                     .badParameter("'\(triple.0)' \(triple.1) does not take such a value; see the interface"))
             }
+            if case .text(let text) = value, text.utf8.count > (property == .uri ? 16_384 : 1_000) {
+                throw Failure(.badParameter("the value of '\(triple.0)' is too long"))
+            }
             predicates.append(Predicate(property, comparison, value))
         }
-        guard predicates.count <= 64, order.count <= 16, text.utf8.count <= 1_000 else {
-            throw Failure(.badParameter("the query is too long"))
-        }
+        guard text.utf8.count <= 1_000 else { throw Failure(.badParameter("'text' is longer than 1000 bytes")) }
     }
 }
 

@@ -16,6 +16,8 @@ final class LibraryPlugin: Plugin {
     let workerCount: Int
     let watcher: FolderWatcher
     let covers = ArtworkCache()
+    /// How many covers each caller waits for.
+    private var coversAwaited: [String: Int] = [:]
     private let players: PlayerWatch?
     private var isPlaying = false
     private(set) var store: Store
@@ -116,6 +118,13 @@ final class LibraryPlugin: Plugin {
         }
     }
 
+    /// For the log and for `Status`; once.
+    func say(_ finding: String) {
+        guard !findings.contains(finding) else { return }
+        found([finding])
+        settleSoon()
+    }
+
     private func found(_ findings: [String]) {
         for finding in findings { complain(finding) }
         self.findings += findings
@@ -149,7 +158,24 @@ final class LibraryPlugin: Plugin {
         do throws(SQLError) {
             return try body(store)
         } catch {
+            if error.isTooLong {
+                throw .limitsExceeded(
+                    "this took longer than \(Int(Self.readTime)) s; ask for fewer items, or with fewer conditions or words"
+                )
+            }
             throw Failure(problem(error))
+        }
+    }
+
+    /// Seconds of the processor for what a call reads. Others wait meanwhile.
+    private static let readTime = 2.0
+
+    /// Reads for a client, which gets `LimitsExceeded` if it takes too long.
+    func read<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
+        try use { store throws(SQLError) in
+            // Only outside of a transaction can reading be ended without ending that.
+            try scan?.commit()
+            return try store.within(Self.readTime) { () throws(SQLError) in try body(store) }
         }
     }
 
@@ -206,15 +232,23 @@ final class LibraryPlugin: Plugin {
         }
     }
 
-    func add(folder path: [UInt8], _ type: ItemType?, isWatched: Bool) throws(Failure) {
+    private static func folder(_ path: [UInt8]) -> stat? {
         var status = stat()
-        let isFolder = (path + [0]).withUnsafeBytes {
+        let isThere = (path + [0]).withUnsafeBytes {
             stat($0.baseAddress!.assumingMemoryBound(to: CChar.self), &status) == 0
-                && status.st_mode & S_IFMT == S_IFDIR
         }
-        guard isFolder else {
-            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is no folder"))
+        return isThere && status.st_mode & S_IFMT == S_IFDIR ? status : nil
+    }
+
+    func add(folder named: [UInt8], _ type: ItemType?, isWatched: Bool) throws(Failure) {
+        guard let status = Self.folder(named) else {
+            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: named, as: UTF8.self))) is no folder"))
         }
+        // The same folder under another name, such as that of a link to it, is no further one.
+        let known = folders.first { known in
+            Self.folder(known.path).map { ($0.st_dev, $0.st_ino) == (status.st_dev, status.st_ino) } ?? false
+        }
+        let path = known?.path ?? named
         try change { store throws(SQLError) in
             try store.setKeptMeta("music-offered", 1)
             try store.add(folder: path, type, isWatched: isWatched)
@@ -239,6 +273,7 @@ final class LibraryPlugin: Plugin {
     // MARK: Scans
 
     var isScanning: Bool { scan != nil }
+    var wholeFolders: [Scan.Target] { folders.map { Scan.Target(path: $0.path, isDeep: true) } }
 
     /// - Parameter paths: none: all folders of the library.
     /// - Returns: the path of the job.
@@ -249,7 +284,7 @@ final class LibraryPlugin: Plugin {
                     .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is in no folder of the library; add it"
                 ))
         }
-        let targets = (paths.isEmpty ? folders.map(\.path) : paths).map { Scan.Target(path: $0, isDeep: true) }
+        let targets = paths.isEmpty ? wholeFolders : paths.map { Scan.Target(path: $0, isDeep: true) }
         return try scan(targets, isFull: isFull)
     }
 
@@ -276,7 +311,7 @@ final class LibraryPlugin: Plugin {
         guard !inside.isEmpty else { return }
         let targets =
             inside.count > Self.changedLimit
-            ? folders.map { Scan.Target(path: $0.path, isDeep: true) }
+            ? wholeFolders
             : inside.map { Scan.Target(path: $0, isDeep: false) }
         _ = try? scan(targets, isFull: false)
     }
@@ -337,22 +372,36 @@ final class LibraryPlugin: Plugin {
 
     // MARK: Covers
 
-    func artwork(_ id: Int64, size: Int, _ reply: @escaping (Result<String, Failure>) -> Void) throws(Failure) {
+    /// Covers that one caller may wait for.
+    private static let coverLimit = 256
+
+    /// - Parameter caller: callers take turns.
+    func artwork(
+        _ id: Int64, size: Int, for caller: String, _ reply: @escaping (Result<String, Failure>) -> Void
+    ) throws(Failure) {
+        let size = ArtworkCache.step(size)
         guard let path = try use({ store throws(SQLError) in try store.path(of: id) }),
             try use({ store throws(SQLError) in try store.item(id) }) != nil
         else { throw Failure(SessionError(.notFound, "there is no item \(id)")) }
         let key = covers.key(of: path, size)
         if let known = covers.known(key) { return reply(.success(known.isEmpty ? "" : FileURI.uri(known))) }
+        guard coversAwaited[caller, default: 0] < Self.coverLimit else {
+            throw .limitsExceeded("you wait for \(Self.coverLimit) covers; ask for others when some have come")
+        }
+        coversAwaited[caller, default: 0] += 1
         _ = workers.run(
-            WorkerMessage("art", ["path": .bytes(path), "size": .whole(Int64(size))]), patience: 5
+            WorkerMessage("art", ["path": .bytes(path), "size": .whole(Int64(size))]), for: caller, patience: 5
         ) { [weak self] result in
             guard let self else { return }
+            coversAwaited[caller, default: 0] -= 1
+            if coversAwaited[caller] == 0 { coversAwaited[caller] = nil }
             switch result {
             case .success(let message):
                 guard let data = message.bytes("data"), let ending = message.text("ending") else {
                     return reply(.success(""))
                 }
-                let file = covers.keep(data, key, ending)
+                let isOriginal = message.flag("original") ?? false
+                let file = covers.keep(data, key, ending, original: isOriginal ? covers.key(of: path, 0) : nil)
                 reply(
                     file.map { .success(FileURI.uri($0)) }
                         ?? .failure(

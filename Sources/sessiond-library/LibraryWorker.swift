@@ -91,7 +91,7 @@ final class LibraryWorker {
         if size > 0, let scaled = Pixbuf.scaled(found, to: size) {
             return WorkerMessage("done", ["data": .bytes(scaled.data), "ending": .text(scaled.ending)])
         }
-        return WorkerMessage("done", ["data": .bytes(found), "ending": .text(type)])
+        return WorkerMessage("done", ["data": .bytes(found), "ending": .text(type), "original": .flag(true)])
     }
 
     private static func rank(_ name: [UInt8]) -> Int {

@@ -78,11 +78,7 @@ final class PlayerWatch {
         connection.call(
             owner, ObjectPath.player, StandardName.properties, "GetAll", [.string(BusName.player)], timeout: 5
         ) { [weak self] answer in
-            switch answer {
-            case .success(let values): self?.learn(owner, values.first?.asProperties ?? [:])
-            // One that does not answer may do so later; one that answers so has no such interface.
-            case .failure(let failure): if failure.name != Failure.Name.noReply { self?.lost(owner) }
-            }
+            if let values = (try? answer.get())?.first?.asProperties { self?.learn(owner, values) }
         }
     }
 

@@ -26,7 +26,9 @@ final class Scan {
     let job: Job
     private unowned let plugin: LibraryPlugin
     private let workers: Workers
-    private var targets: [Target]
+    private var targets: [Target] = []
+    /// The same, to be found.
+    private var waiting: Set<Target> = []
     private var isFull: Bool
     /// Listed now.
     private var walk: (task: UInt64, target: Target)?
@@ -47,7 +49,8 @@ final class Scan {
     private var store: Store { plugin.store }
 
     init(_ targets: [Target], isFull: Bool, as job: Job, _ workers: Workers, in plugin: LibraryPlugin) {
-        (self.targets, self.isFull, self.job, self.workers, self.plugin) = (targets, isFull, job, workers, plugin)
+        (self.isFull, self.job, self.workers, self.plugin) = (isFull, job, workers, plugin)
+        add(targets)
         job.onCancel = { [unowned self] in stop() }
     }
 
@@ -59,11 +62,25 @@ final class Scan {
     /// More to be looked at.
     func join(_ more: [Target], isFull: Bool) {
         self.isFull = self.isFull || isFull
-        targets += more.filter { !targets.contains($0) }
+        add(more)
         if !isWalking {
             isWalking = true
             nextFolder()
         }
+    }
+
+    /// Targets that wait, beyond which whole folders of the library are looked at instead.
+    private static let targetLimit = 1_000
+
+    private func add(_ more: [Target]) {
+        for target in more where waiting.insert(target).inserted { targets.append(target) }
+        guard targets.count > Self.targetLimit else { return }
+        targets = plugin.wholeFolders
+        waiting = Set(targets)
+    }
+
+    private func addWhole(_ path: [UInt8]) {
+        if let folder = plugin.folder(of: path) { add([Target(path: folder.path, isDeep: true)]) }
     }
 
     /// What is being done stops; what is done stays.
@@ -124,6 +141,7 @@ final class Scan {
         guard !isOver, walk == nil else { return }
         guard !targets.isEmpty else { return foundAll() }
         let target = targets.removeFirst()
+        waiting.remove(target)
         guard let folder = plugin.folder(of: target.path) else { return nextFolder() }
         let request = WorkerMessage(
             "walk", ["path": .bytes(target.path), "root": .bytes(folder.path), "deep": .flag(target.isDeep)])
@@ -146,7 +164,10 @@ final class Scan {
         switch message.name {
         case "folder": listed(message, path)
         case "gone": write { () throws(SQLError) in try gone(path) }
-        default: plugin.complain("'\(Self.text(path))' cannot be listed: \(message.text("reason") ?? "")")
+        case "full":
+            plugin.say(
+                "\(quoted(Self.text(path))) has more folders than a scan enters; those that come later are left out")
+        default: plugin.complain("\(quoted(Self.text(path))) cannot be listed: \(message.text("reason") ?? "")")
         }
     }
 
@@ -167,6 +188,9 @@ final class Scan {
         let digest = UInt64(bitPattern: message.whole("digest") ?? 0)
         let isWhole = message.flag("whole") ?? true
         let folders = (message.bytes("folders") ?? []).split(separator: 0).map { Array($0) }
+        let links = (message.bytes("links") ?? []).split(separator: 0).map { Array($0) }
+        // What only a walk of the whole folder of the library may enter.
+        if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
         write(0) { () throws(SQLError) in
             let known = try store.directory(path)
             let presence = ScanPlan.presence(
@@ -187,7 +211,7 @@ final class Scan {
                 path, parent: parent, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
                 digest: isWhole ? digest : 0)
             watch(path, message)
-            if message.flag("first") ?? true { try compare(folders, id, path) }
+            if message.flag("first") ?? true { try compare(folders, links, id, path) }
             let old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
             for step in ScanPlan.steps(disk: files, known: old, isFull: isFull) {
                 try store.carry(out: step, in: id, path)
@@ -203,16 +227,19 @@ final class Scan {
     }
 
     /// Folders that are gone; and those that are new, if they are not listed anyway.
-    private func compare(_ folders: [[UInt8]], _ id: Int64, _ path: [UInt8]) throws(SQLError) {
+    /// - Parameter links: those that only a walk of the whole folder of the library may enter.
+    private func compare(_ folders: [[UInt8]], _ links: [[UInt8]], _ id: Int64, _ path: [UInt8]) throws(SQLError) {
         let there = Set(folders.map { path + [UInt8(ascii: "/")] + $0 })
+        let linked = Set(links.map { path + [UInt8(ascii: "/")] + $0 })
         let known = try store.children(of: id)
         for child in known where !there.contains(child.path) && !plugin.isRoot(child.path) {
             rows += 1
             try gone(child.path)
         }
         guard walk?.target.isDeep == false else { return }
-        let old = Set(known.map(\.path))
-        targets += there.filter { !old.contains($0) }.map { Target(path: $0, isDeep: true) }
+        let new = there.subtracting(known.map(\.path))
+        add(new.subtracting(linked).map { Target(path: $0, isDeep: true) })
+        if !linked.isDisjoint(with: new) { addWhole(path) }
     }
 
     // MARK: Files

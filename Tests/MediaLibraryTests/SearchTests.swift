@@ -79,6 +79,18 @@ import Testing
         #expect(try store.search(text).filter { $0.score > 0.6 }.isEmpty)
     }
 
+    @Test func longTitle_isFoundByItsFirstWords() throws {
+        let library = try Library()
+        let words = (0..<40).map { "word\($0)" }
+        try library.add("/m/1.mp3", ["TITLE": [words.prefix(20).joined(separator: " ")]])
+        let finding = try #require(try library.store.search(words.prefix(20).joined(separator: " ")).first)
+        #expect(finding.score > 0.85)
+        #expect(Words.said(words.joined(separator: " ")) == Array(words.prefix(16)))
+        var query = Query()
+        query.text = words.prefix(20).joined(separator: " ")
+        #expect(try library.store.count(query) == 1)
+    }
+
     @Test func distance_countsWrongLetters() {
         func distance(_ one: String, _ other: String) -> Int {
             Words.distance(Array(one.unicodeScalars), Array(other.unicodeScalars))

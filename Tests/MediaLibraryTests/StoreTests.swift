@@ -279,6 +279,46 @@ import Testing
         try kept(library, ids, list)
     }
 
+    @Test(arguments: ["library.db", "library-kept.db"]) func fileWithOtherTables_isPutAside(_ name: String) throws {
+        let folder = try PrivateFolder()
+        let version = name == "library.db" ? Schema.version : Schema.keptVersion
+        do {
+            try SQLite(folder.path + "/" + name).script(
+                "CREATE TABLE track(a); CREATE TABLE meta(key, value); PRAGMA user_version = \(version)")
+        }
+        let store = try Store(folder.path)
+        #expect(store.findings.first?.contains("has other tables") == true)
+        #expect(FileManager.default.fileExists(atPath: "\(folder.path)/\(name).damaged-1"))
+        #expect(try store.itemCount() == 0)
+        #expect(try store.addList("Mine", []) != nil)
+    }
+
+    @Test func readThatTakesTooLong_isEndedAndTheNextIsAnswered() throws {
+        let (library, _, _) = try filled()
+        let store = library.store
+        for seconds in [0, 0.05] {
+            do throws(SQLError) {
+                try store.within(seconds) { () throws(SQLError) in
+                    // It would never end.
+                    _ = try store.db.number(
+                        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n")
+                }
+                Issue.record("it has an answer")
+            } catch {
+                #expect(error.isTooLong)
+            }
+        }
+        // What is done with each row counts, too.
+        #expect(throws: SQLError.self) {
+            try store.within(0.02) { () throws(SQLError) in
+                while true { _ = try store.names(of: 1, role: 0) }
+            }
+        }
+        #expect(
+            try store.within(60) { () throws(SQLError) in try store.items(Query(), offset: 0, max: 9).count } == 300)
+        #expect(try store.itemCount() == 300)
+    }
+
     @Test(arguments: ["library.db", "library-kept.db"]) func fileThatIsNoDatabase_isPutAside(_ name: String) throws {
         let folder = try PrivateFolder()
         try folder.file(name, String(repeating: "This is a text and no database. ", count: 500))

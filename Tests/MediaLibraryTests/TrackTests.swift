@@ -83,6 +83,10 @@ import Testing
             """
         let found = try #require(ListFile.entries(Array(xspf.utf8), path: Array("/music/lists/a.xspf".utf8)))
         #expect(found.map { String(decoding: $0, as: UTF8.self) } == ["/music/a b.mp3", "/music/c&d&.mp3"])
+        let spaces = String(repeating: " ", count: 4_000_000)
+        let padded = "<playlist><location>\(spaces)x.mp3</location><location>  /y&amp;z.mp3\n </location></playlist>"
+        let rest = try #require(ListFile.entries(Array(padded.utf8), path: Array("/a.xspf".utf8)))
+        #expect(rest.map { String(decoding: $0, as: UTF8.self) } == ["/y&z.mp3"])
         #expect(ListFile.entries(Array("<html></html>".utf8), path: Array("/a.xspf".utf8)) == nil)
         #expect(ListFile.entries([0, 1, 2], path: base) == nil)
     }
