@@ -205,7 +205,7 @@ let package = Package(
         tests(
             "PluginKitTests",
             ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
-        tests("EventLoopTests", ["EventLoop"]),
+        tests("EventLoopTests", ["EventLoop", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),

@@ -103,7 +103,7 @@ public final class PluginHost {
     }
 
     /// Writes a line to standard error.
-    public func complain(_ text: String) { PluginHost.complain(text, name: name) }
+    public func complain(_ text: String) { PluginHost.complain(printable(text), name: name) }
 
     /// Writes a refusal to standard error, with the name of the error.
     public func complain(_ failure: Failure) {
@@ -120,6 +120,8 @@ public final class PluginHost {
     public func quit(_ code: Int32, ending plugin: any Plugin) {
         guard !isEnding else { return loop.quit(code) }
         isEnding = true
+        // If the service ends, too, a call to it would start it again, and stop systemd from stopping it.
+        connection.startsServices = false
         plugin.end { [loop] in loop.quit(code) }
     }
 }
