@@ -125,7 +125,7 @@ let package = Package(
         room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "FileFormats", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
-        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
+        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
         room(
             "PluginKit",
             [
@@ -163,6 +163,9 @@ let package = Package(
         // An example app of one page. Like the app of another author, it uses only SessionKit.
         .executableTarget(
             name: "example-radio", dependencies: ["SessionKit"], path: "Examples/Radio", swiftSettings: strict),
+        // Another one, which plays from the music library.
+        .executableTarget(
+            name: "example-jukebox", dependencies: ["SessionKit"], path: "Examples/Jukebox", swiftSettings: strict),
         // An example player plugin of one page, as another author would write it.
         .executableTarget(
             name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",
