@@ -15,7 +15,7 @@ struct LibraryCommand: ParsableCommand {
             """,
         subcommands: [
             LibraryListCommand.self, LibrarySearchCommand.self, LibraryScanCommand.self, LibraryAddCommand.self,
-            LibraryRemoveCommand.self, LibrarySetCommand.self, LibraryPlaylistCommand.self,
+            LibraryRemoveCommand.self, LibrarySetCommand.self, LibraryPlaylistCommand.self, LibraryPickCommand.self,
         ], defaultSubcommand: LibraryListCommand.self)
 }
 
@@ -147,6 +147,14 @@ struct LibraryListCommand: ParsableCommand {
         }
     }
 
+    /// What JSON has of an item.
+    static let allFields = [
+        "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc", "number",
+        "year",
+        "duration", "media-type", "compilation", "rating", "play-count", "skip-count", "last-played", "bookmark",
+        "available",
+    ]
+
     private static let page: UInt32 = 2_000
 
     /// All rows of a method that answers with pages.
@@ -165,14 +173,7 @@ struct LibraryListCommand: ParsableCommand {
     }
 
     private func listItems(_ place: LibraryPlace, _ query: [(String, Value)]) throws {
-        let fields =
-            output.json
-            ? [
-                "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc",
-                "number",
-                "year", "duration", "media-type", "compilation", "rating", "play-count", "skip-count", "last-played",
-                "bookmark", "available",
-            ] : ["id", "title", "artist", "album", "duration", "bookmark"]
+        let fields = output.json ? Self.allFields : ["id", "title", "artist", "album", "duration", "bookmark"]
         let found = try rows { offset, max in
             try place.ask("Items", [.properties(query), .uint32(offset), .uint32(max), .strings(fields)])
         }
