@@ -23,7 +23,10 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
     (plugins.flatMap(\.interfaces) + ["Job"]).map { "Interfaces/org.sessiond1.\($0).xml" }
-    + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
+    + ["", ".Player", ".TrackList", ".Playlists"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
+
+/// The interface of a plugin that others bring: nothing here serves it.
+let foreign = ["Interfaces/org.sessiond1.MediaPicker.xml"]
 
 /// Optimizes also in a debug build. The tests run some targets a million times, and others analyze sound. SwiftPM
 /// refuses unsafe flags in targets that other packages depend on. Sanitizers (Scripts/sanitize) get no optimization:
@@ -98,7 +101,7 @@ let package = Package(
         // Processes that open files of strangers.
         room("Workers", ["Processes", "EventLoop", "CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
-        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played),
+        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played + foreign),
 
         // MPRIS players: which to pause and resume, which one receives the media keys. MediaPlayers does it over D-Bus.
         room("MediaControl", ["PluginAPI"]),
@@ -132,7 +135,7 @@ let package = Package(
                 "SessionKit", "MediaValues", "FileFormats", "SessionBus", "DBus", "EventLoop", "Processes", "Workers",
                 "PluginAPI",
             ],
-            embedding: played, exclude: served),
+            embedding: played, exclude: served + foreign),
 
         // Programs. They only connect the modules above.
         program(

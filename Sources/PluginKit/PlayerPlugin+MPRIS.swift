@@ -17,6 +17,7 @@ extension PlayerPlugin {
             self, at: PlayerPlugin.path,
             interfaces: [
                 PlayerPlugin.rootInterface, PlayerPlugin.playerInterface, PlayerPlugin.trackListInterface,
+                PlayerPlugin.playlistsInterface,
             ])
     }
 
