@@ -1,7 +1,8 @@
 import Glibc
 import SessionKit
 
-/// A jukebox: plays an album of the music library, and says what it plays. Without a name, it lists the albums.
+/// A jukebox: plays an album of the music library, or with --pick what a person picks, and says what it plays. Without a name, it
+/// lists the albums.
 @main
 enum Jukebox {
     static func main() async throws {
@@ -14,7 +15,15 @@ enum Jukebox {
         // A player of its own: it ends with the jukebox, and is silent while the jukebox is in the background.
         let player = MusicPlayer.applicationMusicPlayer
         let changes = player.changes
-        try await player.setQueue(with: .albums.filter(.albumTitle, is: CommandLine.arguments[1]))
+        if CommandLine.arguments[1] == "--pick" {
+            var picker = MediaPicker(mediaTypes: [.music])
+            picker.allowsPickingMultipleItems = true
+            picker.prompt = "Music for the jukebox"
+            guard let songs = try await picker.pick() else { return say("cancelled") }
+            try await player.setQueue(with: songs)
+        } else {
+            try await player.setQueue(with: .albums.filter(.albumTitle, is: CommandLine.arguments[1]))
+        }
         try await player.play()
         for await change in changes {
             switch change {

@@ -44,7 +44,7 @@ final class OwnProcess {
     }
 
     /// Beside this program, or in PATH.
-    private static func find(_ name: String, _ path: String?) -> String? {
+    static func find(_ name: String, _ path: String?) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
         let own = String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)

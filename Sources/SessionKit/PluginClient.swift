@@ -24,7 +24,7 @@ actor PluginClient {
     }
 
     /// Seconds in which the plugin answers.
-    private static let patience = 60.0
+    static let patience = 60.0
     /// Seconds until a plugin that has gone is looked for again, and how often.
     private static let (pause, tries) = (1.0, 60)
 
@@ -63,12 +63,13 @@ actor PluginClient {
     /// Calls a method of the plugin's object, or of another object of it.
     @discardableResult
     func ask(
-        _ member: String, _ arguments: [Value] = [], of interface: String? = nil, at path: String? = nil
+        _ member: String, _ arguments: [Value] = [], of interface: String? = nil, at path: String? = nil,
+        timeout: Double = PluginClient.patience
     ) async throws(SessionError) -> [Value] {
         let place = try await found()
         guard let connection else { throw SessionError(Failure.disconnected) }
         return try await connection.ask(
-            place, path ?? kind.objectPath, interface ?? kind.interface, member, arguments, timeout: Self.patience)
+            place, path ?? kind.objectPath, interface ?? kind.interface, member, arguments, timeout: timeout)
     }
 
     func get(

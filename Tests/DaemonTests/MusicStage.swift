@@ -17,8 +17,12 @@ final class MusicStage {
 
     var bus: BusAddress { .custom(daemon.bus.address) }
 
-    /// - Parameter songs: title, artist, album, number, seconds.
-    init(_ songs: [(String, String, String, Int, Double)] = MusicStage.homogenic) async throws {
+    /// - Parameters:
+    ///   - songs: title, artist, album, number, seconds.
+    ///   - more: variables of the daemon and its plugins.
+    init(
+        _ songs: [(String, String, String, Int, Double)] = MusicStage.homogenic, more: [String: String] = [:]
+    ) async throws {
         pulse = try ServerKind.standard.server()
         home = try PrivateFolder()
         music = try home.folder("songs")
@@ -30,7 +34,7 @@ final class MusicStage {
         let own = [
             "HOME": home.path, "XDG_STATE_HOME": home.path + "/state", "PATH": "/usr/bin:/bin",
             "GST_REGISTRY": PlayerStage.registry,
-        ]
+        ].merging(more) { $1 }
         daemon = try DaemonStage(pulse: pulse, environment: own)
         environment = try SessionctlStage.environment(on: daemon.bus, pulse).merging(own) { $1 }
         // The names of the plugins beside the tests.
