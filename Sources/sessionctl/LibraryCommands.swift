@@ -16,6 +16,7 @@ struct LibraryCommand: ParsableCommand {
         subcommands: [
             LibraryListCommand.self, LibrarySearchCommand.self, LibraryScanCommand.self, LibraryAddCommand.self,
             LibraryRemoveCommand.self, LibrarySetCommand.self, LibraryPlaylistCommand.self, LibraryPickCommand.self,
+            LibraryShareCommand.self,
         ], defaultSubcommand: LibraryListCommand.self)
 }
 
