@@ -101,11 +101,15 @@ public enum Decoder: String, CaseIterable, Sendable {
     }
 
     private static func index(_ bytes: [UInt8]) {
-        let found = MovieIndex(size: bytes.count) { place, count in
+        func read(_ place: Int, _ count: Int) -> [UInt8] {
             precondition(place >= 0 && count >= 0, "it reads before the begin of the file")
             return place < bytes.count ? Array(bytes[place...].prefix(count)) : []
         }
-        guard let found else { return }
+        for part in MovieIndex.partsWithIndexFirst(size: bytes.count, read: read) ?? [] {
+            guard case .range(let place, let count) = part else { continue }
+            precondition(place >= 0 && count > 0 && place + count <= bytes.count, "a part outside of the file")
+        }
+        guard let found = MovieIndex(size: bytes.count, read: read) else { return }
         for number in (found.length.map { [$0] } ?? []) + found.firstPieces {
             precondition(number.place > 0 && number.place + number.size <= bytes.count, "a number outside of the file")
             let value = bytes[number.place..<(number.place + number.size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -463,13 +463,15 @@ static inline double films_contrast(GstSample *sample) {
     return distance / (places * places);
 }
 
-// From a pipeline that reads to one that writes: what comes to an appsink goes into an appsrc, with the time from `base`
-// on. What is coded keeps the order in which it is decoded: the times of that may be negative, so they are those of a
-// segment that begins late, as encoders make them.
+// From a pipeline that reads to one that writes: what comes to an appsink is pushed into the element `target`, on the same
+// thread, with the time from `base` on. What is coded keeps the order in which it is decoded: the times of that may be
+// negative, so they are those of a segment that begins late, as encoders make them.
 typedef struct {
     GstElement *target;
+    GstPad *source;  // linked to the sink pad of `target`; in no pipeline
     GstClockTime base;
     gboolean coded;
+    GstCaps *caps;  // the last ones that `target` got
 } films_bridge;
 
 static const GstClockTime films_late = 1000 * 3600 * GST_SECOND;
@@ -481,6 +483,18 @@ static GstClockTime films_bridge_time(films_bridge *bridge, const GstSegment *se
     *place = (sign > 0 ? (gint64)found : -(gint64)found) - (gint64)bridge->base;
     if (bridge->coded) return (GstClockTime)(*place + (gint64)films_late);
     return *place < 0 ? 0 : (GstClockTime)*place;
+}
+// Before the first buffer, and where the format changes.
+static void films_bridge_announce(films_bridge *bridge, GstCaps *caps) {
+    if (!caps || (bridge->caps && gst_caps_is_equal(caps, bridge->caps))) return;
+    gboolean isFirst = !bridge->caps;
+    gst_caps_replace(&bridge->caps, caps);
+    gst_pad_push_event(bridge->source, gst_event_new_caps(caps));
+    if (!isFirst) return;
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    if (bridge->coded) segment.start = segment.position = films_late;
+    gst_pad_push_event(bridge->source, gst_event_new_segment(&segment));
 }
 static GstFlowReturn films_bridge_take(films_bridge *bridge, GstSample *sample) {
     const GstSegment *segment = gst_sample_get_segment(sample);
@@ -495,15 +509,9 @@ static GstFlowReturn films_bridge_take(films_bridge *bridge, GstSample *sample) 
     }
     GST_BUFFER_PTS(buffer) = time;
     GST_BUFFER_DTS(buffer) = bridge->coded ? coded : GST_CLOCK_TIME_NONE;
-    GstSegment changed;
-    gst_segment_init(&changed, GST_FORMAT_TIME);
-    if (bridge->coded) changed.start = changed.position = films_late;
-    GstSample *next = gst_sample_new(buffer, gst_sample_get_caps(sample), &changed, NULL);
-    GstFlowReturn flow = gst_app_src_push_sample((GstAppSrc *)bridge->target, next);
-    gst_sample_unref(next);
-    gst_buffer_unref(buffer);
+    films_bridge_announce(bridge, gst_sample_get_caps(sample));
     gst_sample_unref(sample);
-    return flow;
+    return gst_pad_push(bridge->source, buffer);
 }
 // All that is there: what came before the bridge was built was not told.
 static GstFlowReturn films_bridge_sample(GstAppSink *sink, gpointer data) {
@@ -515,20 +523,97 @@ static GstFlowReturn films_bridge_sample(GstAppSink *sink, gpointer data) {
 }
 static void films_bridge_over(GstAppSink *sink, gpointer data) {
     (void)sink;
-    gst_app_src_end_of_stream((GstAppSrc *)((films_bridge *)data)->target);
+    gst_pad_push_event(((films_bridge *)data)->source, gst_event_new_eos());
 }
-static void films_bridge_clear(gpointer data) { gst_object_unref(((films_bridge *)data)->target); }
-static inline void films_bridge_free(gpointer bridge) { g_atomic_rc_box_release_full(bridge, films_bridge_clear); }
+static void films_bridge_free(gpointer data) {
+    films_bridge *bridge = (films_bridge *)data;
+    gst_pad_set_active(bridge->source, FALSE);
+    gst_object_unref(bridge->source);
+    gst_object_unref(bridge->target);
+    gst_caps_replace(&bridge->caps, NULL);
+    g_free(bridge);
+}
+// The pads of `target` must be active: its pipeline is at least paused.
 static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstClockTime base, gboolean coded) {
-    films_bridge *bridge = g_atomic_rc_box_new0(films_bridge);
+    GstPad *entry = gst_element_get_static_pad(target, "sink");
+    if (!entry) return;
+    films_bridge *bridge = g_new0(films_bridge, 1);
     bridge->target = (GstElement *)gst_object_ref(target);
+    bridge->source = (GstPad *)gst_object_ref_sink(gst_pad_new(NULL, GST_PAD_SRC));
     bridge->base = base;
     bridge->coded = coded;
+    gst_pad_set_active(bridge->source, TRUE);
+    gst_pad_link_full(bridge->source, entry, GST_PAD_LINK_CHECK_NOTHING);
+    gst_object_unref(entry);
+    gst_pad_push_event(bridge->source, gst_event_new_stream_start(GST_OBJECT_NAME(target)));
+    // A track without anything has ended before, and nobody was told.
+    if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_pad_push_event(bridge->source, gst_event_new_eos());
     GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
     gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, bridge, films_bridge_free);
-    // A track without anything has ended before, and nobody was told.
-    if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_app_src_end_of_stream((GstAppSrc *)target);
 }
+
+// What a muxer writes a few bytes at a time comes to its sink in large pieces: each piece is a call of the kernel.
+typedef struct {
+    GstBufferList *list;
+    gsize bytes;
+    gboolean passes;
+} films_gathering;
+
+static GstFlowReturn films_gather_pass(films_gathering *gathering, GstPad *pad) {
+    if (!gathering->list) return GST_FLOW_OK;
+    GstBufferList *list = gathering->list;
+    gathering->list = NULL;
+    gathering->bytes = 0;
+    gathering->passes = TRUE;
+    GstFlowReturn flow = gst_pad_chain_list(pad, list);
+    gathering->passes = FALSE;
+    return flow;
+}
+static GstPadProbeReturn films_gather_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    enum { enough = 1 << 18, many = 500 };
+    films_gathering *gathering = (films_gathering *)data;
+    if (gathering->passes) return GST_PAD_PROBE_OK;
+    if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) {
+        // An event or a list: what came before it goes first.
+        films_gather_pass(gathering, pad);
+        return GST_PAD_PROBE_OK;
+    }
+    GstBuffer *buffer = (GstBuffer *)info->data;
+    gathering->bytes += gst_buffer_get_size(buffer);
+    if (!gathering->list) gathering->list = gst_buffer_list_new();
+    gst_buffer_list_add(gathering->list, buffer);
+    info->data = NULL;
+    GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_OK;
+    if (gathering->bytes >= enough || gst_buffer_list_length(gathering->list) >= many)
+        GST_PAD_PROBE_INFO_FLOW_RETURN(info) = films_gather_pass(gathering, pad);
+    return GST_PAD_PROBE_HANDLED;
+}
+static void films_gathering_free(gpointer data) {
+    films_gathering *gathering = (films_gathering *)data;
+    if (gathering->list) gst_buffer_list_unref(gathering->list);
+    g_free(gathering);
+}
+static inline void films_gather(GstElement *sink) {
+    // Not on the pad of the muxer: an event that is being pushed there would overtake the list.
+    GstPad *pad = gst_element_get_static_pad(sink, "sink");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(
+        GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
+    gst_pad_add_probe(pad, type, films_gather_probe, g_new0(films_gathering, 1), films_gathering_free);
+    gst_object_unref(pad);
+}
+
+// Decoders' queues of five buffers, the usual length, would make two threads wait for each other at each buffer.
+static void films_deepen_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin, (void)data;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    if (factory && !strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "decodebin"))
+        g_object_set(element, "max-size-buffers", 200, "max-size-bytes", 4 << 20, NULL);
+}
+static inline void films_deepen_queues(GstElement *pipeline) {
+    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_deepen_added), NULL);
+}
+
 // Colours are meant as in the film that is read, and its file says so. Otherwise they would be computed anew for what is
 // usual in the new size.
 static inline void films_keep_colours(GstElement *sink, GstElement *filter) {

@@ -340,9 +340,8 @@ static inline int shim_leave_system(void) {
     return changed == 0;
 }
 
-// By Landlock: no file is made or removed, and other processes cannot be looked into or, from Linux 6.12 on, get signals.
-// Also where users may have no namespaces. 1 where the kernel has it. Opening for writing stays possible: GStreamer opens
-// the files that it gets once more, by /proc/self/fd.
+// By Landlock: no file is made, removed or opened for writing, and other processes cannot be looked into or, from Linux 6.12
+// on, get signals. Also where users may have no namespaces. 1 where the kernel has it.
 static inline int shim_lock_files(void) {
     const int create = 444, restrict_self = 446;
     long version = syscall(create, NULL, 0, 1 /* LANDLOCK_CREATE_RULESET_VERSION */);
@@ -351,8 +350,8 @@ static inline int shim_lock_files(void) {
     struct {
         uint64_t files, network, scopes;
     } rules = {0, 0, 0};
-    // REMOVE_DIR … MAKE_SYM.
-    rules.files = 0x1ff << 4;
+    // WRITE_FILE, and REMOVE_DIR … MAKE_SYM.
+    rules.files = 1 << 1 | 0x1ff << 4;
     // Sockets without a name, and signals.
     if (version >= 6) rules.scopes = 1 << 0 | 1 << 1;
     size_t size = version >= 6 ? sizeof rules : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
@@ -363,7 +362,8 @@ static inline int shim_lock_files(void) {
     return result == 0;
 }
 
-// 1: no files can be written, 2: calls are refused, 4: no file is made or removed, and no look into other processes.
+// 1: no files can be written, 2: calls are refused, 4: no file is made, removed or opened for writing, and no look into
+// other processes.
 static inline int shim_isolate(void) {
     int result = shim_leave_system();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return result;

@@ -12,7 +12,7 @@ package struct MovieIndex: Equatable {
     }
 
     /// Bytes from a place on; fewer at the end of the file.
-    private typealias Read = (_ place: Int, _ count: Int) -> [UInt8]
+    typealias Read = (_ place: Int, _ count: Int) -> [UInt8]
 
     /// It comes in pieces, with an index in each.
     package private(set) var isFragmented = false
@@ -26,8 +26,8 @@ package struct MovieIndex: Equatable {
     /// The times in the table of pieces (`tfra`) of the first piece, one of each track.
     package private(set) var firstPieces: [Number] = []
 
-    private static let indexLimit = 64 << 20
-    private static let boxLimit = 64
+    static let indexLimit = 64 << 20
+    static let boxLimit = 64
 
     /// Where the first track of pictures says how they are turned.
     package private(set) var matrix: Int?
@@ -83,7 +83,7 @@ package struct MovieIndex: Equatable {
         }
     }
 
-    private struct Box {
+    struct Box {
         let kind: String
         let header: Int
         let length: Int
@@ -103,14 +103,14 @@ package struct MovieIndex: Equatable {
     }
 
     /// A number of at most 8 bytes, without its highest bit if it has 8; what is not there is 0.
-    private static func number(_ bytes: ArraySlice<UInt8>, _ place: Int, _ count: Int) -> Int {
+    static func number(_ bytes: ArraySlice<UInt8>, _ place: Int, _ count: Int) -> Int {
         let start = bytes.startIndex + place
         guard place >= 0, start + count <= bytes.endIndex else { return 0 }
         return bytes[start..<(start + count)].reduce(0) { ($0 & 0x7f_ffff_ffff_ffff) << 8 | Int($1) }
     }
 
     /// The boxes one after the other, with what is in each.
-    private static func each(_ bytes: ArraySlice<UInt8>, _ body: (String, ArraySlice<UInt8>) -> Void) {
+    static func each(_ bytes: ArraySlice<UInt8>, _ body: (String, ArraySlice<UInt8>) -> Void) {
         var place = 0
         while let box = Box(bytes, place), bytes.startIndex + place + box.length <= bytes.endIndex {
             let start = bytes.startIndex + place

@@ -30,7 +30,8 @@ public final class WorkerProcess {
     /// it, look into no other process (Landlock) and write to no file but those that it gets (`unshare`).
     ///
     /// Must be called before there is another thread, and after everything that writes files of its own.
-    public static func isolate() { shim_isolate() }
+    /// - Returns: whether the kernel allows it: no file can be opened for writing any more.
+    @discardableResult public static func isolate() -> Bool { shim_isolate() & (1 | 4) != 0 }
 
     /// Says that it is ready, and does tasks until its parent closes the socket.
     ///

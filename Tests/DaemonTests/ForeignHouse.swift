@@ -7,21 +7,38 @@ extension ForeignCrashTests {
     /// user set.
     final class House {
         let pulse: any PrivateServer
-        private var program: Child
+        private var program: Stranger
         private var music: Tone?
         static let volume = 40_000
 
         init(_ kind: ServerKind, modules: [String] = []) throws {
             pulse = try kind.server(modules: (kind == .pulseAudio ? ForeignProgramTests.modules : []) + modules)
-            program = try House.program()
+            program = try Stranger()
             music = try House.music(of: program, on: pulse)
             try turn(to: House.volume)
         }
 
-        private static func program() throws -> Child { try Child("sleep", ["infinity"]) }
+        /// A program that does nothing, and is no descendant of the tests: a stream of a descendant belongs to the session
+        /// that its ancestor has.
+        private final class Stranger {
+            let processID: Int32
+
+            init() throws {
+                // It has another parent as soon as the shell has ended.
+                let text = try Child.run("sh", ["-c", "sleep 3600 </dev/null >/dev/null 2>&1 & echo $!"])
+                guard let number = Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+                    throw SupportError("no process: \(text)")
+                }
+                processID = number
+            }
+
+            deinit { kill() }
+
+            func kill() { Glibc.kill(processID, SIGKILL) }
+        }
 
         /// Plays until the program or its server ends.
-        private static func music(of program: Child, on pulse: any PrivateServer) throws -> Tone {
+        private static func music(of program: Stranger, on pulse: any PrivateServer) throws -> Tone {
             try Tone(pulse, hertz: 440, name: "Music", processID: program.processID, latency: 0.2)
         }
 
@@ -71,14 +88,14 @@ extension ForeignCrashTests {
         }
 
         func beginProgram() throws {
-            program = try House.program()
+            program = try Stranger()
             try play()
         }
 
         private func play() throws {
             music = try House.music(of: program, on: pulse)
             guard try eventually({ try inputs().count == 1 }) else {
-                throw SupportError("no music: \(try pulse.pactl(["list", "short", "sink-inputs"])) \(program.errors)")
+                throw SupportError("no music: \(try pulse.pactl(["list", "short", "sink-inputs"]))")
             }
         }
 
@@ -87,7 +104,7 @@ extension ForeignCrashTests {
             pulse.kill()
             if !isSameProgram {
                 program.kill()
-                program = try House.program()
+                program = try Stranger()
             }
             try meanwhile()
             try pulse.restart()

@@ -4,25 +4,25 @@ import Testing
 
 /// The shape of MP4 files, from boxes that are made here.
 @Suite struct MovieIndexTests {
-    private static func big(_ value: some FixedWidthInteger) -> [UInt8] {
+    static func big(_ value: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: value.bigEndian) { Array($0) }
     }
 
-    private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+    static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
-    private static func box(_ kind: String, _ content: [UInt8]) -> [UInt8] {
+    static func box(_ kind: String, _ content: [UInt8]) -> [UInt8] {
         big(UInt32(content.count + 8)) + Array(kind.utf8) + content
     }
 
     /// With its size in 64 bits.
-    private static func wide(_ kind: String, _ content: [UInt8]) -> [UInt8] {
+    static func wide(_ kind: String, _ content: [UInt8]) -> [UInt8] {
         big(UInt32(1)) + Array(kind.utf8) + big(UInt64(content.count + 16)) + content
     }
 
-    private static let type = box("ftyp", Array("isom".utf8) + zeros(4))
+    static let type = box("ftyp", Array("isom".utf8) + zeros(4))
 
     /// The header of a film: units in a second, and its length in them.
-    private static func header(_ scale: UInt32, _ length: UInt64, isLong: Bool = false) -> [UInt8] {
+    static func header(_ scale: UInt32, _ length: UInt64, isLong: Bool = false) -> [UInt8] {
         let times = isLong ? zeros(16) + big(scale) + big(length) : zeros(8) + big(scale) + big(UInt32(length))
         return box("mvhd", [isLong ? 1 : 0, 0, 0, 0] + times + zeros(80))
     }
@@ -41,7 +41,7 @@ import Testing
         return box("edts", box("elst", [isLong ? 1 : 0, 0, 0, 0] + big(count ?? UInt32(list.count)) + entries))
     }
 
-    private static func track(
+    static func track(
         _ scale: UInt32, _ edits: [UInt8] = [], kind: String = "vide", isLong: Bool = false
     ) -> [UInt8] {
         let media = box("mdhd", [isLong ? 1 : 0, 0, 0, 0] + zeros(isLong ? 16 : 8) + big(scale) + zeros(12))
@@ -50,7 +50,7 @@ import Testing
         return box("trak", head + edits + box("mdia", media + handler))
     }
 
-    private static func film(_ parts: [UInt8]...) -> [UInt8] { type + box("moov", parts.flatMap { $0 }) }
+    static func film(_ parts: [UInt8]...) -> [UInt8] { type + box("moov", parts.flatMap { $0 }) }
 
     private static func index(_ bytes: [UInt8]) -> MovieIndex? {
         MovieIndex(size: bytes.count) { place, count in

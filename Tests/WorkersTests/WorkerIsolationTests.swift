@@ -11,7 +11,16 @@ import Workers
             let other = getppid()
             var limit = rlimit(rlim_cur: 64, rlim_max: 64)
             var pair: [Int32] = [-1, -1]
-            WorkerProcess.isolate()
+            // A file that it got, as a worker of exports does.
+            let path = "\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/isolation-\(getpid())"
+            let file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+            precondition(file >= 0 && unlink(path) == 0, "file")
+            let isReadOnly = WorkerProcess.isolate()
+            if isReadOnly {
+                precondition(open("/proc/self/fd/\(file)", O_WRONLY | O_CLOEXEC) < 0, "opened again")
+                precondition(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600) < 0, "new file")
+            }
+            precondition(write(file, "a", 1) == 1, "own file")
             precondition(refused(Int(kill(other, 0))), "signal")
             precondition(refused(Int(kill(-1, 0))), "signal to all")
             precondition(refused(Int(socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0))), "socket")

@@ -14,12 +14,14 @@ struct ExportPlan {
 
     /// gst-launch text that reads, with the application sinks `video` and `audio`, as far as there are such tracks.
     let reading: String
-    /// gst-launch text that writes, with the application sources `video` and `audio`.
+    /// gst-launch text that writes: the first elements of the tracks are `video` and `audio`, the muxer is `mux`.
     let writing: String
     let hasVideo: Bool
     let hasAudio: Bool
     /// Nothing is decoded.
     let isCopy: Bool
+    /// The element from which the pictures come to the muxer.
+    var lastOfPictures: String { isCopy ? "video" : "pictures" }
     /// The size of the new pictures as they are shown; nil: as they are, or there are none.
     let size: (width: Int, height: Int)?
 
@@ -45,12 +47,12 @@ struct ExportPlan {
             if let video {
                 let parser = try Self.parser(video, wish.type)
                 read.append("source. ! \(Self.mediaType(video)) ! appsink name=video \(Self.sink)")
-                write.append("appsrc name=video \(Self.source) ! \(parser) ! queue name=pictures ! mux.")
+                write.append("\(parser) name=video ! mux.")
             }
             if let audio {
                 let parser = try Self.parser(audio, wish.type)
                 read.append("source. ! \(Self.mediaType(audio)) ! appsink name=audio \(Self.sink)")
-                write.append("appsrc name=audio \(Self.source) ! \(parser) ! queue ! mux.")
+                write.append("\(parser) name=audio ! mux.")
             }
             size = nil
             // Decoders are left out because their input is what is wanted.
@@ -64,24 +66,26 @@ struct ExportPlan {
                 let (text, size) = try Self.encoding(video, wish, find)
                 shown = size
                 read.append("source. ! video/x-raw ! appsink name=video \(Self.sink)")
-                write.append("appsrc name=video \(Self.source) ! \(text) ! queue name=pictures ! mux.")
+                write.append("\(Self.named("video", text)) ! queue name=pictures ! mux.")
             }
             if let audio {
                 formats.append("audio/x-raw(ANY)")
                 read.append("source. ! audio/x-raw ! appsink name=audio \(Self.sink)")
-                write.append(
-                    "appsrc name=audio \(Self.source) ! \(try Self.encoding(audio, wish, find)) ! queue ! mux.")
+                write.append("\(Self.named("audio", try Self.encoding(audio, wish, find))) ! queue ! mux.")
             }
             size = shown
-            let caps = formats.joined(separator: ";")
-            reading =
-                "uridecodebin name=source expose-all-streams=false caps=\"\(caps)\"  " + read.joined(separator: "  ")
+            reading = Self.source(formats.joined(separator: ";")) + read.joined(separator: "  ")
         }
         writing = write.joined(separator: "  ") + "  \(muxer) name=mux ! fdsink name=file sync=false async=false"
     }
 
     private static let sink = "sync=false max-buffers=16 enable-last-sample=false"
-    private static let source = "format=time block=true max-bytes=0 max-buffers=16 handle-segment-change=true"
+
+    /// Names the first element of a text.
+    private static func named(_ name: String, _ text: String) -> String {
+        let element = text.prefix { $0 != " " }
+        return "\(element) name=\(name)\(text.dropFirst(element.count))"
+    }
 
     private static func source(_ formats: String) -> String {
         "uridecodebin name=source expose-all-streams=false caps=\"\(formats)\"  "
@@ -97,7 +101,7 @@ struct ExportPlan {
         guard find([name]) != nil else {
             throw FilmError(.encoderNotFound, "\(name) (gstreamer1.0-plugins-good) is not installed")
         }
-        return wish.isForNetwork && wish.type != .webm ? "\(name) faststart=true" : name
+        return name
     }
 
     // MARK: Copies

@@ -14,7 +14,7 @@ struct FilmExport {
         var share: Double
     }
 
-    /// The part of the progress that writing takes, where the index is moved to the front afterwards.
+    /// The part of the progress that writing takes, where the index comes to the front afterwards.
     private static let writingShare = 0.9
     private static let patience = 10.0
 
@@ -23,7 +23,7 @@ struct FilmExport {
     let facts: FilmFacts
     /// Open for writing, empty; they stay the caller's.
     let output: Int32
-    /// For the index at the front: a second empty file on the same disk.
+    /// For the index at the front: a second empty file on the same disk, open for reading and writing.
     let draft: Int32?
     /// Without those that name a place, where that was asked for.
     let tags: FilmFacts.Tags
@@ -36,16 +36,20 @@ struct FilmExport {
 
     /// - Parameter tell: called several times in a second.
     func run(_ tell: (Progress) -> Void) throws(FilmError) {
-        let reader = try FilmPipeline(reading: facts.file, MovieIndex(facts.file.path), plan.reading)
-        let writer = try FilmPipeline(plan.writing)
-        let file = try writer.child("file")
-        films_set_int(file, "fd", output)
-        let muxer = try writer.child("mux")
-        if let draft, wish.isForNetwork, wish.type != .webm {
-            films_set_string(muxer, "faststart-file", "/proc/self/fd/\(draft)")
+        let reader = try FilmPipeline(reading: facts.file, MovieIndex(facts.file.path), plan.reading) {
+            films_deepen_queues($0)
         }
-        films_write_tags(muxer, tags.list)
-        if plan.hasVideo { films_lengthen(try writer.child("pictures")) }
+        let writer = try FilmPipeline(plan.writing)
+        // The reader's threads may wait in the writer.
+        defer {
+            writer.set(GST_STATE_NULL)
+            reader.set(GST_STATE_NULL)
+        }
+        let file = try writer.child("file")
+        films_set_int(file, "fd", draft ?? output)
+        films_gather(file)
+        films_write_tags(try writer.child("mux"), tags.list)
+        if plan.hasVideo { films_lengthen(try writer.child(plan.lastOfPictures)) }
 
         try reader.prepare(within: Self.patience)
         if plan.hasVideo, !plan.isCopy { films_keep_colours(try reader.child("video"), try writer.child("shape")) }
@@ -53,27 +57,20 @@ struct FilmExport {
         if start > 0 || stop != .max { try seek(reader, start, stop) }
         guard let written = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }
         defer { films_tally_free(written) }
-        guard let moved = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }
-        defer { films_tally_free(moved) }
-        for name in (plan.hasVideo ? ["video"] : []) + (plan.hasAudio ? ["audio"] : []) {
-            let (sink, source) = (try reader.child(name), try writer.child(name))
-            if name == "video" || !plan.hasVideo, let pad = gst_element_get_static_pad(source, "src") {
-                films_tally_pad(written, pad)
-                gst_object_unref(pad)
-            }
-            films_bridge_pads(sink, source, start, plan.isCopy ? 1 : 0)
-        }
-        if let pad = gst_element_get_static_pad(file, "sink") {
-            films_tally_pad(moved, pad)
+        let tracks = (plan.hasVideo ? ["video"] : []) + (plan.hasAudio ? ["audio"] : [])
+        if let first = tracks.first, let pad = gst_element_get_static_pad(try writer.child(first), "src") {
+            films_tally_pad(written, pad)
             gst_object_unref(pad)
         }
         writer.set(GST_STATE_PLAYING)
-        reader.set(GST_STATE_PLAYING)
-        try wait(reader, writer, written, moved, tell)
-        try turn()
-        guard fdatasync(output) == 0 || errno == EINVAL else {
-            throw FilmError(errno == ENOSPC ? .diskFull : .exportFailed, String(cString: strerror(errno)))
+        for name in tracks {
+            films_bridge_pads(try reader.child(name), try writer.child(name), start, plan.isCopy ? 1 : 0)
         }
+        reader.set(GST_STATE_PLAYING)
+        try wait(reader, writer, written, tell)
+        if let draft { try bringIndexToFront(of: draft, tell) }
+        try turn()
+        guard fdatasync(output) == 0 || errno == EINVAL else { throw Self.failure() }
     }
 
     /// The muxers of GStreamer do not write how copied pictures have to be turned.
@@ -82,9 +79,7 @@ struct FilmExport {
             let place = MovieIndex(descriptor: output)?.matrix
         else { return }
         let bytes = MovieIndex.matrix(direction: video.direction, width: video.width, height: video.height)
-        guard pwrite(output, bytes, bytes.count, off_t(place)) == bytes.count else {
-            throw FilmError(.exportFailed, String(cString: strerror(errno)))
-        }
+        guard pwrite(output, bytes, bytes.count, off_t(place)) == bytes.count else { throw Self.failure() }
     }
 
     private func seek(_ reader: FilmPipeline, _ start: GstClockTime, _ stop: GstClockTime) throws(FilmError) {
@@ -95,40 +90,81 @@ struct FilmExport {
 
     private func wait(
         _ reader: FilmPipeline, _ writer: FilmPipeline, _ written: UnsafeMutablePointer<films_tally>,
-        _ moved: UnsafeMutablePointer<films_tally>, _ tell: (Progress) -> Void
+        _ tell: (Progress) -> Void
     ) throws(FilmError) {
-        let isMoved = draft != nil && wish.isForNetwork && wish.type != .webm
         let whole = max(1, length)
         while true {
             do throws(FilmError) {
                 if case .ended = try writer.next(within: 0.1) { return }
                 while try reader.next(within: 0) != nil {}
             } catch {
-                throw isFull() ? FilmError(.diskFull, "no space is left on the disk") : error
+                if isFull() { throw FilmError(.diskFull, "no space is left on the disk") }
+                // What stops the writer stops the reader, too, which does not know why.
+                throw writer.failure() ?? error
             }
             let done = min(whole, Int(films_tally_end(written) / 1_000_000))
-            var share = Double(done) / Double(whole)
-            if isMoved {
-                // The draft is complete when its bytes begin to appear in the target.
-                let bytes = Double(films_tally_bytes(moved))
-                let total = Double(draft.map(Self.size) ?? 0)
-                share = share * Self.writingShare
-                if total > 0, bytes > 65_536 { share = max(share, Self.writingShare + 0.1 * min(1, bytes / total)) }
-            }
-            tell(Progress(done: done, share: share))
+            let share = Double(done) / Double(whole)
+            tell(Progress(done: done, share: draft == nil ? share : share * Self.writingShare))
         }
     }
 
-    /// The error of a muxer that cannot write its draft does not say why.
+    /// Copies what the muxer has written to the output, with the index, which it writes last, before the rest.
+    private func bringIndexToFront(of draft: Int32, _ tell: (Progress) -> Void) throws(FilmError) {
+        guard let parts = MovieIndex.partsWithIndexFirst(descriptor: draft) else {
+            throw FilmError(.exportFailed, "the muxer has written no index")
+        }
+        let total = parts.reduce(0) { $0 + $1.count }
+        var done = 0
+        for part in parts {
+            switch part {
+            case .bytes(let bytes): try write(bytes)
+            case .range(let place, let count):
+                var copied = 0
+                while copied < count {
+                    copied += try copy(draft, place + copied, min(count - copied, Self.step))
+                    let share = Double(done + copied) / Double(total)
+                    tell(Progress(done: length, share: Self.writingShare + (1 - Self.writingShare) * share))
+                }
+            }
+            done += part.count
+        }
+    }
+
+    /// Bytes between two reports of the progress.
+    private static let step = 16 << 20
+
+    private func write(_ bytes: [UInt8]) throws(FilmError) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes { Glibc.write(output, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { throw Self.failure() }
+            done += max(0, count)
+        }
+    }
+
+    /// Copies at most so many bytes within the kernel; returns how many.
+    private func copy(_ source: Int32, _ place: Int, _ count: Int) throws(FilmError) -> Int {
+        var from = off_t(place)
+        let copied = sendfile(output, source, &from, count)
+        guard copied > 0 || (copied < 0 && errno == EINTR) else {
+            if copied == 0 { errno = EIO }
+            throw Self.failure()
+        }
+        return max(0, copied)
+    }
+
+    /// After a call that failed.
+    private static func failure() -> FilmError {
+        errno == ENOSPC || errno == EDQUOT
+            ? FilmError(.diskFull, "no space is left on the disk")
+            : FilmError(.exportFailed, String(cString: strerror(errno)))
+    }
+
+    /// GStreamer does not always say why it cannot write.
     private func isFull() -> Bool {
         var space = statvfs()
         guard fstatvfs(output, &space) == 0 else { return false }
         return UInt64(space.f_bavail) * UInt64(space.f_frsize) < 1 << 20
-    }
-
-    private static func size(_ descriptor: Int32) -> Int {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     }
 
     /// Where to begin and to end, in nanoseconds. Copied pictures begin at a key frame.
