@@ -15,7 +15,10 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
     ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
     ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
     ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
-    ("sessiond-library", ["Library"], ["MediaLibrary", "TagFormats", "Workers", "Processes", "SessionBus"]),
+    (
+        "sessiond-library", ["Library"],
+        ["MediaLibrary", "TagFormats", "Workers", "Installation", "Processes", "SessionBus"]
+    ),
 ]
 
 /// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each

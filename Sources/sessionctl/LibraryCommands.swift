@@ -256,7 +256,7 @@ struct LibraryListCommand: ParsableCommand {
             Table.Cell(
                 facts["Scanning"]?.boolValue == true ? "under way" : Self.last(facts["LastScan"]?.uint64Value ?? 0)),
         ])
-        let polled = count("polled") > 0 ? ", \(count("polled")) looked at every five minutes" : ""
+        let polled = count("polled") > 0 ? ", \(count("polled")) looked at now and then" : ""
         table.add([Table.Cell("changes", .dim), Table.Cell("\(count("watched")) folders watched\(polled)")])
         if count("failed") > 0 {
             table.add([Table.Cell("not read", .dim), Table.Cell("\(count("failed")) files; see --failed", .warning)])

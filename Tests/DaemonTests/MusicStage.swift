@@ -80,11 +80,11 @@ final class MusicStage {
         try daemon.sessions().values.first { $0["Name"]?.stringValue == name }
     }
 
-    /// The process that owns the name of a plugin.
+    /// The process that owns the name of a plugin; 0: none.
     func process(of kind: PluginKind) throws -> Int32 {
         let names = try daemon.observer.askBusAndWait("ListNames", timeout: 5).first?.stringsValue ?? []
         guard let name = names.first(where: { $0.hasPrefix(kind.busName) }) else { return 0 }
-        return Int32(try daemon.observer.credentialsAndWait(of: name, timeout: 5).processID ?? 0)
+        return Int32((try? daemon.observer.credentialsAndWait(of: name, timeout: 5).processID) ?? 0)
     }
 }
 
