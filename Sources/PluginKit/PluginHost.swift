@@ -21,6 +21,8 @@ public final class PluginHost {
     public let loop = EventLoop()
     /// The connection to the bus; ``run(_:)`` closes it.
     public let connection: Connection
+    /// Where it is connected.
+    public let bus: BusAddress
     private let name: String
     private var registration: PluginRegistration?
     private var isEnding = false
@@ -38,7 +40,7 @@ public final class PluginHost {
     ///   - bus: the bus; default: that of the daemon that started the program, else the session bus.
     ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
     public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
-        self.name = name
+        (self.name, self.bus) = (name, bus)
         FailedWrites.ignoreSignals()
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
