@@ -15,7 +15,10 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
     ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
     ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
     ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
-    ("sessiond-library", ["Library"], ["MediaLibrary", "TagFormats", "Workers", "Processes", "SessionBus"]),
+    (
+        "sessiond-library", ["Library"],
+        ["MediaLibrary", "TagFormats", "Workers", "Installation", "Processes", "SessionBus"]
+    ),
 ]
 
 /// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each
@@ -23,7 +26,10 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
 let served = ["Manager", "Session", "Plugins"].map { "Interfaces/org.sessiond1.\($0).xml" }
 let played =
     (plugins.flatMap(\.interfaces) + ["Job"]).map { "Interfaces/org.sessiond1.\($0).xml" }
-    + ["", ".Player", ".TrackList"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
+    + ["", ".Player", ".TrackList", ".Playlists"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
+
+/// The interface of a plugin that others bring: nothing here serves it.
+let foreign = ["Interfaces/org.sessiond1.MediaPicker.xml"]
 
 /// Optimizes also in a debug build. The tests run some targets a million times, and others analyze sound. SwiftPM
 /// refuses unsafe flags in targets that other packages depend on. Sanitizers (Scripts/sanitize) get no optimization:
@@ -98,7 +104,7 @@ let package = Package(
         // Processes that open files of strangers.
         room("Workers", ["Processes", "EventLoop", "CLinux"]),
         room("DBus", ["CDBus", "EventLoop"]),
-        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played),
+        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played + foreign),
 
         // MPRIS players: which to pause and resume, which one receives the media keys. MediaPlayers does it over D-Bus.
         room("MediaControl", ["PluginAPI"]),
@@ -125,14 +131,14 @@ let package = Package(
         room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "FileFormats", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
-        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "CLinux", "PluginAPI"]),
+        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
         room(
             "PluginKit",
             [
                 "SessionKit", "MediaValues", "FileFormats", "SessionBus", "DBus", "EventLoop", "Processes", "Workers",
                 "PluginAPI",
             ],
-            embedding: played, exclude: served),
+            embedding: played, exclude: served + foreign),
 
         // Programs. They only connect the modules above.
         program(
@@ -163,6 +169,9 @@ let package = Package(
         // An example app of one page. Like the app of another author, it uses only SessionKit.
         .executableTarget(
             name: "example-radio", dependencies: ["SessionKit"], path: "Examples/Radio", swiftSettings: strict),
+        // Another one, which plays from the music library.
+        .executableTarget(
+            name: "example-jukebox", dependencies: ["SessionKit"], path: "Examples/Jukebox", swiftSettings: strict),
         // An example player plugin of one page, as another author would write it.
         .executableTarget(
             name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",
@@ -205,7 +214,7 @@ let package = Package(
         tests(
             "PluginKitTests",
             ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
-        tests("EventLoopTests", ["EventLoop"]),
+        tests("EventLoopTests", ["EventLoop", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),

@@ -38,6 +38,8 @@ public final class Connection {
     public let objects = ObjectTable()
     /// Called once when the bus is gone; not after ``close()``.
     public var onDisconnect: (() -> Void)?
+    /// Whether the bus may start the program that owns a name for a call to it (D-Bus activation).
+    public var startsServices = true
     /// Called when another connection took over a name requested with `allowReplacement`.
     public var onNameLost: ((String) -> Void)?
     /// The users whose calls are answered; all others are refused with AccessDenied. Nil: all users.
@@ -323,6 +325,7 @@ public final class Connection {
         _ message: Message, timeout: Double = 25, _ reply: @escaping (Result<[Value], Failure>) -> Void
     ) {
         message.noReplyExpected = false
+        if !startsServices { message.autoStart = false }
         guard let serial = transmit(message) else {
             let failure = message.failure ?? (isOpen ? .noMemory : .disconnected)
             loop.later { reply(.failure(failure)) }

@@ -34,16 +34,16 @@ public struct Failure: Error, Hashable, Sendable {
 
     public static func failed(_ message: String) -> Failure { Failure(name: Name.failed, message: message) }
     public static func invalidArgs(_ message: String) -> Failure { Failure(name: Name.invalidArgs, message: message) }
-    static func unknownMethod(_ message: String) -> Failure {
+    public static func unknownMethod(_ message: String) -> Failure {
         Failure(name: Name.unknownMethod, message: message)
     }
-    static func unknownObject(_ message: String) -> Failure {
+    public static func unknownObject(_ message: String) -> Failure {
         Failure(name: Name.unknownObject, message: message)
     }
     public static func unknownInterface(_ message: String) -> Failure {
         Failure(name: Name.unknownInterface, message: message)
     }
-    static func unknownProperty(_ message: String) -> Failure {
+    public static func unknownProperty(_ message: String) -> Failure {
         Failure(name: Name.unknownProperty, message: message)
     }
     static func propertyReadOnly(_ message: String) -> Failure {

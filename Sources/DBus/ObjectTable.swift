@@ -34,6 +34,8 @@ public final class ObjectTable {
 
     /// Paths whose calls are answered by a handler of the program.
     private var relays: [String: (Invocation) -> Void] = [:]
+    /// The same for everything below a path.
+    private var treeRelays: [String: (Invocation) -> Void] = [:]
 
     init() {}
 
@@ -44,6 +46,18 @@ public final class ObjectTable {
     public func relay(path: String, _ handler: @escaping (Invocation) -> Void) {
         precondition(Syntax.isPath(path) && nodes[path] == nil, "not an object path, or one in use")
         relays[path] = handler
+    }
+
+    /// The same for this path and all paths below it: for objects that are too many to be exported.
+    public func relay(below path: String, _ handler: @escaping (Invocation) -> Void) {
+        precondition(Syntax.isPath(path) && nodes[path] == nil, "not an object path, or one in use")
+        treeRelays[path] = handler
+        // Whoever looks for objects finds it.
+        countChild(path, 1)
+    }
+
+    private func relay(of path: String) -> ((Invocation) -> Void)? {
+        relays[path] ?? treeRelays.first { path == $0.key || Self.isBelow(path, $0.key) }?.value
     }
 
     /// Adds interfaces at a path; exporting again at the same path adds to it, also with another object.
@@ -187,7 +201,7 @@ public final class ObjectTable {
     private func dispatch(_ call: Message, on connection: Connection) throws(Failure) {
         guard let path = call.path, let member = call.member else { throw .unknownMethod("A call without a name") }
         let interface = call.interface
-        if let relay = relays[path], interface != StandardName.peer {
+        if interface != StandardName.peer, let relay = relay(of: path) {
             let arguments = try call.arguments()
             return relay(
                 Invocation(

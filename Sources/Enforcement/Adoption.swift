@@ -55,7 +55,9 @@ struct Adoption {
     /// list the program. `labelled`: programs that label a stream as a call without permission; this makes them known
     /// to make calls.
     func maySuggestCall(_ facts: StreamFacts, labelled: Set<Program.Key>) -> Bool {
-        guard let program = facts.program, !program.isServer, ground(for: program) != nil else { return false }
+        guard let program = facts.program, !program.isServer, program.mayBeGuessed, ground(for: program) != nil else {
+            return false
+        }
         if isNamed(program) { return settings.adoption.calls == .known || settings.adoption.calls == .any }
         guard facts.stream.role == nil || saysCall(facts) else { return false }
         switch settings.adoption.calls {

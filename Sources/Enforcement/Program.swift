@@ -21,6 +21,8 @@ public struct Program: Sendable, Hashable {
     public let mayCall: Bool
     /// Whether the settings allow it the class `alert`.
     public let mayAlert: Bool
+    /// Whether its streams may be taken for a call that it does not declare.
+    public let mayBeGuessed: Bool
 
     /// The sound server itself, one end of a loopback: it takes part only with a telephone call, such as one over
     /// Bluetooth.
@@ -28,12 +30,16 @@ public struct Program: Sendable, Hashable {
     /// Whether it is ``server``.
     public var isServer: Bool { self == .server }
 
-    public init(key: Key, name: String, names: Set<String>, mayCall: Bool = true, mayAlert: Bool = true) {
+    public init(
+        key: Key, name: String, names: Set<String>, mayCall: Bool = true, mayAlert: Bool = true,
+        mayBeGuessed: Bool = true
+    ) {
         self.key = key
         self.name = name
         self.names = names
         self.mayCall = mayCall
         self.mayAlert = mayAlert
+        self.mayBeGuessed = mayBeGuessed
     }
 }
 

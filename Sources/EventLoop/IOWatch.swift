@@ -16,7 +16,8 @@ public final class IOWatch {
     private let loop: EventLoop
     private let handler: (Events) -> Void
 
-    /// The events to wait for. An empty set pauses the watch; otherwise hang-up and error are always reported.
+    /// The events to wait for. An empty set pauses the watch; otherwise hang-up and error are always reported. With an error
+    /// alone, a file is watched that can always be read, such as those of the kernel about mounts.
     public var events: Events {
         didSet { if events != oldValue { loop.api.pointee.io_enable(event, events.flags) } }
     }
@@ -43,6 +44,7 @@ extension IOWatch.Events {
         var raw: UInt32 = PA_IO_EVENT_NULL.rawValue
         if contains(.readable) { raw |= PA_IO_EVENT_INPUT.rawValue }
         if contains(.writable) { raw |= PA_IO_EVENT_OUTPUT.rawValue }
+        if contains(.error) { raw |= PA_IO_EVENT_ERROR.rawValue }
         return pa_io_event_flags_t(rawValue: raw)
     }
 

@@ -3,7 +3,7 @@ import Glibc
 
 /// Reports once when a process ends, also if it is not a child (`pidfd_open`). Dropping it cancels it.
 public final class ProcessWatch {
-    private let descriptor: Int32
+    private var descriptor: Int32
     private var watch: IOWatch?
 
     /// Nil if the process has ended already, or cannot be watched.
@@ -12,13 +12,20 @@ public final class ProcessWatch {
         descriptor = pidfd_open(id, 0)
         guard descriptor >= 0 else { return nil }
         watch = IOWatch(on: loop, descriptor: descriptor, events: .readable) { [weak self] _ in
-            self?.watch = nil
+            self?.end()
             handler()
         }
     }
 
-    deinit {
+    /// Whether it uses a descriptor: until the process has ended.
+    public var isWatching: Bool { descriptor >= 0 }
+
+    /// Nothing is left to watch, and the descriptor is free for others.
+    private func end() {
         watch = nil
         if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
     }
+
+    deinit { end() }
 }

@@ -40,6 +40,11 @@ public struct HTTPResponse: Sendable, Hashable {
     /// The bytes of the request's body that were sent.
     public let bytesSent: UInt64
 
+    /// The bytes of its texts and its body.
+    public var weight: Int {
+        fields.reduce(body.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+
     public init(status: Int, fields: [HTTPField] = [], body: [UInt8] = [], bytesSent: UInt64 = 0) {
         self.status = status
         self.fields = fields

@@ -10,10 +10,9 @@ public struct ManifestFiles {
     public init(isSystem: Bool) { self.isSystem = isSystem }
 
     public var folders: [String] {
-        let own = isSystem ? nil : environment("HOME").map { $0 + "/.local/share" }
-        let home = environment("XDG_DATA_HOME") ?? own
+        let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { $0 + "/.local/share" }
         let system = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
-        return ((home.map { [$0] } ?? []) + system.split(separator: ":").map(String.init)).map {
+        return ((isSystem ? [] : home.map { [$0] } ?? []) + system.split(separator: ":").map(String.init)).map {
             $0 + "/sessiond/plugins"
         }
     }

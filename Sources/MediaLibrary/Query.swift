@@ -148,7 +148,11 @@ extension Query {
             values: values)
     }
 
-    private var needsKept: Bool {
+    /// Whether it has further conditions than the type: then the items of a few indices are looked at.
+    var isNarrow: Bool { !predicates.isEmpty || playlist != nil || !text.isEmpty || preset == .compilations }
+
+    /// Whether counts or ratings decide which items it has, or their order.
+    var needsKept: Bool {
         let properties: Set<Property> = [.rating, .playCount, .skipCount]
         let keys: Set<Key> = [.lastPlayed, .playCount, .rating]
         return predicates.contains { properties.contains($0.property) } || order.contains { keys.contains($0.key) }

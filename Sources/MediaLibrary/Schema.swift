@@ -1,7 +1,7 @@
 /// The tables. Everything in `main` can be read from the music again; what cannot is in the database `kept`.
 enum Schema {
     /// Changed with each table. The index of another version is made anew.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
     static let keptVersion: Int64 = 1
 
     static let main = """
@@ -39,7 +39,9 @@ enum Schema {
             is_available, media_type, album_artist_sort, released, album_sort, album, disc, number, title_sort, id);
         CREATE INDEX track_artists ON track(
             is_available, media_type, artist_sort, album_sort, album, disc, number, title_sort, id);
-        CREATE INDEX track_album ON track(album);
+        -- With what is counted of an album.
+        CREATE INDEX track_album ON track(
+            album, is_available, media_type, duration, released, added, has_picture);
         -- role: 0 artist, 1 album artist, 2 composer, 3 genre.
         CREATE TABLE track_name(
             role INTEGER NOT NULL, name INTEGER NOT NULL, track INTEGER NOT NULL, PRIMARY KEY(role, name, track)

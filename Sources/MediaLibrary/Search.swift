@@ -35,12 +35,14 @@ enum Words {
         return table
     }()
 
+    /// How many letters of a word of that length may be wrong.
+    static func tolerance(_ length: Int) -> Int { length >= 8 ? 2 : length >= 4 ? 1 : 0 }
+
     /// How alike two words are, 0…1: 1 if they are the same or mean the same, less for each wrong letter.
     static func likeness(_ one: String, _ other: String) -> Double {
         if one == other || numerals[one]?.contains(other) == true { return 1 }
         let (one, other) = (Array(one.unicodeScalars), Array(other.unicodeScalars))
-        let length = max(one.count, other.count)
-        let limit = length >= 8 ? 2 : length >= 4 ? 1 : 0
+        let limit = tolerance(max(one.count, other.count))
         guard limit > 0, abs(one.count - other.count) <= limit else { return 0 }
         let distance = distance(one, other)
         return distance <= limit ? 1 - 0.25 * Double(distance) : 0
@@ -217,20 +219,17 @@ extension Store {
 
     /// The word and those of the library that are like it.
     private func vocabulary(near word: String) throws(SQLError) -> [String] {
-        var near: [(word: String, likeness: Double)] = []
-        let length = word.unicodeScalars.count
-        if length >= 4 {
-            try db.rows(
-                "SELECT term FROM vocabulary WHERE length(term) BETWEEN ? AND ?",
-                [SQLValue(length - 2), SQLValue(length + 2)]
-            ) { row throws(SQLError) in
-                let term = row.text(0)
-                let likeness = Words.likeness(word, term)
-                if likeness > 0 { near.append((term, likeness)) }
-            }
-        }
-        let best = near.sorted { $0.likeness > $1.likeness }.prefix(8).map(\.word)
-        return [word] + Words.equals(word) + best.filter { $0 != word }
+        let near = word.unicodeScalars.count >= 4 ? try vocabulary().near(word, max: 8) : []
+        return [word] + Words.equals(word) + near
+    }
+
+    /// All words, read once after each change of the music.
+    private func vocabulary() throws(SQLError) -> Vocabulary {
+        if let known = cache.vocabulary, known.stamp == contents { return known.words }
+        var words = Vocabulary()
+        try db.rows("SELECT term FROM vocabulary") { row throws(SQLError) in words.add(row.text(0)) }
+        cache.vocabulary = (contents, words)
+        return words
     }
 
     private func score(_ rows: [Int64], _ heard: [String], _ artist: String, _ album: String) throws(SQLError)

@@ -55,7 +55,23 @@ extension Store {
         return (count, items)
     }
 
+    /// Pages far from the beginning are found by counting from there: their query is asked once, for all pages. A random order
+    /// is another one at each beginning.
+    private static let farPage = 500
+
     public func ids(_ query: Query, offset: Int = 0, max: Int = .max) throws(SQLError) -> [Int64] {
+        let isRandom = query.order.contains { $0.key == .random }
+        if offset >= Self.farPage || isRandom {
+            let stamp = stamp(of: query)
+            if offset > 0, let known = cache.ids(query, stamp) { return Array(known.dropFirst(offset).prefix(max)) }
+            let all = try readIDs(query, offset: 0, max: .max)
+            if !isInBatch { cache.keep(all, query, stamp) }
+            return Array(all.dropFirst(offset).prefix(max))
+        }
+        return try readIDs(query, offset: offset, max: max)
+    }
+
+    private func readIDs(_ query: Query, offset: Int, max: Int) throws(SQLError) -> [Int64] {
         let source = query.source
         return try db.all(
             "SELECT t.id\(source.sql) ORDER BY \(query.orderSQL) LIMIT ? OFFSET ?",
@@ -64,12 +80,14 @@ extension Store {
     }
 
     public func count(_ query: Query) throws(SQLError) -> Int {
-        if counts.revision != revision { counts = (revision, [:]) }
-        if let known = counts.counts[query] { return known }
+        // The order does not matter.
+        var query = query
+        query.order = []
+        let stamp = stamp(of: query)
+        if let known = cache.count(query, stamp) { return known }
         let source = query.source
         let count = Int(try db.number("SELECT count(*)\(source.sql)", source.values) ?? 0)
-        if counts.counts.count >= 64 { counts.counts = [:] }
-        counts.counts[query] = count
+        if !isInBatch { cache.keep(count, query, stamp) }
         return count
     }
 
@@ -121,12 +139,26 @@ extension Store {
         var query = query
         query.order = []
         if grouping == .podcast, query.preset == nil, query.mediaTypes.isEmpty { query.mediaTypes = [.podcast] }
-        if grouping == .playlist { return try lists(query, offset: offset, max: max) }
+        let (key, stamp) = (AnswerCache.Key(grouping: grouping, query: query), stamp(of: query))
+        if let known = cache.collections(key, stamp) {
+            return (known.count, Array(known.dropFirst(offset).prefix(max)))
+        }
+        let all = grouping == .playlist ? try lists(query) : try groups(grouping, query)
+        // What a scan has not finished is different at once.
+        if !isInBatch { cache.keep(all, key, stamp) }
+        return (all.count, Array(all.dropFirst(offset).prefix(max)))
+    }
+
+    private func groups(_ grouping: Query.Grouping, _ query: Query) throws(SQLError) -> [Collection] {
         let sql: String
-        let source = query.source
+        var source = query.source
         let facts = "count(*), total(t.duration), \(Self.representative), max(t.released) / 10000"
         switch grouping {
         case .album, .podcast:
+            // One index has all that is needed of each item, by album.
+            if !query.isNarrow {
+                source.sql = source.sql.replacing(" FROM track t", " FROM track t INDEXED BY track_album")
+            }
             let isNewest = grouping == .podcast || query.preset == .podcasts
             let order =
                 isNewest
@@ -147,17 +179,16 @@ extension Store {
                     GROUP BY r.name
                 ) g JOIN name n ON n.id = g.id ORDER BY n.sort, n.id
                 """
-        case .playlist: return (0, [])
+        case .playlist: return []
         }
-        let all = try db.all(sql, source.values) { row in
+        return try db.all(sql, source.values) { row in
             Collection(
                 id: row.whole(0), title: row.text(7), artist: row.text(8), count: Int(row.whole(1)),
                 duration: row.number(2), representative: row.whole(3), year: Int(row.whole(4)))
         }
-        return (all.count, Array(all.dropFirst(offset).prefix(max)))
     }
 
-    private func lists(_ query: Query, offset: Int, max: Int) throws(SQLError) -> (Int, [Collection]) {
+    private func lists(_ query: Query) throws(SQLError) -> [Collection] {
         var all: [Collection] = []
         let lists = try db.all("SELECT id, name FROM any_list") { (id: $0.whole(0), name: $0.text(1)) }
         for list in lists {
@@ -180,7 +211,7 @@ extension Store {
             let keys = (Folding.sortKey(Folding.fold(one.title)), Folding.sortKey(Folding.fold(other.title)))
             return keys.0 == keys.1 ? one.id < other.id : keys.0 < keys.1
         }
-        return (all.count, Array(all.dropFirst(offset).prefix(max)))
+        return all
     }
 
     // MARK: What is kept
@@ -199,7 +230,8 @@ extension Store {
     /// - Returns: false if there is no such item.
     public func set(_ id: Int64, _ changes: [KeptChange]) throws(SQLError) -> Bool {
         guard try keep(id) else { return false }
-        try change { () throws(SQLError) in
+        let isOfContents = changes.contains { if case .mediaType = $0 { true } else { false } }
+        try change(ofContents: isOfContents) { () throws(SQLError) in
             for change in changes {
                 let (column, value): (String, SQLValue)
                 switch change {

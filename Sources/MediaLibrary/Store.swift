@@ -12,8 +12,10 @@ public final class Store {
     public private(set) var findings: [String] = []
     /// +1 with each change.
     public internal(set) var revision: UInt64 = 0
-    /// How many items queries have, as of that revision.
-    var counts: (revision: UInt64, counts: [Query: Int]) = (0, [:])
+    /// +1 with each change of the music and the playlists; not if only counts, ratings or bookmarks are different.
+    private(set) var contents: UInt64 = 0
+    /// What was answered, as long as it is still right.
+    var cache = AnswerCache()
 
     /// What a text can be found as.
     enum Kind: Int64, CaseIterable {
@@ -169,24 +171,29 @@ public final class Store {
     // MARK: Changes
 
     /// All of it or nothing; counts as one change.
-    func change(_ body: () throws(SQLError) -> Void) throws(SQLError) {
+    /// - Parameter ofContents: whether the music or the playlists change.
+    func change(ofContents: Bool = true, _ body: () throws(SQLError) -> Void) throws(SQLError) {
         try db.transaction { () throws(SQLError) in
             try body()
-            try noteChange()
+            try noteChange(ofContents: ofContents)
         }
     }
 
-    private func noteChange() throws(SQLError) {
+    private func noteChange(ofContents: Bool) throws(SQLError) {
         try db.run("INSERT OR REPLACE INTO meta VALUES('revision', ?)", [SQLValue(revision + 1)])
         revision += 1
+        if ofContents { contents += 1 }
     }
+
+    /// What must not have changed for an answer to a query to be right.
+    func stamp(of query: Query) -> UInt64 { query.needsKept ? revision : contents }
 
     /// A transaction of a scan: many files, and one change.
     public func beginBatch() throws(SQLError) { try db.begin() }
 
     public func commitBatch() throws(SQLError) {
         do throws(SQLError) {
-            try noteChange()
+            try noteChange(ofContents: true)
         } catch {
             db.rollBack()
             throw error

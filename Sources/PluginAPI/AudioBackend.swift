@@ -256,8 +256,11 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     }
 
     public var direction: Direction { id.direction }
-    /// The name under which the server remembers it; nil if it does not.
-    public var memoryName: String? { properties["module-stream-restore.id"] }
+    /// The name under which the server remembers it; nil if it does not. Names of more than 512 bytes do not count: they
+    /// could make the record of what was changed too large to be written, and then nothing may be changed.
+    public var memoryName: String? {
+        properties["module-stream-restore.id"].flatMap { $0.utf8.count <= 512 ? $0 : nil }
+    }
     /// Whether it can be heard, or records.
     public var isSounding: Bool { !isCorked && !isMuted && !isHeld }
 }

@@ -118,6 +118,11 @@ public struct SettingKey: Sendable {
         integer(
             "limits", "string-length", \.limits.stringLength, 16...65_536,
             "Most bytes in a name or another text from a client."),
+
+        real(
+            "library", "interval", \.library.interval, 1...86_400, "s",
+            "How often the music library looks at folders whose changes the kernel does not tell: on network file systems, "
+                + "or if there are too many to be watched. Read when the library starts."),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable

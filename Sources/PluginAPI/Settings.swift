@@ -13,6 +13,7 @@ public struct Settings: Sendable, Hashable {
     public var mpris = MPRIS()
     public var privileges = Privileges()
     public var limits = Limits()
+    public var library = Library()
 
     /// How long claims last.
     public struct Interruption: Sendable, Hashable {
@@ -135,6 +136,12 @@ public struct Settings: Sendable, Hashable {
         public var history = 512
         /// Most bytes of UTF-8 in a name or uid from a client.
         public var stringLength = 255
+    }
+
+    /// The music library.
+    public struct Library: Sendable, Hashable {
+        /// Seconds between two looks at folders of which the kernel does not tell changes.
+        public var interval = 300.0
     }
 
     public init() {}

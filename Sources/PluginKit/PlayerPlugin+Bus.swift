@@ -18,7 +18,7 @@ extension PlayerPlugin {
         return [
             Announcement(
                 self, path: ObjectPath.player, interface: BusName.player, PlayerPlugin.properties, on: objects),
-            announcementOfMPRIS(),
+            announcementOfMPRIS(), announcementOfPlaylists(),
         ]
     }
 
@@ -131,7 +131,7 @@ extension PlayerPlugin {
     }
 
     /// The a{sv} of an item, as `org.sessiond1.Library.Uris` tells it. Keys that are not known here are ignored.
-    private static func entry(_ value: Value) throws(Failure) -> PlaylistEntry {
+    static func entry(_ value: Value) throws(Failure) -> PlaylistEntry {
         let fields = value.asProperties ?? [:]
         guard let uri = fields["uri"]?.stringValue else { throw Failure(.badParameter("an item has no 'uri'")) }
         func seconds(_ key: String) -> Double? {

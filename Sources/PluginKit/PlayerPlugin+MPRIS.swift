@@ -17,6 +17,7 @@ extension PlayerPlugin {
             self, at: PlayerPlugin.path,
             interfaces: [
                 PlayerPlugin.rootInterface, PlayerPlugin.playerInterface, PlayerPlugin.trackListInterface,
+                PlayerPlugin.playlistsInterface,
             ])
     }
 
@@ -82,6 +83,8 @@ extension PlayerPlugin {
         if let duration = duration ?? item.entry.duration {
             fields.append(("mpris:length", .int64(microseconds(duration))))
         }
+        // By this number, programs find it in the library again.
+        if item.entry.item > 0 { fields.append(("sessiond:item", .uint64(item.entry.item))) }
         if let title = title(of: item) { fields.append(("xesam:title", .string(title))) }
         // The tags of the current item say it themselves.
         if item.id != queue.currentID || tags == MediaTags() {

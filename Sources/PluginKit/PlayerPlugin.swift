@@ -47,6 +47,10 @@ public final class PlayerPlugin: Plugin {
     lazy var seekingTimer = Timer(on: loop) { [unowned self] in wind() }
     lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
     var trackListTold = TrackListTold()
+    /// Nil: it offers none.
+    var playlists: PlaylistShelf?
+    /// The playlist whose items were loaded last.
+    var activePlaylist: PlaylistShelf.Entry?
     /// Callers that wait to know whether the item can be played.
     var preparing: [(Bool) -> Void] = []
 
@@ -149,6 +153,7 @@ public final class PlayerPlugin: Plugin {
         changing {
             _ = take(.replaced)
             queue.replaceAll(with: entries, startingAt: start)
+            activePlaylist = nil
             open(sounding: false)
         }
     }

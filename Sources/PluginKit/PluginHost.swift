@@ -21,6 +21,8 @@ public final class PluginHost {
     public let loop = EventLoop()
     /// The connection to the bus; ``run(_:)`` closes it.
     public let connection: Connection
+    /// Where it is connected.
+    public let bus: BusAddress
     private let name: String
     private var registration: PluginRegistration?
     private var isEnding = false
@@ -38,7 +40,7 @@ public final class PluginHost {
     ///   - bus: the bus; default: that of the daemon that started the program, else the session bus.
     ///   - endsWithParent: whether the program exits, as on SIGTERM, when the one that started it exits.
     public init(name: String = "plugin", bus: BusAddress = .starter, endsWithParent: Bool = false) throws(Failure) {
-        self.name = name
+        (self.name, self.bus) = (name, bus)
         FailedWrites.ignoreSignals()
         connection = try Connection(bus, loop: loop)
         isShared = bus.isSystem
@@ -103,7 +105,7 @@ public final class PluginHost {
     }
 
     /// Writes a line to standard error.
-    public func complain(_ text: String) { PluginHost.complain(text, name: name) }
+    public func complain(_ text: String) { PluginHost.complain(printable(text), name: name) }
 
     /// Writes a refusal to standard error, with the name of the error.
     public func complain(_ failure: Failure) {
@@ -120,6 +122,8 @@ public final class PluginHost {
     public func quit(_ code: Int32, ending plugin: any Plugin) {
         guard !isEnding else { return loop.quit(code) }
         isEnding = true
+        // If the service ends, too, a call to it would start it again, and stop systemd from stopping it.
+        connection.startsServices = false
         plugin.end { [loop] in loop.quit(code) }
     }
 }

@@ -17,8 +17,6 @@ actor AssetClient {
 
     /// Seconds that a file may wait for others and then be read: the plugin has a limit of its own.
     private static let patience = 300.0
-    /// Seconds in which the daemon starts the plugin.
-    private static let startTime = 30.0
 
     private let bus: BusAddress
     private var connection: Connection?
@@ -37,9 +35,9 @@ actor AssetClient {
     /// Calls a method of the plugin that opens the file.
     func ask(_ uri: String, _ member: String, _ arguments: [Value]) async throws(SessionError) -> [Value] {
         let connection = try connect()
-        return try await call(
-            connection, try await place(of: uri, on: connection), ObjectPath.assets, BusName.assets, member, arguments,
-            Self.patience)
+        return try await connection.ask(
+            try await connection.open(.assets, uri), ObjectPath.assets, BusName.assets, member, arguments,
+            timeout: Self.patience)
     }
 
     /// Starts a job and follows it; `tell` is called on the thread of the loop, ``News/over(_:)`` last. Returns its path.
@@ -47,7 +45,7 @@ actor AssetClient {
         _ uri: String, _ member: String, _ arguments: [Value], _ tell: @escaping @Sendable (News) -> Void
     ) async throws(SessionError) -> String {
         let connection = try connect()
-        let place = try await place(of: uri, on: connection)
+        let place = try await connection.open(.assets, uri)
         // Before the call: what the job says at once must not be missed.
         let early = Early()
         let subscriptions = [
@@ -60,8 +58,8 @@ actor AssetClient {
                 early.end(SessionError(.mediaServicesFailed, "the service for films has ended"))
             },
         ]
-        let answer = try await call(
-            connection, place, ObjectPath.assets, BusName.assets, member, arguments, Self.patience)
+        let answer = try await connection.ask(
+            place, ObjectPath.assets, BusName.assets, member, arguments, timeout: Self.patience)
         let path = answer.first?.objectPathValue ?? "/"
         followers[path] = Follower(tell: tell, subscriptions: subscriptions)
         early.begin(path) { [weak self] news in
@@ -69,15 +67,15 @@ actor AssetClient {
             if case .over = news { self?.assumeIsolated { _ = $0.followers.removeValue(forKey: path) } }
         }
         // It may have ended before anybody listened.
-        let state = try? await call(
-            connection, place, path, StandardName.properties, "GetAll", [.string(BusName.job)], Self.startTime)
+        let state = try? await connection.ask(
+            place, path, StandardName.properties, "GetAll", [.string(BusName.job)], timeout: Self.patience)
         if let known = state?.first?.asProperties { early.learn(known) }
         return path
     }
 
     func cancel(_ uri: String, _ job: String) async {
-        guard let connection, let place = try? await place(of: uri, on: connection) else { return }
-        _ = try? await call(connection, place, job, BusName.job, "Cancel", [], Self.startTime)
+        guard let connection, let place = try? await connection.open(.assets, uri) else { return }
+        _ = try? await connection.ask(place, job, BusName.job, "Cancel", [], timeout: Self.patience)
     }
 
     private func connect() throws(SessionError) -> Connection {
@@ -88,34 +86,6 @@ actor AssetClient {
             return new
         } catch {
             throw SessionError(error)
-        }
-    }
-
-    private func place(of uri: String, on connection: Connection) async throws(SessionError) -> String {
-        let opened = try await call(
-            connection, BusName.service, ObjectPath.root, BusName.plugins, "Open",
-            [.string(PluginKind.assets.word), .string(uri)], Self.startTime)
-        guard let name = opened.first?.stringValue else {
-            throw SessionError(.resourceNotAvailable, "the service has opened no plugin")
-        }
-        let owner = try await call(
-            connection, StandardName.bus, StandardName.busPath, StandardName.bus, "GetNameOwner", [.string(name)],
-            Self.startTime)
-        return owner.first?.stringValue ?? name
-    }
-
-    private func call(
-        _ connection: Connection, _ place: String, _ path: String, _ interface: String, _ member: String,
-        _ arguments: [Value], _ timeout: Double
-    ) async throws(SessionError) -> [Value] {
-        let answer = await withCheckedContinuation { continuation in
-            connection.call(place, path, interface, member, arguments, timeout: timeout) {
-                continuation.resume(returning: $0)
-            }
-        }
-        switch answer {
-        case .success(let values): return values
-        case .failure(let failure): throw SessionError(failure)
         }
     }
 }

@@ -414,7 +414,7 @@ private final class Examination {
         if isSystem, getuid() != 0 {
             return diagnosis.add("state", .unknown, "only root sees the folders of the service")
         }
-        let runtime = isSystem ? "/run" : environment("XDG_RUNTIME_DIR")
+        let runtime = isSystem ? "/run/sessiond" : environment("XDG_RUNTIME_DIR")
         if let runtime {
             tellFolder(runtime + "/sessiond", "sessions survive a restart of sessiond")
         } else {

@@ -15,7 +15,8 @@ struct LibraryCommand: ParsableCommand {
             """,
         subcommands: [
             LibraryListCommand.self, LibrarySearchCommand.self, LibraryScanCommand.self, LibraryAddCommand.self,
-            LibraryRemoveCommand.self, LibrarySetCommand.self, LibraryPlaylistCommand.self,
+            LibraryRemoveCommand.self, LibrarySetCommand.self, LibraryPlaylistCommand.self, LibraryPickCommand.self,
+            LibraryShareCommand.self,
         ], defaultSubcommand: LibraryListCommand.self)
 }
 
@@ -147,6 +148,14 @@ struct LibraryListCommand: ParsableCommand {
         }
     }
 
+    /// What JSON has of an item.
+    static let allFields = [
+        "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc", "number",
+        "year",
+        "duration", "media-type", "compilation", "rating", "play-count", "skip-count", "last-played", "bookmark",
+        "available",
+    ]
+
     private static let page: UInt32 = 2_000
 
     /// All rows of a method that answers with pages.
@@ -165,14 +174,7 @@ struct LibraryListCommand: ParsableCommand {
     }
 
     private func listItems(_ place: LibraryPlace, _ query: [(String, Value)]) throws {
-        let fields =
-            output.json
-            ? [
-                "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc",
-                "number",
-                "year", "duration", "media-type", "compilation", "rating", "play-count", "skip-count", "last-played",
-                "bookmark", "available",
-            ] : ["id", "title", "artist", "album", "duration", "bookmark"]
+        let fields = output.json ? Self.allFields : ["id", "title", "artist", "album", "duration", "bookmark"]
         let found = try rows { offset, max in
             try place.ask("Items", [.properties(query), .uint32(offset), .uint32(max), .strings(fields)])
         }
@@ -254,7 +256,7 @@ struct LibraryListCommand: ParsableCommand {
             Table.Cell(
                 facts["Scanning"]?.boolValue == true ? "under way" : Self.last(facts["LastScan"]?.uint64Value ?? 0)),
         ])
-        let polled = count("polled") > 0 ? ", \(count("polled")) looked at every five minutes" : ""
+        let polled = count("polled") > 0 ? ", \(count("polled")) looked at now and then" : ""
         table.add([Table.Cell("changes", .dim), Table.Cell("\(count("watched")) folders watched\(polled)")])
         if count("failed") > 0 {
             table.add([Table.Cell("not read", .dim), Table.Cell("\(count("failed")) files; see --failed", .warning)])

@@ -30,7 +30,8 @@ enum Output {
         return kind == S_IFIFO || kind == S_IFSOCK
     }
 
-    private static func put(_ text: String, on descriptor: Int32) -> Bool {
+    /// - Returns: false, with `errno`, if nobody reads it.
+    static func put(_ text: String, on descriptor: Int32) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
             var rest = bytes[...]

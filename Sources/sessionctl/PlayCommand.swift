@@ -211,7 +211,7 @@ final class Playback: FrontEnd {
             plugin.set("Shuffle", .bool(!isShuffled))
             note(isShuffled ? "in order" : "shuffled")
         case .letter("q"): end(hasFailed ? 1 : 0)
-        case .letter: break
+        case .letter, .editing: break
         }
     }
 

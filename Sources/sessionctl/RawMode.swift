@@ -4,10 +4,15 @@ import Glibc
 enum RawMode {
     // SAFETY: touched by the one thread there is; atexit handlers run on it too.
     private nonisolated(unsafe) static var saved: termios?
+    private nonisolated(unsafe) static var descriptor = STDIN_FILENO
+    /// Written to the terminal when it is restored.
+    nonisolated(unsafe) static var farewell: StaticString = ""
     private nonisolated(unsafe) static var isRegistered = false
 
-    /// Whether keys can be read: standard input is a terminal and this process is in the foreground.
-    static var isPossible: Bool { isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp() }
+    /// Whether keys can be read: it is a terminal and this process is in the foreground.
+    static func isPossible(on descriptor: Int32) -> Bool {
+        isatty(descriptor) == 1 && tcgetpgrp(descriptor) == getpgrp()
+    }
 
     /// Signals of programming errors; Swift's own checks end in one of them.
     private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
@@ -20,9 +25,10 @@ enum RawMode {
     }
 
     /// Ctrl-C and ctrl-Z keep their meaning.
-    static func enter() {
+    static func enter(on descriptor: Int32 = STDIN_FILENO) {
         var attributes = termios()
-        guard saved == nil, tcgetattr(STDIN_FILENO, &attributes) == 0 else { return }
+        guard saved == nil, tcgetattr(descriptor, &attributes) == 0 else { return }
+        self.descriptor = descriptor
         saved = attributes
         if !isRegistered {
             isRegistered = true
@@ -30,12 +36,13 @@ enum RawMode {
             for signal in crashes { Glibc.signal(signal, restoreAndCrash) }
         }
         attributes.c_lflag &= ~tcflag_t(ICANON | ECHO)
-        tcsetattr(STDIN_FILENO, TCSANOW, &attributes)
+        tcsetattr(descriptor, TCSANOW, &attributes)
     }
 
     static func restore() {
         guard var attributes = saved else { return }
         saved = nil
-        tcsetattr(STDIN_FILENO, TCSADRAIN, &attributes)
+        if farewell.utf8CodeUnitCount > 0 { _ = write(descriptor, farewell.utf8Start, farewell.utf8CodeUnitCount) }
+        tcsetattr(descriptor, TCSADRAIN, &attributes)
     }
 }

@@ -197,7 +197,7 @@ final class Recording: FrontEnd {
         case .space:
             if line.state == "recording" || line.state == "interrupted" { plugin.call("Pause") } else { record() }
         case .letter("q"): stop()
-        case .letter, .left, .right, .up, .down: break
+        case .letter, .left, .right, .up, .down, .editing: break
         }
     }
 

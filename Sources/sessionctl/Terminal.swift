@@ -1,15 +1,16 @@
 import Glibc
 import PluginAPI
 
-/// The abilities of standard output.
+/// The abilities of standard output, or of another terminal.
 struct Terminal {
+    private let descriptor: Int32
     /// Whether it is a terminal, not a pipe or a file.
     let isTerminal: Bool
     /// Whether the terminal can move the cursor.
     let canRedraw: Bool
     let usesColour: Bool
 
-    static let standard = Terminal()
+    static let standard = Terminal(STDOUT_FILENO)
 
     /// Whether the locale supports more than ASCII.
     static let isUnicode: Bool = {
@@ -20,9 +21,10 @@ struct Terminal {
         return false
     }()
 
-    private init() {
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
         func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
-        isTerminal = isatty(STDOUT_FILENO) == 1
+        isTerminal = isatty(descriptor) == 1
         let isDumb = ["", "dumb"].contains(variable("TERM"))
         canRedraw = isTerminal && !isDumb
         // no-color.org and bixense.com/clicolors: NO_COLOR counts if it is not empty, CLICOLOR_FORCE also if it is not
@@ -35,7 +37,7 @@ struct Terminal {
     var size: (columns: Int, rows: Int)? {
         guard isTerminal else { return nil }
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
         return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
     }
 

@@ -273,7 +273,7 @@ final class UploadRun {
         switch key {
         case .space: if upload?.progress.state == .paused { upload?.resume() } else { upload?.pause() }
         case .letter("q"): interrupted(by: SIGINT)
-        case .letter, .left, .right, .up, .down: break
+        case .letter, .left, .right, .up, .down, .editing: break
         }
     }
 

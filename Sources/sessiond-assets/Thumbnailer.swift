@@ -47,7 +47,7 @@ enum Thumbnailer {
     }
 
     private static func fail(_ text: String, _ code: Int32) -> Never {
-        let bytes = Array("sessiond-thumbnailer: \(text)\n".utf8)
+        let bytes = Array("sessiond-thumbnailer: \(printable(text))\n".utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
         _exit(code)
     }

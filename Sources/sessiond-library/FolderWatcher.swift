@@ -9,7 +9,7 @@ final class FolderWatcher {
 
     private static let (quiet, latest) = (2.0, 30.0)
     /// Seconds between two looks at folders that are not watched.
-    private static let interval = 300.0
+    private let interval: Double
 
     private let loop: EventLoop
     private let descriptor: Int32
@@ -27,8 +27,8 @@ final class FolderWatcher {
     /// Whether a folder is to be watched at all.
     var isWanted: ([UInt8]) -> Bool = { _ in true }
 
-    init(on loop: EventLoop) {
-        self.loop = loop
+    init(on loop: EventLoop, interval: Double) {
+        (self.loop, self.interval) = (loop, interval)
         descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
         limit = FolderWatcher.limit / 2
         guard descriptor >= 0 else { return }
@@ -79,7 +79,7 @@ final class FolderWatcher {
                 return
             }
         }
-        if polled.isEmpty { polling.arm(after: Self.interval) }
+        if polled.isEmpty { polling.arm(after: interval) }
         polled.insert(path)
     }
 
@@ -147,7 +147,7 @@ final class FolderWatcher {
 
     private func poll() {
         guard !polled.isEmpty else { return }
-        polling.arm(after: Self.interval)
+        polling.arm(after: interval)
         onChanged(polled.sorted { $0.lexicographicallyPrecedes($1) })
     }
 }

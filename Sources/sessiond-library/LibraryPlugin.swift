@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Glibc
+import Installation
 import MediaLibrary
 import MediaValues
 import PluginAPI
@@ -12,7 +13,7 @@ import Workers
 /// The music library of a user, on the bus as `org.sessiond1.Library`. It has no session, because it makes no sound.
 final class LibraryPlugin: Plugin {
     let loop: EventLoop
-    let workers: Workers
+    private(set) var workers: Workers
     let workerCount: Int
     let watcher: FolderWatcher
     let covers = ArtworkCache()
@@ -36,6 +37,10 @@ final class LibraryPlugin: Plugin {
     private lazy var telling = Timer(on: loop) { [unowned self] in tell() }
     private var isTelling = false
 
+    private var mountWatch: MountWatch?
+    private var mounts: Set<MountWatch.Mount> = []
+    private lazy var renewal = Timer(on: loop) { [unowned self] in mountsChanged() }
+
     /// Folders in which something changed at the same time, beyond which the whole library is looked at.
     private static let changedLimit = 64
     /// Ids in each list of a signal.
@@ -45,8 +50,8 @@ final class LibraryPlugin: Plugin {
         self.host = host
         loop = host.loop
         workerCount = max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-        workers = Workers("/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: workerCount), on: host.loop)
-        watcher = FolderWatcher(on: host.loop)
+        workers = Self.workers(workerCount, host.loop)
+        watcher = FolderWatcher(on: host.loop, interval: Self.settings(host).library.interval)
         callers = FreeCallers(on: host.connection)
         store = try LibraryPlugin.open()
         jobs = Jobs(.library, on: host.connection, host.loop)
@@ -63,6 +68,8 @@ final class LibraryPlugin: Plugin {
         host.connection.objects.export(self, at: PluginKind.library.objectPath, interfaces: [LibraryPlugin.interface])
         watcher.isWanted = { [unowned self] in folder(of: $0)?.isWatched ?? false }
         watcher.onChanged = { [unowned self] in look(at: $0) }
+        mounts = MountWatch.mounts
+        mountWatch = MountWatch(on: loop) { [unowned self] in mountsChanged() }
         offerMusic()
         learnFolders()
         if !folders.isEmpty { _ = try? startScan([], isFull: false) }
@@ -293,6 +300,8 @@ final class LibraryPlugin: Plugin {
             scan.join(targets, isFull: isFull)
             return scan.job.path
         }
+        // Perhaps it has not been told yet.
+        if !workers.isBusy, MountWatch.mounts != mounts { renewWorkers() }
         do throws(SessionError) {
             let job = try jobs.add("scan", name: "Music library", for: "", isDetached: true, JobStatus(.files))
             let scan = Scan(targets, isFull: isFull, as: job, workers, in: self)
@@ -303,6 +312,35 @@ final class LibraryPlugin: Plugin {
         } catch {
             throw Failure(error)
         }
+    }
+
+    /// A mistake in the settings is told by the daemon: here it leaves the defaults.
+    private static func settings(_ host: PluginHost) -> Settings {
+        (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
+    }
+
+    private static func workers(_ count: Int, _ loop: EventLoop) -> Workers {
+        Workers("/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: count), on: loop)
+    }
+
+    /// A worker has the mounts of when it was started: what was unmounted since is still there for it, and kept busy by it.
+    private func mountsChanged() {
+        let now = MountWatch.mounts
+        let changed = now.symmetricDifference(mounts)
+        let concerned = folders.map(\.path).filter { path in changed.contains { $0.concerns(path) } }
+        guard !concerned.isEmpty else {
+            mounts = now
+            return
+        }
+        // They finish what they are doing.
+        guard scan == nil, !workers.isBusy else { return renewal.arm(after: 0.5) }
+        renewWorkers()
+        _ = try? startScan(concerned, isFull: false)
+    }
+
+    private func renewWorkers() {
+        mounts = MountWatch.mounts
+        workers = Self.workers(workerCount, loop)
     }
 
     /// Something has changed there.

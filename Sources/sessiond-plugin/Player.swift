@@ -9,6 +9,7 @@ func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failur
     let engine = GStreamerPlayer(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let player = PlayerPlugin(engine, arguments.session, on: host.connection, host.loop)
     player.onQuit = { host.quit(0, ending: player) }
+    player.offerPlaylists { () throws(Failure) in try Connection(host.bus, loop: host.loop) }
     guard let item = arguments.item else {
         // The queue of the player that everybody uses is there again after a restart; that of an app's own ends with it.
         if arguments.isService { player.keeper = QueueKeeper(restoring: player, on: host.loop) { host.complain($0) } }

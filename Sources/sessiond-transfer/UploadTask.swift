@@ -12,6 +12,8 @@ final class UploadTask {
     private(set) var machine: UploadMachine
     /// The last answer that is of interest to whoever uploads.
     private(set) var answer: HTTPResponse?
+    /// Whether the answer was given up for those of later uploads.
+    private(set) var isAnswerGone = false
     /// Whether it is continued after a restart.
     let isKept: Bool
 
@@ -55,6 +57,11 @@ final class UploadTask {
         transfer?.cancel()
         transfer = nil
         timer.disarm()
+    }
+
+    func forgetAnswer() {
+        answer = nil
+        isAnswerGone = true
     }
 
     func take(_ input: UploadMachine.Input) {

@@ -39,6 +39,10 @@ extension UploadsPlugin {
             }
             try callers.require(caller, to: "read the answer to an upload")
         }
+        guard !task.isAnswerGone else {
+            throw Failure(
+                SessionError(.notFound, "the answer was given up for those of later uploads; ask for it sooner"))
+        }
         let answer = task.answer
         let fields = answer?.fields ?? []
         // A header may be there several times, a key may not.

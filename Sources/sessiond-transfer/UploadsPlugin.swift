@@ -9,8 +9,9 @@ import Uploading
 /// Uploads for other programs, on the bus as `org.sessiond1.Uploads`: at most three at once, continued after cuts, after the
 /// end of this process and after a restart of the machine.
 final class UploadsPlugin: Plugin {
-    /// Bytes: of a path, and of the texts of all uploads that have not ended. So `List` fits into a message.
-    private static let limits = (path: 4_096, all: 16 << 20)
+    /// Bytes: of a path, of the texts of all uploads that have not ended, so that `List` fits into a message, and of the
+    /// answers to those that have ended.
+    private static let limits = (path: 4_096, all: 16 << 20, answers: 16 << 20)
 
     let loop: EventLoop
     let client: HTTPClient
@@ -23,6 +24,7 @@ final class UploadsPlugin: Plugin {
     /// Those that have not ended, and those that ended and are still listed, by number.
     private var tasks: [UInt64: UploadTask] = [:]
     private var over: [UInt64: UploadTask] = [:]
+    private var answers = AnswerShelf(limit: limits.answers)
     /// The bytes of the texts of those that have not ended.
     private var weight = 0
     /// Those that may use the network now: at most three, of which all that is asked often can be told.
@@ -144,6 +146,7 @@ final class UploadsPlugin: Plugin {
         tasks[task.job.number] = nil
         weight -= task.record.weight
         over[task.job.number] = task
+        for number in answers.add(task.job.number, bytes: task.answer?.weight ?? 0) { over[number]?.forgetAnswer() }
         changed(task)
     }
 
@@ -160,7 +163,12 @@ final class UploadsPlugin: Plugin {
         return (Array(tasks.values) + Array(over.values)).sorted { $0.job.number < $1.job.number }
     }
 
-    private func forgetOld() { for (number, task) in over where !task.job.isListed { over[number] = nil } }
+    private func forgetOld() {
+        for (number, task) in over where !task.job.isListed {
+            over[number] = nil
+            answers.remove(number)
+        }
+    }
 
     func reasonToWait(_ upload: UploadMachine, _ record: UploadRecord) -> String {
         if machine.isKnown, machine.isMetered, !record.options.sendsOnMetered {

@@ -46,11 +46,12 @@ struct ProgramReader {
         guard portal == nil, let process = process(of: stream) else {
             let key = portal.map { Program.Key.sandbox($0) } ?? .name(stream.applicationName)
             if let portal { names.insert(portal) }
+            let mayCall = admits(privileges.call, portal)
             return StreamFacts(
                 stream: stream, ancestry: [], user: user(of: nil), sandbox: portal,
                 program: Program(
-                    key: key, name: stream.applicationName, names: names, mayCall: admits(privileges.call, portal),
-                    mayAlert: admits(privileges.alert, portal)))
+                    key: key, name: stream.applicationName, names: names, mayCall: mayCall,
+                    mayAlert: admits(privileges.alert, portal), mayBeGuessed: !isSystem || mayCall))
         }
         var sandbox: String?
         if case .application(let id) = process.confinement {
@@ -63,12 +64,14 @@ struct ProgramReader {
             if let file = executable.split(separator: "/").last { names.insert(String(file)) }
         }
         let name = stream.applicationName.isEmpty ? executable ?? "process \(process.id)" : stream.applicationName
+        // With several users, a name is no evidence: a guess gives the same rights as a declaration.
+        let mayCall = admits(privileges.call, process, of: stream)
         return StreamFacts(
             stream: stream, ancestry: process.ancestry, user: user(of: process), sandbox: sandbox,
             program: Program(
                 key: sandbox.map { .sandbox($0) } ?? .process(process.root), name: name, names: names,
-                mayCall: admits(privileges.call, process, of: stream),
-                mayAlert: admits(privileges.alert, process, of: stream)))
+                mayCall: mayCall, mayAlert: admits(privileges.alert, process, of: stream),
+                mayBeGuessed: !isSystem || mayCall))
     }
 
     /// If all programs belong to one user, a process that cannot be inspected belongs to that user, too.

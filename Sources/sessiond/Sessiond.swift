@@ -29,7 +29,7 @@ enum Sessiond {
     private static func run(_ arguments: Arguments, _ openFiles: OpenFiles?) -> Int32 {
         FailedWrites.ignoreSignals()
         Footprint.returnLargeBlocks()
-        LoggingSystem.bootstrap { _ in StreamLogHandler.standardError(label: "sessiond") }
+        LoggingSystem.bootstrap { _ in LineLogHandler(.standardError(label: "sessiond")) }
         var log = Logger(label: "sessiond")
         log.logLevel = arguments.logLevel
         let files = SettingsFiles(explicit: arguments.configuration, isSystem: arguments.isSystem)

@@ -16,9 +16,9 @@ final class DaemonStage {
 
     init(
         pulse: (any PrivateServer)? = nil, arguments: [String] = [], settings: String? = nil, crash: String? = nil,
-        environment more: [String: String] = [:]
+        services: [String] = [], environment more: [String: String] = [:]
     ) throws {
-        bus = try PrivateBus()
+        bus = try PrivateBus(services: services)
         var environment = bus.environment
         environment["PULSE_SERVER"] = "unix:\(bus.folder.path)/absent"
         environment["XDG_RUNTIME_DIR"] = bus.folder.path

@@ -108,7 +108,8 @@ import Testing
             // The arguments after -- belong to another program.
             let own = words[(start + 1)...].prefix { $0 != "--" }
             let command = own.first ?? ""
-            let parts = command == "library" ? ["list", "search", "scan", "add", "set", "playlist"] : []
+            let parts =
+                command == "library" ? ["list", "search", "scan", "add", "set", "playlist", "pick", "share"] : []
             let text =
                 try help[command]
                 ?? ([[command]] + parts.map { [command, $0] }).map { words in

@@ -173,8 +173,10 @@ final class Foreigner {
     private static let program = """
         import ctypes, dbus, os, sys
         bus = dbus.bus.BusConnection(os.environ['DBUS_SESSION_BUS_ADDRESS'])
-        manager = dbus.Interface(bus.get_object('org.sessiond1', '/org/sessiond1', introspect=False),
-                                 'org.sessiond1.Manager')
+        # Each time anew: dbus-python remembers which connection owned the name.
+        def manager():
+            return dbus.Interface(bus.get_object('org.sessiond1', '/org/sessiond1', introspect=False),
+                                  'org.sessiond1.Manager')
         none = dbus.Dictionary({}, signature='sv')
         libc = ctypes.CDLL(None)
         def session(path):
@@ -183,7 +185,7 @@ final class Foreigner {
             words = dbus.Array([] if option == '-' else [option], signature='s')
             options = dbus.Dictionary({'category': category, 'class': kind, 'options': words}, signature='sv')
             if process: options['pid'] = dbus.UInt32(int(process))
-            return manager.CreateSession(name, options)
+            return manager().CreateSession(name, options)
         print('ready')
         count = 0
         for line in sys.stdin:
@@ -199,12 +201,15 @@ final class Foreigner {
                     session(rest[0]).Activate(none, ignore_reply=True)
                     bus.flush()
                     os.kill(os.getpid(), 9)
-                elif word == 'silent': manager.SetSilentMode(rest[0] == 'on')
-                elif word == 'locked': manager.SetScreenLocked(rest[0] == 'on')
-                elif word == 'foreground': manager.SetForeground(dbus.ObjectPath(rest[0]), rest[1] == 'on')
-                elif word == 'list': result = len(manager.ListSessions())
+                elif word == 'silent': manager().SetSilentMode(rest[0] == 'on')
+                elif word == 'locked': manager().SetScreenLocked(rest[0] == 'on')
+                elif word == 'foreground': manager().SetForeground(dbus.ObjectPath(rest[0]), rest[1] == 'on')
+                elif word == 'state':
+                    result = bus.call_blocking('org.sessiond1', rest[0], 'org.freedesktop.DBus.Properties', 'Get', 'ss',
+                                               ('org.sessiond1.Session', 'State'))
+                elif word == 'list': result = len(manager().ListSessions())
                 elif word == 'own': result = bus.request_name('org.sessiond1', 4)
-                elif word == 'open': result = dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Open(*rest)[0]
+                elif word == 'open': result = dbus.Interface(manager().proxy_object, 'org.sessiond1.Plugins').Open(*rest)[0]
                 elif word == 'call': bus.call_blocking(*rest[:4], 's' * len(rest[4:]), rest[4:])
                 elif word == 'prepare':
                     bus.call_blocking(
@@ -219,7 +224,7 @@ final class Foreigner {
                 elif word == 'register':
                     info = dbus.Dictionary({'object': dbus.ObjectPath('/x')}, signature='sv')
                     if len(rest) > 1: info['interface'] = dbus.UInt32(int(rest[1]))
-                    dbus.Interface(manager.proxy_object, 'org.sessiond1.Plugins').Register(rest[0], info)
+                    dbus.Interface(manager().proxy_object, 'org.sessiond1.Plugins').Register(rest[0], info)
                 elif word == 'names':
                     for name in rest: bus.request_name(name, 4)
                 elif word == 'descriptors':
@@ -234,7 +239,7 @@ final class Foreigner {
                     bus.flush()
                 elif word == 'create-with-descriptor':
                     file = dbus.types.UnixFd(0, variant_level=1)
-                    manager.CreateSession('A', dbus.Dictionary({'file': file}, signature='sv'))
+                    manager().CreateSession('A', dbus.Dictionary({'file': file}, signature='sv'))
                 elif word == 'chroot': os.chroot(rest[0])
                 elif word == 'hide': libc.prctl(4, 0, 0, 0, 0)
                 elif word == 'pid': result = os.getpid()

@@ -151,7 +151,10 @@ extension FaultsDayWorld {
         try !FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).contains { $0.hasPrefix("streams-") }
     }
 
-    func takeBaseline() throws { baseline = (stage.daemon.processID, try stage.footprint) }
+    /// Not without the music: an adopted program uses a descriptor.
+    func takeBaseline() throws {
+        baseline = isMusicThere ? (stage.daemon.processID, try stage.footprint) : nil
+    }
 
     /// Memory and descriptors have not grown since the beginning, or since the start of the daemon. A daemon that has
     /// just started cannot be compared.

@@ -29,9 +29,10 @@ import Testing
             _ = eventually(timeout: 60) { (try? rows().count) == 2 }
         }
 
+        /// To encode as long a sine takes several seconds of a processor.
         private static func silence(_ seconds: Int, _ path: String, _ codec: String) -> [String] {
             [
-                "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=d=\(seconds):r=8000", "-c:a",
+                "-nostdin", "-v", "error", "-f", "lavfi", "-i", "anullsrc=d=\(seconds):r=8000:cl=mono", "-c:a",
                 codec == "flac" ? "flac" : "aac", "-f", codec == "flac" ? "flac" : "mp4", path,
             ]
         }

@@ -18,14 +18,17 @@ final class LibraryStage {
     /// Signals of the plugin: their names and values.
     private(set) var told: [(member: String, values: [Value])] = []
     private var subscriptions: [Subscription] = []
+    /// A command that runs the plugin, such as one that makes a world of mounts for it.
+    private let within: [String]
 
     /// - Parameter adds: whether the folder is in the library from the beginning.
-    init(adds: Bool = true, _ fill: (LibraryStage) throws -> Void = { _ in }) throws {
+    init(adds: Bool = true, within: [String] = [], _ fill: (LibraryStage) throws -> Void = { _ in }) throws {
+        self.within = within
         bus = try PrivateBus()
         home = try PrivateFolder()
         music = try home.folder("songs")
         connection = try Connection(.custom(bus.address), loop: loop)
-        plugin = try LibraryStage.start(bus, home)
+        plugin = try LibraryStage.start(bus, home, within)
         subscriptions = [
             connection.subscribe { [unowned self] message in
                 guard message.sender == place, let member = message.member, let values = try? message.arguments() else {
@@ -42,9 +45,10 @@ final class LibraryStage {
         }
     }
 
-    private static func start(_ bus: PrivateBus, _ home: PrivateFolder) throws -> Child {
-        try Child(
-            try builtProduct(named: "sessiond-library"), [],
+    private static func start(_ bus: PrivateBus, _ home: PrivateFolder, _ within: [String]) throws -> Child {
+        let words = within + [try builtProduct(named: "sessiond-library")]
+        return try Child(
+            words[0], Array(words.dropFirst()),
             environment: [
                 "PATH": "/usr/bin:/bin", "HOME": home.path, "XDG_DATA_HOME": home.path + "/data",
                 "XDG_CACHE_HOME": home.path + "/cache",
@@ -72,7 +76,7 @@ final class LibraryStage {
 
     /// Another process, after the end of the one before.
     func begin() throws {
-        plugin = try LibraryStage.start(bus, home)
+        plugin = try LibraryStage.start(bus, home, within)
         try find()
     }
 

@@ -22,7 +22,7 @@ final class PluginFolder {
         chmod(plugins + "/x.plugin", 0o644)
     }
 
-    var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"] }
+    var environment: [String: String] { ["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": folder.path] }
 
     /// Opens the plugin, and waits until its process runs.
     func start(on stage: DaemonStage) throws -> Int32 {

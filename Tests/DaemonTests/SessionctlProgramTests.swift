@@ -68,6 +68,8 @@ import Testing
         let record = ["record", "--name", "Memo", stage.file("memo.wav")]
         let recorder = try stage.start(record)
         #expect(recorder.line { $0.hasPrefix("recording ") } != nil)
+        // More than the header of the file. Otherwise the command would report that the input sent no data.
+        #expect(eventually { (FileManager.default.contents(atPath: stage.file("memo.wav"))?.count ?? 0) > 1_000 })
         client.activate(phone)
         #expect(recorder.line { $0 == "interrupted by Phone" } != nil)
         client.deactivate(phone, notify: true)

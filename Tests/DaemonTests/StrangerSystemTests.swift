@@ -110,6 +110,30 @@ struct StrangerSystemTests {
         #expect(try listed.client(as: "nobody").create("A", class: "call").hasPrefix("/org/"), "a listed program may")
     }
 
+    /// A name and a label are no evidence where several users play: a guessed call has the rights of a declared one.
+    @Test(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "PulseAudio only: a client states its process"))
+    func programNamedAsOneThatCalls_isNoCallOnTheSystemBus() throws {
+        let pulse = try ServerKind.pulseAudio.server()
+        let stage = try SystemStage(settings: "[adoption]\ncall-programs = Listed\n", pulse: pulse)
+        let root = try stage.client(as: "root")
+        let path = root.create("A")
+        #expect(root.ask("activate \(path)") == "ok")
+        for (name, role) in [("ZOOM VoiceEngine", nil), ("Phone", "phone"), ("Listed", nil)] {
+            let program = try Child("setpriv", ["--reuid=nobody", "--clear-groups", "sleep", "600"])
+            let label = role.map { " media.role=\($0)" } ?? ""
+            let environment = pulse.environment.merging(
+                ["PULSE_PROP": "application.process.id=\(program.processID)\(label)"]) { $1 }
+            let options = ["--raw", "--client-name=\(name)"]
+            let playing = try Child("pacat", ["--playback"] + options + ["/dev/zero"], environment: environment)
+            let recording = try Child("parec", options + [pulse.folder.path + "/recorded"], environment: environment)
+            #expect(eventually { root.ask("list") == "ok 2" }, "\(name) is adopted")
+            // Longer than the daemon needs to guess a call.
+            #expect(!eventually(timeout: 2) { root.ask("state \(path)") != "ok active" }, "\(name)")
+            for child in [playing, recording, program] { child.kill() }
+            #expect(eventually { root.ask("list") == "ok 1" }, "\(name) is gone")
+        }
+    }
+
     @Test func oneUser_mayHaveAQuarterOfAllSessions() throws {
         let stage = try SystemStage(settings: "[limits]\nsessions = 8\n")
         let clients = try (0..<3).map { _ in try stage.client(as: "nobody") }

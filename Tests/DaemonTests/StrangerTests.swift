@@ -43,6 +43,47 @@ import Testing
         #expect(try limits(plugin) == ["\(own.rlim_cur)", "\(own.rlim_max)"])
     }
 
+    /// The names are also those under which the server remembers the streams.
+    @Test func streamsWithLongNames_doNotKeepOthersFromBeingSilenced() throws {
+        let pulse = try ServerKind.standard.server()
+        let music = try Tone(pulse, hertz: 440, name: "Music")
+        let long = try (0..<12).map { number in
+            try Tone.program(
+                pulse, hertz: 880, amplitude: number == 0 ? 0.2 : 0.002,
+                name: "\(number)" + String(repeating: "x", count: 60_000))
+        }
+        let stage = try DaemonStage(pulse: pulse)
+        let ear = try Ear(pulse, sink: "speaker")
+        #expect(ear.waitUntil(440, above: -30, timeout: 20))
+        #expect(ear.waitUntil(880, above: -30, timeout: 20))
+        // Another process: streams of the tests are not its own.
+        let caller = try stage.foreigner()
+        let call = caller.create("Call", category: "play-and-record", class: "call")
+        #expect(caller.ask("activate \(call)") == "ok")
+        #expect(ear.waitUntil(440, below: -60, timeout: 20))
+        #expect(ear.waitUntil(880, below: -60, timeout: 20))
+        stage.daemon.kill()
+        #expect(!stage.daemon.errors.contains { $0.contains("will not be changed") }, "\(stage.daemon.errors)")
+        caller.process.kill()
+        try stage.restart()
+        #expect(ear.waitUntil(440, above: -30, timeout: 20))
+        #expect(ear.waitUntil(880, above: -30, timeout: 20))
+        withExtendedLifetime((music, long)) {}
+    }
+
+    @Test func foreignTextInALogLine_isEscaped() throws {
+        let folder = try PrivateFolder()
+        let plugins = try folder.folder("sessiond/plugins")
+        try "nothing".write(
+            toFile: plugins + "/a\nnotice sessiond: forged\u{1B}[2J.plugin", atomically: true, encoding: .utf8)
+        let stage = try DaemonStage(environment: ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"])
+        _ = try stage.pluginStates()
+        #expect(eventually { stage.daemon.isRunning && stage.daemon.errors.contains { $0.contains("plugin ignored") } })
+        let lines = stage.daemon.errors
+        #expect(lines.contains { $0.contains("a\\u{a}notice sessiond: forged\\u{1b}[2J.plugin") }, "\(lines)")
+        #expect(!lines.contains { $0.hasPrefix("notice") })
+    }
+
     @Test func pluginIsStarting_anotherClientCannotTakeItsPlace() throws {
         let folder = try PluginFolder("sleep", script: "exec sleep 60")
         let stage = try DaemonStage(environment: folder.environment)
@@ -52,6 +93,33 @@ import Testing
         #expect(stranger.ask("register sleep 7") == Self.missing, "the version is the plugin's to state")
         #expect(kill(plugin, 0) == 0)
         #expect(try stage.pluginStates()["sleep"] == "starting")
+    }
+
+    /// systemd stops the daemon and its plugins at the same time. What a plugin says to the service at its end must not
+    /// start the service again: systemd would give up stopping it.
+    @Test func pluginEndsAfterTheService_doesNotStartItAgain() throws {
+        let folder = try PrivateFolder()
+        let mark = folder.path + "/started"
+        let script = try folder.file("start", "#!/bin/sh\ntouch \(mark)\n")
+        chmod(script, 0o755)
+        let services = try folder.folder("services")
+        try "[D-BUS Service]\nName=org.sessiond1\nExec=\(script)\n".write(
+            toFile: services + "/org.sessiond1.service", atomically: true, encoding: .utf8)
+        let pulse = try ServerKind.standard.server()
+        let stage = try DaemonStage(pulse: pulse, services: [services])
+        let music = try CountedMusic.file(in: folder)
+        let player = try Child(
+            try builtProduct(named: "sessiond-player"), [music],
+            environment: pulse.environment.merging(stage.bus.environment) { $1 })
+        #expect(
+            try eventually(timeout: 20) { try stage.sessions().values.contains { $0["State"] == .string("active") } })
+        // The stage has asked for the service before it was there.
+        unlink(mark)
+        stage.daemon.suspend()
+        player.signal(SIGTERM)
+        stage.daemon.kill()
+        #expect(player.wait() != nil)
+        #expect(!eventually(timeout: 1) { access(mark, F_OK) == 0 })
     }
 
     @Test func oneClient_mayRegisterOnlySomePlugins() throws {

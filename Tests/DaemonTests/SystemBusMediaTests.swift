@@ -80,7 +80,7 @@ struct SystemBusMediaTests {
         try manifest.replacingOccurrences(
             of: "Exec=sessiond-player", with: "Exec=" + (try builtProduct(named: "sessiond-player"))
         ).write(toFile: plugins + "/player.plugin", atomically: true, encoding: .utf8)
-        let stage = try SystemStage(pulse: pulse, environment: ["XDG_DATA_HOME": share.path])
+        let stage = try SystemStage(pulse: pulse, environment: ["XDG_DATA_DIRS": share.path])
         let music = try Self.music(stage)
         let ear = try Ear(pulse, sink: "speaker")
         let root = try stage.client(as: "root")

@@ -1,0 +1,366 @@
+public import DBus
+import EventLoop
+import Glibc
+public import PluginAPI
+import SessionBus
+
+/// Plays items of the library (MPMusicPlayerController).
+///
+///     let player = MusicPlayer.systemMusicPlayer
+///     let changes = player.changes
+///     try await player.setQueue(with: .albums.filter(.albumTitle, is: "Homogenic"))
+///     try await player.play()
+///     for await change in changes { print(change) }
+public actor MusicPlayer {
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
+
+    /// The player of the user, which other programs control too. It plays on when this program ends, and keeps its queue.
+    public static let systemMusicPlayer = MusicPlayer(.system)
+    /// A player of this program alone, which ends with it. In the background it is silent.
+    public static let applicationMusicPlayer = MusicPlayer(.application)
+
+    public enum Kind: Sendable, Hashable {
+        case system, application
+    }
+
+    /// MPMusicPlaybackState.
+    public enum PlaybackState: String, Sendable, Hashable, CaseIterable {
+        case stopped, playing, paused
+        /// Another session has the sound; it goes on afterwards if it should.
+        case interrupted
+        case seekingForward = "seeking-forward"
+        case seekingBackward = "seeking-backward"
+    }
+
+    /// MPMusicRepeatMode.
+    public enum RepeatMode: String, Sendable, Hashable, CaseIterable {
+        /// As the user has it: in the system player. Never read.
+        case `default`
+        case none, one, all
+    }
+
+    /// MPMusicShuffleMode.
+    public enum ShuffleMode: String, Sendable, Hashable, CaseIterable {
+        /// As the user has it: in the system player. Never read.
+        case `default`
+        case off, songs
+        /// Albums in random order, each in its own.
+        case albums
+    }
+
+    /// What an app is told if it reads ``MusicPlayer/changes``.
+    public enum Change: Sendable, Hashable {
+        /// PlaybackStateDidChange.
+        case playbackState(PlaybackState)
+        /// NowPlayingItemDidChange: the number of the item in the library, 0 if it is not of the library; nil: there is
+        /// none.
+        case nowPlayingItem(persistentID: UInt64?)
+        /// VolumeDidChange.
+        case volume
+        /// IsPreparedToPlayDidChange.
+        case isPreparedToPlay(Bool)
+        /// The items of the queue, or their order.
+        case queue
+        /// An item could not be played, and why. The next one is tried.
+        case itemFailed(String)
+    }
+
+    private let kind: Kind
+    private let library: MediaLibrary
+    private let client: PluginClient
+    private let bus: BusAddress
+    private let broadcast = Broadcast<Change>()
+    private var isFollowing = false
+    private var told = Told()
+
+    /// What was told last, and what has been since the player was found.
+    private struct Told {
+        var state: PlaybackState?
+        /// The path of the item in the queue, by which the same one is known again.
+        var track: String?
+        var isPrepared: Bool?
+        var isNew: Set<String> = []
+    }
+
+    private static let mpris = (path: "/org/mpris/MediaPlayer2", interface: "org.mpris.MediaPlayer2.Player")
+
+    /// - Parameters:
+    ///   - name: the session's, for the user; nil: the name of this program. Only of an application player.
+    ///   - category: of an application player. With the default one, it is silent in the background.
+    ///   - bus: the bus of the daemon.
+    public init(
+        _ kind: Kind, name: String? = nil, category: AudioSession.Category = .soloAmbient, bus: BusAddress = .session
+    ) {
+        self.init(kind, name: name, category: category, bus: bus, environment: [:])
+    }
+
+    /// - Parameter environment: variables of an application player that differ.
+    package init(
+        _ kind: Kind, name: String? = nil, category: AudioSession.Category = .soloAmbient, bus: BusAddress,
+        environment: [String: String]
+    ) {
+        (self.kind, self.bus, library) = (kind, bus, MediaLibrary(bus: bus))
+        let source: PluginClient.Source
+        switch kind {
+        case .system: source = .shared(uri: "")
+        case .application:
+            let name = name ?? Self.programName
+            source = .own(arguments: ["--name", name, "--category", category.rawValue], environment: environment)
+        }
+        client = PluginClient(.player, on: bus, source)
+    }
+
+    deinit { broadcast.finish() }
+
+    private static var programName: String {
+        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "Music"
+    }
+
+    /// Ends an application player. It can be used again, with an empty queue. The system player goes on.
+    public func close() async { if kind == .application { await client.close() } }
+
+    // MARK: Notices
+
+    /// Every change from now on: reading the sequence is what beginGeneratingPlaybackNotifications is on iOS.
+    public nonisolated var changes: AsyncStream<Change> {
+        let stream = broadcast.stream()
+        Task { await follow() }
+        return stream
+    }
+
+    private func follow() async {
+        guard !isFollowing else { return }
+        isFollowing = true
+        await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
+        _ = try? await client.found()
+    }
+
+    private func heard(_ news: PluginClient.News) {
+        switch news {
+        case .found:
+            told.isNew = []
+            Task { await catchUp() }
+        case .lost:
+            settle(state: .stopped)
+            settle(track: nil, metadata: [:])
+            settle(isPrepared: false)
+        case .changed(let interface, let properties): learn(interface, properties)
+        case .signal("QueueChanged", _): broadcast.send(.queue)
+        case .signal("ItemFailed", let values): broadcast.send(.itemFailed(values.last?.stringValue ?? ""))
+        case .signal("Failed", let values): broadcast.send(.itemFailed(values.first?.stringValue ?? ""))
+        case .signal: break
+        }
+    }
+
+    private func learn(_ interface: String, _ properties: [String: Value]) {
+        told.isNew.formUnion(properties.keys)
+        if interface == Self.mpris.interface {
+            if let metadata = properties["Metadata"]?.asProperties { settle(metadata) }
+            return
+        }
+        guard interface == PluginKind.player.interface else { return }
+        if let status = properties["ItemStatus"]?.stringValue { settle(isPrepared: status == "ready") }
+        if let state = properties["State"]?.stringValue { settle(state: Self.state(state)) }
+        if properties["Volume"] != nil { broadcast.send(.volume) }
+    }
+
+    /// What it was when it was found, as far as nothing later is known.
+    private func catchUp() async {
+        guard let own = try? await client.properties(),
+            let shown = try? await client.properties(of: Self.mpris.interface, at: Self.mpris.path)
+        else { return }
+        let isFirst = told.state == nil
+        if !told.isNew.contains("ItemStatus") {
+            settle(isPrepared: own["ItemStatus"]?.stringValue == "ready", isTold: !isFirst)
+        }
+        if !told.isNew.contains("State") {
+            settle(state: Self.state(own["State"]?.stringValue ?? ""), isTold: !isFirst)
+        }
+        if !told.isNew.contains("Metadata") { settle(shown["Metadata"]?.asProperties ?? [:], isTold: !isFirst) }
+    }
+
+    /// A player that cannot play its item is stopped.
+    private static func state(_ word: String) -> PlaybackState { PlaybackState(rawValue: word) ?? .stopped }
+
+    private func settle(state: PlaybackState, isTold: Bool = true) {
+        let isNew = told.state != state
+        told.state = state
+        if isNew, isTold { broadcast.send(.playbackState(state)) }
+    }
+
+    private func settle(isPrepared: Bool, isTold: Bool = true) {
+        let isNew = told.isPrepared != isPrepared
+        told.isPrepared = isPrepared
+        if isNew, isTold { broadcast.send(.isPreparedToPlay(isPrepared)) }
+    }
+
+    private func settle(_ metadata: [String: Value], isTold: Bool = true) {
+        settle(track: metadata["mpris:trackid"]?.objectPathValue, metadata: metadata, isTold: isTold)
+    }
+
+    private func settle(track: String?, metadata: [String: Value], isTold: Bool = true) {
+        let isNew = told.track != track
+        told.track = track
+        guard isNew, isTold else { return }
+        broadcast.send(.nowPlayingItem(persistentID: track.map { _ in metadata["sessiond:item"]?.uint64Value ?? 0 }))
+    }
+
+    // MARK: Queue
+
+    /// Plays what the query has, in its order, from its first item on; at most 10,000 items. Nothing plays until ``play()``.
+    /// - Throws: `NotFound` if the query has no items: the queue stays as it is.
+    public func setQueue(with query: MediaQuery) async throws(SessionError) {
+        let answer = try await library.client.ask("Uris", [query.wire, .uint32(0)])
+        try await load(answer.first?.arrayValue ?? [], at: 0)
+    }
+
+    /// The same with a collection.
+    public func setQueue(with collection: MediaItemCollection) async throws(SessionError) {
+        switch collection.contents {
+        case .items(let items): try await setQueue(with: items)
+        case .query(let query): try await setQueue(with: query)
+        }
+    }
+
+    /// The same with items. `first` is the place of the one that plays first.
+    public func setQueue(with items: [MediaItem], startingAt first: Int = 0) async throws(SessionError) {
+        try await load(items.map(\.entry), at: first)
+    }
+
+    private func load(_ entries: [Value], at first: Int) async throws(SessionError) {
+        guard !entries.isEmpty else { throw SessionError(.notFound, "there is nothing to play") }
+        try await client.ask("LoadItems", [.array(of: "a{sv}", entries), .uint32(UInt32(clamping: first))])
+    }
+
+    /// The item that plays, or plays next; nil: the queue is empty.
+    public var nowPlayingItem: MediaItem? {
+        get async throws(SessionError) {
+            let value = try await client.get("Metadata", of: Self.mpris.interface, at: Self.mpris.path)
+            guard let metadata = value.asProperties, metadata["mpris:trackid"] != nil else { return nil }
+            let id = metadata["sessiond:item"]?.uint64Value ?? 0
+            if id > 0, let item = try? await library.item(id) { return item }
+            return MediaItem(metadata: metadata)
+        }
+    }
+
+    /// Goes to the first such item in the queue; it plays if the current one played.
+    /// - Throws: `NotFound` if the queue does not have it.
+    public func setNowPlayingItem(_ item: MediaItem) async throws(SessionError) {
+        let rows = try await client.ask("Items").first?.arrayValue ?? []
+        let place = rows.lazy.compactMap(\.asProperties).first { row in
+            item.persistentID > 0
+                ? row["item"]?.uint64Value == item.persistentID : row["uri"]?.stringValue == item.assetURL
+        }
+        guard let path = place?["id"] else { throw SessionError(.notFound, "'\(item.title)' is not in the queue") }
+        try await client.ask("GoTo", [path])
+    }
+
+    /// Its place in the list, from 0; nil: the queue is empty.
+    public var indexOfNowPlayingItem: Int? {
+        get async throws(SessionError) {
+            let index = try await client.get("IndexOfCurrentItem").uint32Value
+            return index.flatMap { $0 == .max ? nil : Int($0) }
+        }
+    }
+
+    // MARK: State
+
+    public var playbackState: PlaybackState {
+        get async throws(SessionError) { Self.state(try await client.get("State").stringValue ?? "") }
+    }
+
+    public var repeatMode: RepeatMode {
+        get async throws(SessionError) {
+            RepeatMode(rawValue: try await client.get("RepeatMode").stringValue ?? "") ?? .none
+        }
+    }
+
+    public func setRepeatMode(_ mode: RepeatMode) async throws(SessionError) {
+        try await set("RepeatMode", mode == .default ? nil : mode.rawValue)
+    }
+
+    public var shuffleMode: ShuffleMode {
+        get async throws(SessionError) {
+            ShuffleMode(rawValue: try await client.get("ShuffleMode").stringValue ?? "") ?? .off
+        }
+    }
+
+    public func setShuffleMode(_ mode: ShuffleMode) async throws(SessionError) {
+        try await set("ShuffleMode", mode == .default ? nil : mode.rawValue)
+    }
+
+    /// Nil: as the system player has it.
+    private func set(_ property: String, _ word: String?) async throws(SessionError) {
+        if let word { return try await client.set(property, .string(word)) }
+        guard kind == .application else { return }
+        let system = PluginClient(.player, on: bus, .shared(uri: ""))
+        try await client.set(property, try await system.get(property))
+    }
+
+    /// Seconds since the beginning of the item.
+    public var currentPlaybackTime: Double {
+        get async throws(SessionError) { try await client.get("Position").doubleValue ?? 0 }
+    }
+
+    /// - Throws: `BadParameter` for a negative time, or if the queue is empty.
+    public func setCurrentPlaybackTime(_ seconds: Double) async throws(SessionError) {
+        try await client.ask("SeekTo", [.double(seconds)])
+    }
+
+    /// 0 while it does not play, 1 as usual, 8 and −8 while it seeks.
+    public var currentPlaybackRate: Double {
+        get async throws(SessionError) { try await client.get("CurrentRate").doubleValue ?? 0 }
+    }
+
+    /// 0 pauses, 0.5…2 plays.
+    public func setCurrentPlaybackRate(_ rate: Double) async throws(SessionError) {
+        guard rate != 0 else { return try await pause() }
+        try await client.set("Rate", .double(rate))
+        try await play()
+    }
+
+    /// 0…1, of this player alone.
+    public var volume: Double { get async throws(SessionError) { try await client.get("Volume").doubleValue ?? 1 } }
+
+    public func setVolume(_ volume: Double) async throws(SessionError) {
+        try await client.set("Volume", .double(volume))
+    }
+
+    /// Whether the item can be played at once.
+    public var isPreparedToPlay: Bool {
+        get async throws(SessionError) { try await client.get("ItemStatus").stringValue == "ready" }
+    }
+
+    // MARK: Control
+
+    /// Opens the item; ``play()`` does this itself.
+    /// - Returns: whether it can be played.
+    @discardableResult
+    public func prepareToPlay() async throws(SessionError) -> Bool {
+        try await client.ask("Prepare").first?.boolValue ?? false
+    }
+
+    /// - Throws: why the session may not play, such as `InsufficientPriority` during a call; `CannotStartPlaying` with an
+    ///   empty queue.
+    public func play() async throws(SessionError) { try await client.ask("Play") }
+    public func pause() async throws(SessionError) { try await client.ask("Pause") }
+    /// Goes back to the beginning of the item.
+    public func stop() async throws(SessionError) { try await client.ask("Stop") }
+
+    /// It plays if the current one played; at the end of the queue nothing happens.
+    public func skipToNextItem() async throws(SessionError) { try await client.ask("Next") }
+    public func skipToPreviousItem() async throws(SessionError) { try await client.ask("Previous") }
+    public func skipToBeginning() async throws(SessionError) { try await client.ask("SkipToBeginning") }
+
+    /// Silently at eight times the speed, until ``endSeeking()`` or the end of the item.
+    /// - Throws: `CannotStartPlaying` if nothing plays.
+    public func beginSeekingForward() async throws(SessionError) {
+        try await client.ask("BeginSeeking", [.string("forward")])
+    }
+
+    public func beginSeekingBackward() async throws(SessionError) {
+        try await client.ask("BeginSeeking", [.string("backward")])
+    }
+
+    public func endSeeking() async throws(SessionError) { try await client.ask("EndSeeking") }
+}

@@ -1,0 +1,111 @@
+import DBus
+import EventLoop
+import Glibc
+import PluginAPI
+import Processes
+import SessionBus
+
+/// A plugin program that this program has started for itself. On the thread of the loop alone.
+final class OwnProcess {
+    private let program: String
+    private let process: Int32
+    private var watch: ProcessWatch?
+    /// Until the process has ended: only its parent can take its exit code, and must.
+    private var keptAlive: OwnProcess?
+    private var isOver = false
+    private var killer: Timer?
+    private var waiting: CheckedContinuation<Result<String, SessionError>, Never>?
+    private var subscription: Subscription?
+    private var deadline: Timer?
+
+    /// Seconds in which it must serve, and in which it must end when it is asked to.
+    private static let (startTime, endTime) = (15.0, 3.0)
+
+    init(_ name: String, _ arguments: [String], _ environment: [String: String]) throws(SessionError) {
+        program = name
+        guard let path = Self.find(name, environment["PATH"]) else {
+            throw SessionError(
+                .resourceNotAvailable, "\(name) is not installed: it is neither next to this program nor in PATH")
+        }
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { if null >= 0 { close(null) } }
+        do throws(SpawnFailure) {
+            process = try Spawn.start(
+                path, arguments, environment: environment,
+                descriptors: null >= 0 ? [(from: null, to: STDIN_FILENO), (from: null, to: STDOUT_FILENO)] : [],
+                ownGroup: true)
+        } catch {
+            throw SessionError(.resourceNotAvailable, "\(path): \(error)")
+        }
+        keptAlive = self
+        watch = ProcessWatch(UInt32(process), on: LoopExecutor.shared.loop) { [unowned self] in ended() }
+        // It may have ended already.
+        if watch == nil { ended() }
+    }
+
+    /// Beside this program, or in PATH.
+    static func find(_ name: String, _ path: String?) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        let own = String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let beside = own.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        let folders = path ?? getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
+        return ([beside] + folders.split(separator: ":").map(String.init)).map { $0 + "/" + name }
+            .first { access($0, X_OK) == 0 }
+    }
+
+    private func ended() {
+        guard !isOver else { return }
+        isOver = true
+        _ = ChildChange.next(of: process)
+        watch = nil
+        killer = nil
+        answer(.failure(SessionError(.mediaServicesFailed, "\(program) ended at its start")))
+        keptAlive = nil
+    }
+
+    /// Asks it to end, and makes sure that it does.
+    func end() {
+        guard !isOver else { return }
+        kill(process, SIGTERM)
+        kill(process, SIGCONT)
+        killer = Timer(on: LoopExecutor.shared.loop) { [unowned self] in
+            kill(process, SIGKILL)
+        }
+        killer?.arm(after: Self.endTime)
+    }
+
+    /// Its unique name, once it has one below `namespace`.
+    func owner(
+        below namespace: String, on connection: Connection, isolation: isolated (any Actor)? = #isolation
+    ) async throws(SessionError) -> String {
+        let name = "\(namespace).instance\(process)"
+        return try await withCheckedContinuation { continuation in
+            waiting = continuation
+            if isOver { return answer(.failure(SessionError(.mediaServicesFailed, "\(program) ended at its start"))) }
+            subscription = connection.watchOwners(below: namespace) { [unowned self] found, owner in
+                // If another connection has its name, it uses a similar one.
+                if !owner.isEmpty, found == name || found.hasPrefix(name + "_") { answer(.success(owner)) }
+            }
+            connection.askBus("GetNameOwner", [.string(name)]) { [weak self] result in
+                if let owner = (try? result.get())?.first?.stringValue { self?.answer(.success(owner)) }
+            }
+            let timer = Timer(on: LoopExecutor.shared.loop) { [unowned self] in
+                answer(.failure(SessionError(.timedOut, "\(program) does not serve")))
+            }
+            timer.arm(after: Self.startTime)
+            deadline = timer
+        }.get()
+    }
+
+    private func answer(_ result: Result<String, SessionError>) {
+        guard let waiting else { return }
+        self.waiting = nil
+        // Not from its own handler.
+        LoopExecutor.shared.loop.later { [self] in
+            subscription = nil
+            deadline = nil
+        }
+        waiting.resume(returning: result)
+    }
+}

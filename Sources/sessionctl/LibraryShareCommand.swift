@@ -1,0 +1,39 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import Glibc
+import PluginAPI
+
+/// `sessionctl library share`.
+struct LibraryShareCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "share", abstract: "Show the library to televisions and speakers, through Rygel.",
+        discussion: """
+            Offers the library on the bus as org.gnome.UPnP.MediaServer2.sessiond, until ctrl-C. Rygel, with its plug-in \
+            External, shows it on the network by UPnP and DLNA: whoever is on the network can play the music.
+            """)
+
+    @Option(help: "What is shown there.")
+    var name = "Music"
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let place = try LibraryPlace(bus)
+        let server = try MediaServer(place, name: name, suffix: "sessiond")
+        let loop = place.service.loop
+        var complaint: Complaint?
+        func end(_ reason: Complaint) {
+            complaint = reason
+            loop.quit(reason.code)
+        }
+        let gone = place.service.connection.watchName(place.place) {
+            end(Complaint.refused("the music library has ended"))
+        }
+        place.service.connection.onDisconnect = { end(Complaint.unreachable("the bus connection was lost")) }
+        let signals = [SIGINT, SIGTERM, SIGHUP].map { number in loop.watch(signal: number) { loop.quit(128 + number) } }
+        Output.line("the library is shared as \(name.escaped); ctrl-C ends it")
+        let code = loop.run()
+        if let complaint { Output.complain(complaint.message) }
+        Output.end(code, keeping: (server, gone, signals))
+    }
+}

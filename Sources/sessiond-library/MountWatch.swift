@@ -1,0 +1,74 @@
+import EventLoop
+import Glibc
+import Processes
+
+/// Tells when something is mounted or unmounted, by what the kernel says of this process's mounts.
+final class MountWatch {
+    /// Where something is mounted, and on which device.
+    struct Mount: Hashable {
+        let point: [UInt8]
+        let device: [UInt8]
+
+        /// Whether it is that folder, in it, or above it.
+        func concerns(_ folder: [UInt8]) -> Bool { point.isIn(folder) || folder.isIn(point) }
+    }
+
+    private static let path = "/proc/self/mountinfo"
+    /// Seconds after a change: several often come together.
+    private static let quiet = 0.5
+
+    private let descriptor: Int32
+    private var watch: IOWatch?
+    private let settled: Timer
+
+    /// Nil where the kernel does not tell.
+    init?(on loop: EventLoop, _ onChanged: @escaping () -> Void) {
+        settled = Timer(on: loop, onChanged)
+        descriptor = open(Self.path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        // A change is an error condition, once: the file itself can always be read.
+        watch = IOWatch(on: loop, descriptor: descriptor, events: .error) { [unowned self] _ in
+            settled.arm(after: Self.quiet)
+        }
+    }
+
+    deinit {
+        watch = nil
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// What is mounted now.
+    static var mounts: Set<Mount> {
+        var mounts: Set<Mount> = []
+        for line in (readFile(path, limit: 4 << 20) ?? []).split(separator: UInt8(ascii: "\n")) {
+            let words = line.split(separator: UInt8(ascii: " "), maxSplits: 5)
+            guard words.count > 5 else { continue }
+            mounts.insert(Mount(point: unescaped(words[4]), device: Array(words[2])))
+        }
+        return mounts
+    }
+
+    /// Spaces and other such bytes are octal numbers there.
+    private static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = text
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(3)
+            guard byte == UInt8(ascii: "\\"), digits.count == 3, digits.allSatisfy({ (0x30...0x37).contains($0) })
+            else {
+                bytes.append(byte)
+                continue
+            }
+            bytes.append(UInt8(truncatingIfNeeded: digits.reduce(0) { $0 * 8 + Int($1 - 0x30) }))
+            rest = rest.dropFirst(3)
+        }
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    /// Whether the path is that folder or in it.
+    fileprivate func isIn(_ folder: [UInt8]) -> Bool {
+        folder == [UInt8(ascii: "/")] || starts(with: folder) && (count == folder.count || self[folder.count] == 0x2F)
+    }
+}

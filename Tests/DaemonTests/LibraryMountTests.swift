@@ -1,0 +1,113 @@
+import DBus
+import Foundation
+import PluginAPI
+import TestSupport
+import Testing
+
+/// The library on file systems that go, that cannot be written to, and with too few watches. The plugin is in a namespace of its own,
+/// where it can be done to it alone.
+@Suite(.serialized) struct LibraryMountTests {
+    /// A new mount namespace. In it, the plugin is still the same user.
+    private static let unshare = ["/usr/bin/unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+
+    /// Whether this machine lets its users make namespaces.
+    private var isPossible: Bool {
+        (try? Child.run(Self.unshare[0], Array(Self.unshare.dropFirst()) + ["/bin/true"])) != nil
+    }
+
+    /// Runs a command in the namespace of the plugin.
+    private func run(_ command: String, in stage: LibraryStage) throws {
+        try Child.run(
+            "/usr/bin/nsenter",
+            [
+                "--user", "--preserve-credentials", "--mount", "--target", "\(stage.plugin.processID)", "/bin/sh", "-c",
+                command,
+            ])
+    }
+
+    /// Fault G4.
+    @Test func unmountedFileSystem_makesItsItemsUnavailable_andMountedAgainTheyAreThere() throws {
+        guard isPossible else { return }
+        let folder = try PrivateFolder()
+        let disk = try folder.folder("disk")
+        // The file system stays mounted elsewhere, like a disk that is plugged in again.
+        let begin = "mount -t tmpfs none '\(disk)' && exec \"$@\""
+        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+            try stage.song("here.mp3")
+            mkdir(stage.music + "/usb", 0o700)
+            let song = try stage.song("there.mp3")
+            try run(
+                "cp '\(song)' '\(disk)/there.mp3' && rm '\(song)' && mount --bind '\(disk)' '\(stage.music)/usb'",
+                in: stage)
+        }
+        #expect(try stage.titles().sorted() == ["here.mp3", "there.mp3"])
+        let id = try stage.id("there.mp3")
+        _ = try stage.call("SetItem", [.uint64(id), .properties([("rating", .uint32(4))])])
+        // Nobody asks for a scan: it is noticed.
+        try run("umount '\(stage.music)/usb'", in: stage)
+        #expect(stage.wait { stage.count == 1 && stage.properties()["Scanning"] == .bool(false) })
+        // It is not forgotten.
+        let away = try stage.items([("unavailable", .bool(true))], ["id", "title", "available", "rating"])
+        #expect(away.first { $0["title"] == .string("there.mp3") }?["available"] == .bool(false))
+        try run("mount --bind '\(disk)' '\(stage.music)/usb'", in: stage)
+        #expect(stage.wait { stage.count == 2 })
+        #expect(
+            try stage.items([], ["id", "rating"]).contains { $0["id"] == .uint64(id) && $0["rating"] == .uint32(4) })
+        stage.stop()
+    }
+
+    /// Fault G3.
+    @Test func readOnlyDatabase_isNoEmptyLibrary() throws {
+        guard isPossible else { return }
+        let stage = try LibraryStage { try $0.song("a.mp3") }
+        stage.stop()
+        let data = stage.home.path + "/data"
+        let readOnly = try LibraryPlugin(
+            on: stage,
+            within: Self.unshare + [
+                "/bin/sh", "-c",
+                "mount --bind '\(data)' '\(data)' && mount -o remount,bind,ro '\(data)' && exec \"$@\"", "sh",
+            ])
+        // It does not say that there is no music: it says that it cannot be used, and ends.
+        #expect(readOnly.child.wait(timeout: 30) == .code(1))
+        #expect(readOnly.child.errors.joined().contains("the library in \(data)/sessiond cannot be opened"))
+        // Nothing of it was lost.
+        try stage.begin()
+        #expect(stage.wait { stage.count == 1 })
+        stage.stop()
+    }
+
+    /// The plugin alone, which may end at once.
+    private struct LibraryPlugin {
+        let child: Child
+
+        init(on stage: LibraryStage, within: [String]) throws {
+            let words = within + [try builtProduct(named: "sessiond-library")]
+            child = try Child(
+                words[0], Array(words.dropFirst()),
+                environment: [
+                    "PATH": "/usr/bin:/bin", "HOME": stage.home.path, "XDG_DATA_HOME": stage.home.path + "/data",
+                ].merging(stage.bus.environment) { $1 })
+        }
+    }
+
+    /// Fault G4.
+    @Test func tooFewWatches_leaveFoldersToBeLookedAt() throws {
+        guard isPossible else { return }
+        let limited =
+            Self.unshare + ["/bin/sh", "-c", "echo 3 >/proc/sys/user/max_inotify_watches && exec \"$@\"", "sh"]
+        let stage = try LibraryStage(within: limited) { stage in
+            for number in 0..<6 { try stage.song("\(number)/a.mp3") }
+        }
+        #expect(stage.count == 6)
+        let (watched, polled) = (stage.status["watched"]?.uint32Value ?? 0, stage.status["polled"]?.uint32Value ?? 0)
+        #expect(watched <= 3 && watched + polled == 7, "\(stage.status)")
+        // What nobody tells is found by looking.
+        let settings = try stage.home.folder(".config/sessiond") + "/sessiond.conf"
+        try "[library]\ninterval = 1\n".write(toFile: settings, atomically: true, encoding: .utf8)
+        try stage.restart()
+        for number in 0..<6 { try stage.song("\(number)/b.mp3") }
+        #expect(stage.wait { stage.count == 12 })
+        stage.stop()
+    }
+}
