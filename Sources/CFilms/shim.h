@@ -546,10 +546,12 @@ static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstCl
     gst_pad_link_full(bridge->source, entry, GST_PAD_LINK_CHECK_NOTHING);
     gst_object_unref(entry);
     gst_pad_push_event(bridge->source, gst_event_new_stream_start(GST_OBJECT_NAME(target)));
-    // A track without anything has ended before, and nobody was told.
-    if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_pad_push_event(bridge->source, gst_event_new_eos());
+    GstPad *source = (GstPad *)gst_object_ref(bridge->source);
     GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
     gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, bridge, films_bridge_free);
+    // A track without anything may have ended before, when nobody was told.
+    if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_pad_push_event(source, gst_event_new_eos());
+    gst_object_unref(source);
 }
 
 // What a muxer writes a few bytes at a time comes to its sink in large pieces: each piece is a call of the kernel.

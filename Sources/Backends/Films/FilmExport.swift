@@ -86,6 +86,7 @@ struct FilmExport {
         guard gst_element_send_event(reader.element, films_seek(start, stop)) != 0 else {
             throw reader.failure() ?? FilmError(.notSupported, "one cannot seek in it")
         }
+        try reader.settle(within: Self.patience)
     }
 
     private func wait(

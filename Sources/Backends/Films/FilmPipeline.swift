@@ -104,6 +104,21 @@ final class FilmPipeline {
         }
     }
 
+    /// Waits, after a seek in a paused pipeline, until all sinks have something again. What is started before that starts one
+    /// sink alone, which may wait for another one for ever.
+    func settle(within seconds: Double) throws(FilmError) {
+        let end = g_get_monotonic_time() + gint64(seconds * 1e6)
+        var state = GST_STATE_NULL
+        while gst_element_get_state(element, &state, nil, FilmRuntime.nanoseconds(0.1))
+            != GST_STATE_CHANGE_SUCCESS
+        {
+            while try next(within: 0) != nil {}
+            guard g_get_monotonic_time() < end else {
+                throw FilmError(.decodeFailed, "it took longer than \(Int(seconds)) s to seek")
+            }
+        }
+    }
+
     enum News {
         case prerolled
         case ended
