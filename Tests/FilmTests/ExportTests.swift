@@ -150,10 +150,12 @@ import Testing
         #expect(answer[2] == .uint32(95))
     }
 
-    @Test func webm_isWrittenToo() throws {
+    /// It has no index that could come to the front.
+    @Test(arguments: [false, true]) func webm_isWrittenToo(forNetwork: Bool) throws {
         let stage = try FilmStage()
         let output = stage.folder.path + "/new.webm"
-        #expect(try stage.export(try TestMedia.named("short-gop.mp4").path(), output) == "done")
+        let options: [(String, Value)] = [("optimize-for-network", .bool(forNetwork))]
+        #expect(try stage.export(try TestMedia.named("short-gop.mp4").path(), output, options) == "done")
         #expect(try Self.probe(output, "stream=codec_name") == ["vp8"])
         #expect(try Self.probe(output, "stream=codec_name", "a") == ["opus"])
     }

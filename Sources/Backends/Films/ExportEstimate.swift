@@ -8,12 +8,12 @@ struct ExportEstimate {
     let length: Double
     /// 0 to 100.
     let confidence: Int
-    private let isForNetwork: Bool
+    private let movesIndex: Bool
 
     init(_ plan: ExportPlan, _ wish: ExportPlan.Wish, _ facts: FilmFacts) {
         let end = min(wish.to ?? .infinity, facts.duration > 0 ? facts.duration : .infinity)
         length = end.isFinite ? max(0, end - (wish.from ?? 0)) : 0
-        isForNetwork = wish.isForNetwork && wish.type != .webm
+        movesIndex = wish.movesIndex
         if plan.isCopy {
             bytes = facts.duration > 0 ? Int(Double(facts.file.size) * length / facts.duration) : facts.file.size
             confidence = 95
@@ -37,7 +37,7 @@ struct ExportEstimate {
         var space = statvfs()
         guard fstatvfs(output, &space) == 0 else { return }
         let free = Double(space.f_bavail) * Double(space.f_frsize)
-        let least = Double(bytes) * (confidence > 80 ? 1 : 0.2) * (isForNetwork ? 2 : 1)
+        let least = Double(bytes) * (confidence > 80 ? 1 : 0.2) * (movesIndex ? 2 : 1)
         guard free < least else { return }
         throw FilmError(
             .diskFull,

@@ -10,6 +10,8 @@ struct ExportPlan {
         /// Seconds; nil: from the begin, to the end.
         var from: Double?
         var to: Double?
+        /// Whether an index has to come to the front, which takes a second file. WebM has none that could.
+        var movesIndex: Bool { isForNetwork && type != .webm }
     }
 
     /// gst-launch text that reads, with the application sinks `video` and `audio`, as far as there are such tracks.

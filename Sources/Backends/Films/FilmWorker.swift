@@ -256,8 +256,8 @@ public final class FilmWorker {
         let wanted = ExportEstimate(plan, wish, facts)
         try wanted.check(output)
         let export = FilmExport(
-            plan: plan, wish: wish, facts: facts, output: output, draft: descriptors.dropFirst().first,
-            tags: FilmFacts.Tags(owning: tags))
+            plan: plan, wish: wish, facts: facts, output: output,
+            draft: wish.movesIndex ? descriptors.dropFirst().first : nil, tags: FilmFacts.Tags(owning: tags))
         let length = Int64(export.length)
         process.send(WorkerMessage("progress", ["done": .whole(0), "total": .whole(length), "share": .number(0)]))
         var last = FilmExport.Progress(done: -1, share: -1)
