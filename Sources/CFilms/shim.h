@@ -134,7 +134,6 @@ static void films_gate_open(films_gate *gate) {
 static GstPadProbeReturn films_gate_event(films_gate *gate, GstPadProbeInfo *info) {
     GstEvent *event = (GstEvent *)info->data;
     if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
-        if (g_getenv("FILMS_RACE")) g_usleep(3000);
         g_mutex_lock(&gate->lock);
         gboolean dropped = gate->keys || !gate->current;
         if (gate->current) films_gate_open(gate);
@@ -302,12 +301,11 @@ static inline void films_lengthen(GstElement *element) {
     gst_object_unref(pad);
 }
 
-// The first begin and the last end of all buffers through pads, in stream time, and their bytes: exact lengths, and the progress of an
-// export. Read on other threads.
+// The first begin and the last end of all buffers through pads, in stream time: exact lengths, and the progress of an export.
+// Read on other threads.
 typedef struct {
     guint64 begin;
     guint64 end;
-    guint64 bytes;
 } films_tally;
 
 static inline films_tally *films_tally_new(void) {
@@ -318,10 +316,8 @@ static inline films_tally *films_tally_new(void) {
 static inline guint64 films_tally_begin(films_tally *tally) { return __atomic_load_n(&tally->begin, __ATOMIC_RELAXED); }
 static inline void films_tally_free(gpointer tally) { g_atomic_rc_box_release(tally); }
 static inline guint64 films_tally_end(films_tally *tally) { return __atomic_load_n(&tally->end, __ATOMIC_RELAXED); }
-static inline guint64 films_tally_bytes(films_tally *tally) { return __atomic_load_n(&tally->bytes, __ATOMIC_RELAXED); }
 
 static void films_tally_add(films_tally *tally, GstPad *pad, GstBuffer *buffer) {
-    __atomic_fetch_add(&tally->bytes, gst_buffer_get_size(buffer), __ATOMIC_RELAXED);
     GstClockTime time = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : GST_BUFFER_DTS(buffer);
     if (!GST_CLOCK_TIME_IS_VALID(time)) return;
     GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
