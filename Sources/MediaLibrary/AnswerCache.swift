@@ -8,15 +8,13 @@ struct AnswerCache {
 
     /// The words of the library.
     var vocabulary: (stamp: UInt64, words: Vocabulary)?
+    /// The items of queries in their order: 4 MB.
+    var orders = Lists<Query, Int64>(most: 8, elements: 500_000)
+    /// Some 10 MB.
+    var groups = Lists<Key, Collection>(most: 16, elements: 50_000)
     private var counts: [Query: (stamp: UInt64, count: Int)] = [:]
-    private var orders: [(query: Query, stamp: UInt64, ids: [Int64])] = []
-    private var groups: [(key: Key, stamp: UInt64, collections: [Collection])] = []
 
-    /// Collections in all answers together: some 10 MB.
-    private static let groupLimit = 50_000
     private static let countLimit = 64
-    /// Items in all orders together: 4 MB.
-    private static let orderLimit = 500_000
 
     func count(_ query: Query, _ stamp: UInt64) -> Int? {
         counts[query].flatMap { $0.stamp == stamp ? $0.count : nil }
@@ -27,28 +25,24 @@ struct AnswerCache {
         counts[query] = (stamp, count)
     }
 
-    func ids(_ query: Query, _ stamp: UInt64) -> [Int64]? {
-        orders.first { $0.query == query && $0.stamp == stamp }?.ids
-    }
+    /// Lists by their questions, of which the oldest make room.
+    struct Lists<Question: Equatable, Element> {
+        /// How many lists, and how many elements all lists have together.
+        private let most: Int
+        private let elements: Int
+        private var kept: [(question: Question, stamp: UInt64, list: [Element])] = []
 
-    mutating func keep(_ ids: [Int64], _ query: Query, _ stamp: UInt64) {
-        orders.removeAll { $0.query == query }
-        guard ids.count <= Self.orderLimit else { return }
-        orders.append((query, stamp, ids))
-        while orders.reduce(0, { $0 + $1.ids.count }) > Self.orderLimit || orders.count > 8 { orders.removeFirst() }
-    }
+        init(most: Int, elements: Int) { (self.most, self.elements) = (most, elements) }
 
-    func collections(_ key: Key, _ stamp: UInt64) -> [Collection]? {
-        groups.first { $0.key == key && $0.stamp == stamp }?.collections
-    }
+        func list(_ question: Question, _ stamp: UInt64) -> [Element]? {
+            kept.first { $0.question == question && $0.stamp == stamp }?.list
+        }
 
-    /// The oldest answers make room.
-    mutating func keep(_ collections: [Collection], _ key: Key, _ stamp: UInt64) {
-        groups.removeAll { $0.key == key }
-        guard collections.count <= Self.groupLimit else { return }
-        groups.append((key, stamp, collections))
-        while groups.reduce(0, { $0 + $1.collections.count }) > Self.groupLimit || groups.count > 16 {
-            groups.removeFirst()
+        mutating func keep(_ list: [Element], _ question: Question, _ stamp: UInt64) {
+            kept.removeAll { $0.question == question }
+            guard list.count <= elements else { return }
+            kept.append((question, stamp, list))
+            while kept.reduce(0, { $0 + $1.list.count }) > elements || kept.count > most { kept.removeFirst() }
         }
     }
 }

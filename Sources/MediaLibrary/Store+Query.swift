@@ -63,9 +63,9 @@ extension Store {
         let isRandom = query.order.contains { $0.key == .random }
         if offset >= Self.farPage || isRandom {
             let stamp = stamp(of: query)
-            if offset > 0, let known = cache.ids(query, stamp) { return Array(known.dropFirst(offset).prefix(max)) }
+            if offset > 0, let known = cache.orders.list(query, stamp) { return Array(known.dropFirst(offset).prefix(max)) }
             let all = try readIDs(query, offset: 0, max: .max)
-            if !isInBatch { cache.keep(all, query, stamp) }
+            if !isInBatch { cache.orders.keep(all, query, stamp) }
             return Array(all.dropFirst(offset).prefix(max))
         }
         return try readIDs(query, offset: offset, max: max)
@@ -140,12 +140,12 @@ extension Store {
         query.order = []
         if grouping == .podcast, query.preset == nil, query.mediaTypes.isEmpty { query.mediaTypes = [.podcast] }
         let (key, stamp) = (AnswerCache.Key(grouping: grouping, query: query), stamp(of: query))
-        if let known = cache.collections(key, stamp) {
+        if let known = cache.groups.list(key, stamp) {
             return (known.count, Array(known.dropFirst(offset).prefix(max)))
         }
         let all = grouping == .playlist ? try lists(query) : try groups(grouping, query)
         // What a scan has not finished is different at once.
-        if !isInBatch { cache.keep(all, key, stamp) }
+        if !isInBatch { cache.groups.keep(all, key, stamp) }
         return (all.count, Array(all.dropFirst(offset).prefix(max)))
     }
 

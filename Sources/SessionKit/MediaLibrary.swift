@@ -51,7 +51,6 @@ public actor MediaLibrary {
 
     let client: PluginClient
     private let broadcast = Broadcast<Change>()
-    private var isFollowing = false
     private var wasLost = false
 
     /// - Parameter bus: the bus of the daemon.
@@ -76,10 +75,7 @@ public actor MediaLibrary {
     }
 
     private func follow() async {
-        guard !isFollowing else { return }
-        isFollowing = true
         await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
-        _ = try? await client.found()
     }
 
     private func heard(_ news: PluginClient.News) {

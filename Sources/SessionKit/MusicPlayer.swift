@@ -70,7 +70,6 @@ public actor MusicPlayer {
     private let client: PluginClient
     private let bus: BusAddress
     private let broadcast = Broadcast<Change>()
-    private var isFollowing = false
     private var told = Told()
 
     /// What was told last, and what has been since the player was found.
@@ -129,10 +128,7 @@ public actor MusicPlayer {
     }
 
     private func follow() async {
-        guard !isFollowing else { return }
-        isFollowing = true
         await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
-        _ = try? await client.found()
     }
 
     private func heard(_ news: PluginClient.News) {

@@ -45,8 +45,13 @@ actor PluginClient {
 
     isolated deinit { close() }
 
-    /// Gets the news from now on. Where the daemon starts the plugin, it is found again after it has gone.
-    func follow(_ tell: @escaping @Sendable (News) -> Void) { self.tell = tell }
+    /// Looks for the plugin, and gets the news from now on. Where the daemon starts the plugin, it is found again after it has
+    /// gone. Only the first call has an effect.
+    func follow(_ tell: @escaping @Sendable (News) -> Void) async {
+        guard self.tell == nil else { return }
+        self.tell = tell
+        _ = try? await found()
+    }
 
     /// Ends a process of its own. A later call starts another one.
     func close() {

@@ -174,10 +174,10 @@ final class MediaServer {
             describe(shown.map { .query($0.word) }, into: [], reply)
         case .query(let word) where !Self.grouping(word).isEmpty:
             guard both || !items else { return reply(.success([])) }
-            collections(of: word, offset: offset, max: max, into: [], reply)
+            collections(of: word, offset: offset, max: max, reply)
         case .query, .collection:
             guard both || items else { return reply(.success([])) }
-            self.items(of: node, offset: offset, max: max, into: [], reply)
+            self.items(of: node, offset: offset, max: max, reply)
         case .item, .cover: call.fail(.unknownMethod("this is no container"))
         }
     }
@@ -195,51 +195,44 @@ final class MediaServer {
     }
 
     private func collections(
-        of word: String, offset: Int, max: Int, into rows: [Fields],
-        _ reply: @escaping (Result<[Fields], Failure>) -> Void
+        of word: String, offset: Int, max: Int, _ reply: @escaping (Result<[Fields], Failure>) -> Void
     ) {
-        let count = min(max - rows.count, Self.page)
-        ask(
-            "Collections",
-            [
-                .string(""), .properties(Self.wire(.query(word))), .uint32(UInt32(clamping: offset + rows.count)),
-                .uint32(UInt32(count)),
-            ]
-        ) { [weak self] answer in
-            guard let self else { return }
-            switch answer {
-            case .failure(let failure): reply(.failure(failure))
-            case .success(let values):
-                let total = Int(values.first?.uint32Value ?? 0)
-                let more = (values.last?.arrayValue ?? []).compactMap(\.asProperties)
-                let all = rows + more.map { self.collection($0, of: word) }
-                guard !more.isEmpty, all.count < max, offset + all.count < total else { return reply(.success(all)) }
-                collections(of: word, offset: offset, max: max, into: all, reply)
-            }
-        }
+        pages(
+            "Collections", offset: offset, max: max, into: [],
+            { [.string(""), .properties(Self.wire(.query(word))), $0, $1] },
+            { [unowned self] in collection($0, of: word) }, reply)
     }
 
     private func items(
-        of node: Node, offset: Int, max: Int, into rows: [Fields],
-        _ reply: @escaping (Result<[Fields], Failure>) -> Void
+        of node: Node, offset: Int, max: Int, _ reply: @escaping (Result<[Fields], Failure>) -> Void
+    ) {
+        pages(
+            "Items", offset: offset, max: max, into: [],
+            { [.properties(Self.wire(node)), $0, $1, .strings(Self.fields)] }, { [unowned self] in item($0, in: node) },
+            reply)
+    }
+
+    /// Asks for one page after the other.
+    /// - Parameters:
+    ///   - arguments: of the method, for a place and a number of rows.
+    ///   - fields: what is shown of a row.
+    private func pages(
+        _ member: String, offset: Int, max: Int, into rows: [Fields],
+        _ arguments: @escaping (_ offset: Value, _ count: Value) -> [Value],
+        _ fields: @escaping ([String: Value]) -> Fields, _ reply: @escaping (Result<[Fields], Failure>) -> Void
     ) {
         let count = min(max - rows.count, Self.page)
-        ask(
-            "Items",
-            [
-                .properties(Self.wire(node)), .uint32(UInt32(clamping: offset + rows.count)), .uint32(UInt32(count)),
-                .strings(Self.fields),
-            ]
-        ) { [weak self] answer in
+        ask(member, arguments(.uint32(UInt32(clamping: offset + rows.count)), .uint32(UInt32(count)))) {
+            [weak self] answer in
             guard let self else { return }
             switch answer {
             case .failure(let failure): reply(.failure(failure))
             case .success(let values):
                 let total = Int(values.first?.uint32Value ?? 0)
                 let more = (values.last?.arrayValue ?? []).compactMap(\.asProperties)
-                let all = rows + more.map { self.item($0, in: node) }
+                let all = rows + more.map(fields)
                 guard !more.isEmpty, all.count < max, offset + all.count < total else { return reply(.success(all)) }
-                items(of: node, offset: offset, max: max, into: all, reply)
+                pages(member, offset: offset, max: max, into: all, arguments, fields, reply)
             }
         }
     }
@@ -320,7 +313,7 @@ final class MediaServer {
             }
         case .collection(let word, let id):
             // The library has no question for one collection.
-            collections(of: word, offset: 0, max: Self.limit, into: []) { [weak self] answer in
+            collections(of: word, offset: 0, max: Self.limit) { [weak self] answer in
                 guard let self else { return }
                 let path = Value.objectPath(path(.collection(query: word, id: id)))
                 reply(
