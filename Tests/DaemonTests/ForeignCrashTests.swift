@@ -55,6 +55,26 @@ import Testing
         #expect(try house.isUntouched())
     }
 
+    /// SIGTERM while the music is just being ducked or held, at different moments: nothing may reach it after what restores
+    /// it.
+    @Test(arguments: Scenery.all) func daemonIsTerminatedWhileItBegins_everyVolumeIsRestored(
+        _ scenery: Scenery
+    ) throws {
+        let house = try House(scenery.kind)
+        for moment in Swift.stride(from: 0, to: amount(60, long: 120), by: amount(12, long: 2)) {
+            let story = try Story(scenery.deed, in: house, crash: nil)
+            try story.begin { true }
+            usleep(UInt32(moment) * 1_000)
+            story.stage.daemon.signal(SIGTERM)
+            #expect(story.stage.daemon.wait() == .code(0))
+            // No daemon is running now, and the session manager may still be at work.
+            #expect(try eventually(house.isUntouched), "after \(moment) ms: \(house.description)")
+            usleep(200_000)
+            #expect(try house.isUntouched(), "later, after \(moment) ms: \(house.description)")
+            #expect(try story.isTidy())
+        }
+    }
+
     /// SIGKILL while nothing changes: a prompt ducks the music, or a call holds it.
     @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextContinues(
         kind: ServerKind, deed: Deed

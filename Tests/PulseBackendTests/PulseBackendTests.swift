@@ -171,6 +171,29 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
+    /// The hold sink is only being created when the stream is let go again.
+    @Test(arguments: ServerKind.allCases) func streamLetGoBeforeTheHoldSinkExists_isNotHeldAfterwards(
+        _ kind: ServerKind
+    ) throws {
+        let bench = try Bench(kind.server(sinks: ["speaker", "other"]))
+        let tone = try Tone(bench.pulse, hertz: 440, name: "player", processID: 4_711)
+        let id = AudioStream.ID(.playback, tone.index)
+        func stream() -> AudioStream? { bench.backend.snapshot.streams.first { $0.id == id } }
+        #expect(bench.wait { stream()?.isCorked == false })
+        var held: Result<Void, SessionError>?
+        var free: Result<Void, SessionError>?
+        bench.backend.hold(id) { held = $0 }
+        bench.backend.letGo(id, to: "other") { free = $0 }
+        #expect(bench.wait { held != nil && free != nil })
+        #expect(held?.isSuccess == true)
+        #expect(free?.isSuccess == true)
+        // The sink is there, and whatever the server was asked for has been done.
+        #expect(bench.wait { bench.backend.snapshot.hasHold })
+        #expect(bench.wait { stream()?.deviceName == "other" })
+        #expect(!bench.wait(0.3) { stream()?.isHeld == true })
+        withExtendedLifetime(tone) {}
+    }
+
     @Test(arguments: ServerKind.allCases) func recording_movesToTheChosenInput(_ kind: ServerKind) throws {
         let pulse = try kind.server(modules: [mic("one"), mic("two")])
         let bench = try Bench(pulse)

@@ -6,12 +6,21 @@ struct HoldState {
     var isUnproven = false
     /// Whether PulseAudio cannot open our pipe: its hold sink is a null sink.
     var isPipeRefused = false
-    /// Calls that wait for it.
-    var waiters: [(Bool) -> Void] = []
+    /// Requests that wait for it, in their order.
+    var waiters: [Waiter] = []
     /// Streams that are being moved to or from it, and how often they will still be checked.
     var moves: [UInt32: Int] = [:]
     /// Streams that were moved back and are still shown on it.
     var leaving: Set<UInt32> = []
     /// The moves of paused streams, which wait until it has taken back the data that it had fetched.
     var takingBack: [UInt32: () -> Void] = [:]
+
+    /// A stream that is to be held.
+    struct Waiter {
+        let stream: UInt32
+        /// Requests the move, whose answer ends the request.
+        let move: () -> Void
+        /// Ends the request without a move, with whether it succeeded.
+        let end: (Bool) -> Void
+    }
 }

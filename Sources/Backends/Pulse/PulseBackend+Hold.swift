@@ -11,7 +11,8 @@ extension PulseBackend {
             batch.fail(SessionError(.mediaServicesFailed, "this server cannot hold a stream"))
             return
         }
-        let move = { [unowned self, weak connection] (end: @escaping (Bool) -> Void) in
+        let end = batch.add()
+        let move = { [unowned self, weak connection] in
             guard let connection else { return end(false) }
             var isAsleep = true
             if self.holdsSuspended {
@@ -26,10 +27,11 @@ extension PulseBackend {
             self.awaitMove(id.number)
         }
         prepareHold()
+        // The requests of a stream take effect in their order.
+        endTakingBack(id.number)
         // PipeWire's server may answer before the sink exists. PulseAudio's sink may turn out to have another pipe.
         let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : !holds.isUnproven
-        let end = batch.add()
-        if isThere { move(end) } else { awaitHold { isThere in isThere ? move(end) : end(false) } }
+        if isThere { move() } else { awaitHold(HoldState.Waiter(stream: id.number, move: move, end: end)) }
         batch.close()
     }
 
@@ -107,7 +109,7 @@ extension PulseBackend {
         }
     }
 
-    private func awaitHold(_ waiter: @escaping (Bool) -> Void) {
+    private func awaitHold(_ waiter: HoldState.Waiter) {
         if holds.waiters.isEmpty { holdTimer?.arm(after: PulseBackend.holdPatience) }
         holds.waiters.append(waiter)
     }
@@ -117,7 +119,7 @@ extension PulseBackend {
         holdTimer?.disarm()
         let waiters = holds.waiters
         holds.waiters = []
-        for waiter in waiters { waiter(isThere) }
+        for waiter in waiters { if isThere { waiter.move() } else { waiter.end(false) } }
     }
 
     /// Seconds from requesting the hold sink until nothing waits for it any longer.
@@ -129,6 +131,10 @@ extension PulseBackend {
         // A stream that is found on the guard was being moved there. The guard is no target, even if it exists again.
         let isThere = model.sinks.values.contains { $0.name == deviceName && !$0.isHold && !$0.isGuard }
         let name = isThere ? deviceName ?? "" : "@DEFAULT_SINK@"
+        // A hold that still waits for the sink would come after this move.
+        let waiting = holds.waiters.filter { $0.stream == id.number }
+        holds.waiters.removeAll { $0.stream == id.number }
+        for waiter in waiting { waiter.end(true) }
         let isAlone = isPausedAlone(id.number)
         holds.leaving.insert(id.number)
         let end = batch.add()
