@@ -94,16 +94,17 @@ struct ExportPlan {
     }
 
     private static func muxer(_ wish: Wish, _ find: Find) throws(FilmError) -> String {
-        let name =
+        // Without a latency, in nanoseconds, they take one buffer of each track, and two threads wait for each other at each.
+        let (name, options) =
             switch wish.type {
-            case .mp4, .m4a: "mp4mux"
-            case .mov: "qtmux"
-            case .webm: "webmmux"
+            case .mp4, .m4a: ("mp4mux", "latency=1000000000")
+            case .mov: ("qtmux", "latency=1000000000")
+            case .webm: ("webmmux", "")
             }
         guard find([name]) != nil else {
             throw FilmError(.encoderNotFound, "\(name) (gstreamer1.0-plugins-good) is not installed")
         }
-        return name
+        return "\(name) \(options)"
     }
 
     // MARK: Copies
