@@ -5,39 +5,8 @@ import Testing
 
 /// `sessionctl library`: the daemon starts the plugin.
 @Suite(.serialized) struct SessionctlLibraryTests {
-    private final class Stage {
-        let daemon: DaemonStage
-        let home: PrivateFolder
-        let music: String
-        let environment: [String: String]
-
-        init() throws {
-            home = try PrivateFolder()
-            music = try home.folder("songs")
-            let plugins = try home.folder(".local/share/sessiond/plugins")
-            try FileManager.default.copyItem(
-                atPath: repository.path + "/data/plugins/library.plugin", toPath: plugins + "/library.plugin")
-            let own = ["HOME": home.path, "PATH": "/usr/bin:/bin"]
-            daemon = try DaemonStage(environment: own)
-            environment = try SessionctlStage.environment(on: daemon.bus).merging(own) { $1 }
-            try song("1.mp3", ["TIT2": "Jóga", "TPE1": "Björk", "TALB": "Homogenic", "TDRC": "1997"])
-            try song("2.mp3", ["TIT2": "Hunter", "TPE1": "Björk", "TALB": "Homogenic", "TDRC": "1997"])
-            try song("3.mp3", ["TIT2": "Thunderstruck", "TPE1": "AC/DC", "TALB": "The Razors Edge"])
-        }
-
-        func song(_ name: String, _ tags: [String: String]) throws {
-            try Data(TaggedMP3.bytes(tags)).write(to: URL(fileURLWithPath: music + "/" + name))
-        }
-
-        func run(_ arguments: String...) throws -> SessionctlStage.Outcome {
-            let child = try Child(
-                try builtProduct(named: "sessionctl"), ["library"] + arguments, environment: environment)
-            return try SessionctlStage.outcome(of: child, arguments, 60)
-        }
-    }
-
     @Test func library_isFilledSearchedAndEmptied() throws {
-        let stage = try Stage()
+        let stage = try SessionctlMusicStage()
         let empty = try stage.run()
         #expect(empty.code == 0, "\(empty)")
         #expect(empty.output.first == "folders  none; add one with 'sessionctl library add FOLDER'")
@@ -65,7 +34,7 @@ import Testing
     }
 
     @Test func itemsAndPlaylists_areChanged() throws {
-        let stage = try Stage()
+        let stage = try SessionctlMusicStage()
         #expect(try stage.run("add", stage.music).code == 0)
         #expect(try stage.run("set", "--rating", "5", "--bookmark", "61", stage.music + "/1.mp3").code == 0)
         #expect(try stage.run("songs", "--rating", "5").output.last?.contains("0:00 at 1:01") == true)
@@ -82,7 +51,7 @@ import Testing
     }
 
     @Test func mistakes_areExplained() throws {
-        let stage = try Stage()
+        let stage = try SessionctlMusicStage()
         #expect(
             try stage.run("add", stage.home.path + "/missing").errors.first?.hasSuffix("No such file or directory")
                 == true)
@@ -98,7 +67,7 @@ import Testing
     }
 
     @Test func scan_isFollowedAndListedAsAJob() throws {
-        let stage = try Stage()
+        let stage = try SessionctlMusicStage()
         #expect(try stage.run("add", stage.music, "--detach").code == 0)
         let scan = try stage.run("scan", "--full", "--json")
         #expect(scan.code == 0 && scan.output.last?.contains("\"State\":\"finished\"") == true, "\(scan)")

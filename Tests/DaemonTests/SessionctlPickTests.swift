@@ -7,46 +7,30 @@ import Testing
 /// `sessionctl library pick` on a terminal.
 @Suite(.serialized) struct SessionctlPickTests {
     private final class Stage {
-        let daemon: DaemonStage
-        let home: PrivateFolder
-        let music: String
-        let environment: [String: String]
+        let library: SessionctlMusicStage
 
+        /// - Parameter count: songs beside the others.
         init(_ count: Int = 0) throws {
-            home = try PrivateFolder()
-            music = try home.folder("songs")
-            let plugins = try home.folder(".local/share/sessiond/plugins")
-            try FileManager.default.copyItem(
-                atPath: repository.path + "/data/plugins/library.plugin", toPath: plugins + "/library.plugin")
-            let own = ["HOME": home.path, "PATH": "/usr/bin:/bin"]
-            daemon = try DaemonStage(environment: own)
-            environment = try SessionctlStage.environment(on: daemon.bus).merging(own) { $1 }
-            try song("1.mp3", ["TIT2": "Jóga", "TPE1": "Björk", "TALB": "Homogenic"])
-            try song("2.mp3", ["TIT2": "Hunter", "TPE1": "Björk", "TALB": "Homogenic"])
-            try song("3.mp3", ["TIT2": "Thunderstruck", "TPE1": "AC/DC", "TALB": "The Razors Edge"])
-            try song("4.mp3", ["TIT2": "News", "TCON": "Podcast", "TALB": "Radio"])
-            for number in 0..<count { try song("x\(number).mp3", ["TIT2": "Track \(1_000 + number)"]) }
-            let child = try Child(
-                try builtProduct(named: "sessionctl"), ["library", "add", music], environment: environment)
-            guard child.wait(timeout: 60) == .code(0) else { throw SupportError("no library: \(child.errors)") }
+            library = try SessionctlMusicStage()
+            try library.song("4.mp3", ["TIT2": "News", "TCON": "Podcast", "TALB": "Radio"])
+            for number in 0..<count { try library.song("x\(number).mp3", ["TIT2": "Track \(1_000 + number)"]) }
+            let added = try library.run("add", library.music)
+            guard added.code == 0 else { throw SupportError("no library: \(added)") }
         }
 
-        func song(_ name: String, _ tags: [String: String]) throws {
-            try Data(TaggedMP3.bytes(tags)).write(to: URL(fileURLWithPath: music + "/" + name))
-        }
-
-        func uri(_ name: String) -> String { "file://\(music)/\(name)" }
+        func uri(_ name: String) -> String { library.uri(name) }
 
         /// With the standard output in a file, as in `$(sessionctl library pick)`.
         func pick(_ arguments: [String] = []) throws -> PseudoTerminal {
             let program = try builtProduct(named: "sessionctl")
             return try PseudoTerminal(
-                "/bin/sh", ["-c", "exec \"$@\" >'\(home.path)/picked'", "sh", program, "library", "pick"] + arguments,
-                environment: environment)
+                "/bin/sh",
+                ["-c", "exec \"$@\" >'\(library.home.path)/picked'", "sh", program, "library", "pick"] + arguments,
+                environment: library.environment)
         }
 
         var picked: [String] {
-            let text = (try? String(contentsOfFile: home.path + "/picked", encoding: .utf8)) ?? ""
+            let text = (try? String(contentsOfFile: library.home.path + "/picked", encoding: .utf8)) ?? ""
             return text.split(separator: "\n").map(String.init)
         }
     }
@@ -153,9 +137,9 @@ import Testing
         let stage = try Stage()
         let terminal = try stage.pick()
         #expect(shows(terminal) { $0[1].hasSuffix(" 4") })
-        let names = try stage.daemon.observer.askBusAndWait("ListNames", timeout: 5).first?.stringsValue ?? []
+        let names = try stage.library.daemon.observer.askBusAndWait("ListNames", timeout: 5).first?.stringsValue ?? []
         let name = try #require(names.first { $0.hasPrefix(PluginKind.library.busName) })
-        let process = try stage.daemon.observer.credentialsAndWait(of: name, timeout: 5).processID ?? 0
+        let process = try stage.library.daemon.observer.credentialsAndWait(of: name, timeout: 5).processID ?? 0
         kill(Int32(process), SIGKILL)
         #expect(terminal.wait() == .code(1))
         #expect(terminal.text.hasSuffix("sessionctl: cancelled: the music library has ended\r\n"))
@@ -171,7 +155,7 @@ import Testing
         terminal.signal(SIGCONT)
         #expect(eventually { terminal.isRaw })
         // A song that comes meanwhile is in the list.
-        try stage.song("9.mp3", ["TIT2": "Aardvark"])
+        try stage.library.song("9.mp3", ["TIT2": "Aardvark"])
         #expect(shows(terminal) { $0[1].hasSuffix(" 5") && $0[2].contains("Aardvark") }, "\(lines(terminal))")
         terminal.type("aard\r")
         #expect(terminal.wait() == .code(0))
@@ -182,13 +166,13 @@ import Testing
         let stage = try Stage()
         let program = try builtProduct(named: "sessionctl")
         // A session without a terminal.
-        let child = try Child("setsid", ["-w", program, "library", "pick"], environment: stage.environment)
+        let child = try Child("setsid", ["-w", program, "library", "pick"], environment: stage.library.environment)
         #expect(child.wait() == .code(1))
         #expect(child.errors.first?.contains("needs a terminal") == true, "\(child.errors)")
         let dumb = try PseudoTerminal(
-            program, ["library", "pick"], environment: stage.environment.merging(["TERM": "dumb"]) { $1 })
+            program, ["library", "pick"], environment: stage.library.environment.merging(["TERM": "dumb"]) { $1 })
         #expect(dumb.wait() == .code(1))
-        let wrong = try Child(program, ["library", "pick", "--sideways"], environment: stage.environment)
+        let wrong = try Child(program, ["library", "pick", "--sideways"], environment: stage.library.environment)
         #expect(wrong.wait() == .code(64))
     }
 }
