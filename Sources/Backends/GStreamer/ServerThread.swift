@@ -1,5 +1,6 @@
 import CGStreamer
 import EventLoop
+import Glibc
 
 /// The thread for calls of GStreamer that may have to wait for the sound server.
 ///
@@ -12,16 +13,17 @@ final class ServerThread: @unchecked Sendable {
     // that any thread may use. The loop does not use the captured objects before the job has ended.
     static let shared = ServerThread()
 
-    private let lock = UnsafeMutablePointer<GMutex>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<GCond>.allocate(capacity: 1)
+    // Of pthreads, because ThreadSanitizer does not see the locks of GLib.
+    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var jobs: [() -> Void] = []
     private var asked = 0
     private var done = 0
     /// The loop stopped waiting, and some calls since then are not carried out yet.
     private var isLate = false
 
-    /// In microseconds: a busy machine opens a device faster, and the user does not wait longer for a pause.
-    private static let patience = 500_000
+    /// In nanoseconds: a busy machine opens a device faster, and the user does not wait longer for a pause.
+    private static let patience = 500_000_000
 
     private final class Outcome<Answer> {
         var answer: Answer?
@@ -29,8 +31,11 @@ final class ServerThread: @unchecked Sendable {
     }
 
     private init() {
-        g_mutex_init(lock)
-        g_cond_init(changed)
+        pthread_mutex_init(lock, nil)
+        var monotonic = pthread_condattr_t()
+        pthread_condattr_init(&monotonic)
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC)
+        pthread_cond_init(changed, &monotonic)
         let context = Unmanaged.passRetained(self).toOpaque()
         // The thread runs as long as the process.
         let thread = g_thread_new(
@@ -47,22 +52,26 @@ final class ServerThread: @unchecked Sendable {
     /// - Returns: nil if it is not done yet.
     func run<Answer>(_ body: @escaping () -> Answer, late: ((Answer) -> Void)? = nil) -> Answer? {
         let outcome = Outcome<Answer>()
-        g_mutex_lock(lock)
-        defer { g_mutex_unlock(lock) }
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
         asked += 1
         let mine = asked
         jobs.append { [lock] in
             let answer = body()
-            g_mutex_lock(lock)
+            pthread_mutex_lock(lock)
             let isAwaited = outcome.isAwaited
             if isAwaited { outcome.answer = answer }
-            g_mutex_unlock(lock)
+            pthread_mutex_unlock(lock)
             if !isAwaited { late?(answer) }
         }
-        g_cond_broadcast(changed)
-        let end = g_get_monotonic_time() + gint64(ServerThread.patience)
+        pthread_cond_broadcast(changed)
+        var end = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &end)
+        end.tv_nsec += ServerThread.patience
+        end.tv_sec += end.tv_nsec / 1_000_000_000
+        end.tv_nsec %= 1_000_000_000
         while !isLate, done < mine {
-            if g_cond_wait_until(changed, lock, end) == 0, done < mine { isLate = true }
+            if pthread_cond_timedwait(changed, lock, &end) == ETIMEDOUT, done < mine { isLate = true }
         }
         outcome.isAwaited = false
         return outcome.answer
@@ -70,16 +79,16 @@ final class ServerThread: @unchecked Sendable {
 
     private func work() {
         while true {
-            g_mutex_lock(lock)
-            while jobs.isEmpty { g_cond_wait(changed, lock) }
+            pthread_mutex_lock(lock)
+            while jobs.isEmpty { pthread_cond_wait(changed, lock) }
             let job = jobs.removeFirst()
-            g_mutex_unlock(lock)
+            pthread_mutex_unlock(lock)
             job()
-            g_mutex_lock(lock)
+            pthread_mutex_lock(lock)
             done += 1
             if done == asked { isLate = false }
-            g_cond_broadcast(changed)
-            g_mutex_unlock(lock)
+            pthread_cond_broadcast(changed)
+            pthread_mutex_unlock(lock)
         }
     }
 }
