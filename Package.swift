@@ -31,11 +31,15 @@ let played =
 /// The interface of a plugin that others bring: nothing here serves it.
 let foreign = ["Interfaces/org.sessiond1.MediaPicker.xml"]
 
-/// Optimizes also in a debug build. The tests run some targets a million times, and others analyze sound. SwiftPM
-/// refuses unsafe flags in targets that other packages depend on. Sanitizers (Scripts/sanitize) get no optimization:
-/// the thread sanitizer reports false races where the optimizer copies an array before it writes to it.
+/// Whether another package depends on this one: then it is in SwiftPM's folder of dependencies.
+let isDependency = ["/checkouts/", "/registry/downloads/"].contains { "\(Context.packageDirectory)/".contains($0) }
+
+/// Optimizes also in a debug build: the values, the rules and D-Bus, which all programs of the tests execute most of the
+/// time, targets that the tests run a million times, and others that analyze sound. SwiftPM refuses unsafe flags in a
+/// dependency. Sanitizers (Scripts/sanitize) get no optimization: the thread sanitizer reports false races where the
+/// optimizer copies an array before it writes to it.
 let fast: [SwiftSetting] =
-    Context.environment["SESSIOND_SANITIZER"] != nil
+    isDependency || Context.environment["SESSIOND_SANITIZER"] != nil
     ? strict : strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 func room(
@@ -82,44 +86,46 @@ let package = Package(
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Values and rules. They import only the standard library.
-        room("PluginAPI", []),
+        room("PluginAPI", [], fast),
         room("SessionManager", ["PluginAPI"], fast),
         // The state that survives a restart of the daemon, and its file format.
-        room("State", ["SessionManager", "PluginAPI"]),
+        room("State", ["SessionManager", "PluginAPI"], fast),
         // Decides which sink and source each stream uses.
-        room("Routing", ["SessionManager", "PluginAPI"]),
+        room("Routing", ["SessionManager", "PluginAPI"], fast),
         // Decides which session a stream belongs to, and how to duck or hold it.
-        room("Enforcement", ["PluginAPI"]),
+        room("Enforcement", ["PluginAPI"], fast),
         // Makes all decisions in one function: it takes facts and returns actions.
         room("Decider", ["Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"], fast),
         // Reads settings and manifests, for the daemon and for `sessionctl doctor`.
         room("Installation", ["Processes", "PluginAPI"]),
         // Runs the same rules on a scenario, and parses scenario files.
-        room("Scenario", ["Decider", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"]),
+        room("Scenario", ["Decider", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"], fast),
 
         // The event loop and D-Bus.
-        room("EventLoop", ["CLinux", "CPulse"]),
+        room("EventLoop", ["CLinux", "CPulse"], fast),
         // Starts programs and reports how they end.
         room("Processes", ["CLinux"]),
         // Processes that open files of strangers.
         room("Workers", ["Processes", "EventLoop", "CLinux"]),
-        room("DBus", ["CDBus", "EventLoop"]),
-        room("SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played + foreign),
+        room("DBus", ["CDBus", "EventLoop"], fast),
+        room(
+            "SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played + foreign,
+            fast),
 
         // MPRIS players: which to pause and resume, which one receives the media keys. MediaPlayers does it over D-Bus.
-        room("MediaControl", ["PluginAPI"]),
+        room("MediaControl", ["PluginAPI"], fast),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
         // The order of the tracks in a queue, and the metadata of files. Neither needs D-Bus or GStreamer.
-        room("MediaValues", ["PluginAPI"]),
-        room("FileFormats", ["PluginAPI"]),
+        room("MediaValues", ["PluginAPI"], fast),
+        room("FileFormats", ["PluginAPI"], fast),
 
         // Uploads: the rules and the records as values; and HTTP requests by libcurl, on the event loop.
-        room("Uploading", ["PluginAPI"]),
+        room("Uploading", ["PluginAPI"], fast),
         room("HTTP", ["CCurl", "EventLoop"]),
 
         // The music library: the tags of music files, and the database with its queries and the rules of a scan.
-        room("TagFormats", []),
+        room("TagFormats", [], fast),
         room("MediaLibrary", ["CSQLite", "TagFormats", "MediaValues", "FileFormats", "Processes", "PluginAPI"], fast),
 
         // Backends. None imports SessionManager.
