@@ -211,7 +211,7 @@ import Testing
         let stage = try DaemonStage(pulse: pulse)
         #expect(stage.waitForServer())
         let headphones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
-        try pulse.pactl(["set-default-sink", "phones"])
+        try pulse.control.setDefaultSink("phones")
         #expect(
             try eventually {
                 try stage.property("CurrentRoute").route?.outputs.first?.uid.hasPrefix("phones") == true

@@ -22,7 +22,7 @@ import Testing
             if !remembered.isEmpty { try pulse.remember(defaultSinks: remembered) }
             try pulse.restart()
             card = try FakePipeWireCard(pulse)
-            if remembered.isEmpty { try pulse.pactl(["set-default-sink", card.sink]) }
+            if remembered.isEmpty { try pulse.control.setDefaultSink(card.sink) }
             card.plug()
             daemon = try DaemonStage(pulse: pulse)
             guard daemon.waitForServer() else { throw SupportError("no sound server: \(pulse.log)") }
@@ -34,9 +34,7 @@ import Testing
 
         var isGuarded: Bool {
             get throws {
-                try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").contains { line in
-                    line.split(separator: "\t").dropFirst().first?.hasPrefix("sessiond.") == true
-                }
+                try pulse.control.sinks().contains { $0.name.hasPrefix("sessiond.") }
             }
         }
 
@@ -59,7 +57,7 @@ import Testing
             try #require(eventually { client.state(music) == "interrupted" })
             try tone?.cork()
             #expect(try eventually { try !isGuarded })
-            #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
+            #expect(try eventually { try pulse.control.defaults().sink == card.sink })
             tone = nil
         }
 
@@ -112,7 +110,7 @@ import Testing
         let pulse = try PrivatePulse(
             sinks: ["speaker"], modules: ["module-switch-on-port-available", "module-default-device-restore"])
         let card = try FakeCard(pulse)
-        try pulse.pactl(["set-default-sink", card.sink])
+        try pulse.control.setDefaultSink(card.sink)
         try card.plug(.headphones)
         let daemon = try DaemonStage(pulse: pulse)
         #expect(daemon.waitForServer())
@@ -120,11 +118,11 @@ import Testing
         let music = try client.session("Music")
         client.activate(music)
         let tone = try Tone(pulse, hertz: 440)
-        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.") })
+        #expect(try eventually { try pulse.control.sinks().contains { $0.name.hasPrefix("sessiond.") } })
         try card.unplug(.headphones)
-        #expect(try eventually { try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond.") })
+        #expect(try eventually { try pulse.control.defaults().sink.hasPrefix("sessiond.") })
         daemon.daemon.suspend()
-        try #require(try pulse.pactl(["get-default-sink"]).hasPrefix("sessiond."), "the unplug ended too early")
+        try #require(try pulse.control.defaults().sink.hasPrefix("sessiond."), "the unplug ended too early")
         pulse.stop()
         let files = try FileManager.default.contentsOfDirectory(atPath: pulse.folder.path + "/state")
         let file = try #require(files.first { $0.hasSuffix("default-sink") })
@@ -155,9 +153,9 @@ import Testing
         let pulse = try chosen()
         try pulse.restart()
         let isThere = try eventually {
-            let sinks = try pulse.pactl(["list", "short", "sinks"])
-            return try ChosenDefaultTests.sinks.allSatisfy { sinks.contains("\t\($0)\t") }
-                && pulse.pactl(["get-default-sink"]) == "second"
+            let sinks = Set(try pulse.control.sinks().map(\.name))
+            return try sinks.isSuperset(of: ChosenDefaultTests.sinks)
+                && pulse.control.defaults().sink == "second"
         }
         try #require(isThere, "\(pulse.log)")
         return pulse
@@ -186,7 +184,7 @@ import Testing
         if withAnother {
             try pulse.addSink("another")
             #expect(stage.goes(to: "another"))
-            try pulse.pactl(["set-default-sink", "second"])
+            try pulse.control.setDefaultSink("second")
         }
         #expect(eventually { pulse.rememberedDefaults.contains("default.configured.audio.sink=second") })
         let all = Set(ChosenDefaultTests.sinks + (withAnother ? ["another"] : []))
@@ -194,12 +192,12 @@ import Testing
         #expect(stage.goes(to: "second"))
         for _ in 0..<3 {
             // The sinks may be back before the test looks. Then only their new numbers show the restart.
-            let sinks = try pulse.pactl(["list", "short", "sinks"])
+            let sinks = try pulse.control.sinks()
             try pulse.restartSessionManager()
             #expect(
                 try eventually {
-                    let now = try pulse.pactl(["list", "short", "sinks"])
-                    return now != sinks && ChosenDefaultTests.sinks.allSatisfy { now.contains("\t\($0)\t") }
+                    let now = try pulse.control.sinks()
+                    return now != sinks && Set(now.map(\.name)).isSuperset(of: ChosenDefaultTests.sinks)
                 })
             #expect(eventually { outputs(stage) == all })
             #expect(stage.goes(to: "second"))
@@ -248,7 +246,7 @@ import Testing
         #expect(stage.goes(to: "phones"))
         try pulse.unloadModule(phones)
         #expect(stage.goes(to: "speaker"))
-        try pulse.pactl(["set-default-sink", "equalizer"])
+        try pulse.control.setDefaultSink("equalizer")
         #expect(stage.goes(to: "equalizer"))
         #expect(stage.defaultSink == "equalizer")
     }
@@ -270,7 +268,7 @@ import Testing
                 try stage.daemon.property("Neighbours").arrayValue?.compactMap { $0.asProperties?["name"]?.stringValue }
                     == ["wireplumber-roles"]
             })
-        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("role.alert") })
+        #expect(try eventually { try pulse.control.sinks().contains { $0.name.contains("role.alert") } })
         let phones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(stage.goes(to: "phones"))
         #expect(outputs(stage) == ["speaker", "phones"])

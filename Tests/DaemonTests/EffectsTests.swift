@@ -158,8 +158,7 @@ import Testing
         var numbers: Set<UInt32> = []
         for _ in 0..<32 { numbers.insert(try effects.play(effect)) }
         #expect(numbers.count == 32)
-        let streams = try effects.stage.pulse.pactl(["list", "short", "sink-inputs"])
-        #expect(streams.split(separator: "\n").count == 32)
+        #expect(try effects.stage.pulse.control.streams().count == 32)
         #expect(effects.hasCompleted(32))
         #expect(effects.completed.allSatisfy { $0.hasSuffix("true") })
     }

@@ -202,13 +202,7 @@ import Testing
         let music = try Child(
             "pacat", ["--playback", "--raw", "--latency-msec=200", "--client-name=Music", "/dev/zero"],
             environment: pulse.environment)
-        func sink() throws -> String {
-            let fields = try pulse.pactl(["list", "short", "sink-inputs"]).split(separator: "\t")
-            guard fields.count > 1 else { return "" }
-            let sinks = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n")
-            let line = sinks.first { $0.split(separator: "\t").first == fields[1] }
-            return line?.split(separator: "\t").dropFirst().first.map(String.init) ?? ""
-        }
+        func sink() throws -> String { try pulse.control.streams().first?.sink ?? "" }
         #expect(try eventually { try sink() == "speaker" })
         let deaf = try stage.foreigner()
         let answer = deaf.ask("create Music playback - app \(music.processID)")

@@ -119,8 +119,8 @@ extension FaultsDayWorld {
         guard try eventually({ try isTidy() }) else {
             throw Broken(law: "nothing is left", what: "a journal of streams")
         }
-        guard try eventually({ try house.pulse.pactl(["get-default-sink"]) == "speaker" }) else {
-            throw Broken(law: "no default sticks", what: try house.pulse.pactl(["get-default-sink"]))
+        guard try eventually({ try house.pulse.control.defaults().sink == "speaker" }) else {
+            throw Broken(law: "no default sticks", what: try house.pulse.control.defaults().sink)
         }
         for file in try stateFiles() {
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))

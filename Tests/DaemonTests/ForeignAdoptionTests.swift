@@ -57,8 +57,8 @@ import Testing
             #expect(try scene.awaits("Music", "active"))
             // It stays so. No module changes it later.
             #expect(scene.ear.waitUntil(440, above: before - 0.5, below: before + 0.5, window: 0.5))
-            let input = try #require(try scene.inputs().first)
-            #expect(input["mute"] as? Bool == false && input["corked"] as? Bool == false, "\(input)")
+            let stream = try scene.stream()
+            #expect(!stream.isMuted && !stream.isCorked, "\(stream)")
             #expect(music.sink == "speaker")
             // The module asks only those programs to go on that have paused.
             #expect(music.events.count == (module == "module-role-cork" ? count * (obeys ? 2 : 1) : 0))
@@ -76,8 +76,8 @@ import Testing
         func isHeard() -> Bool { other.waitUntil(440, above: range.0, below: range.1, window: 0.15) }
         var music = try ForeignProgramTests.music(scene.pulse, nil)
         #expect(try scene.awaits("Music", "active"))
-        let index = "\(try scene.inputs()[0]["index"] ?? 0)"
-        try scene.pulse.pactl(["set-sink-input-volume", index, "40000"])
+        let index = try scene.stream().index
+        try scene.pulse.control.setVolume(ofStream: index, to: 40_000)
         try scene.pulse.moveStream(index, to: "other")
         #expect(isHeard())
         func hasItsVolume() throws -> Bool { abs(try scene.volume() - 40_000) < 3 }
@@ -85,9 +85,9 @@ import Testing
         let call = phone.create("Phone", category: "play-and-record", class: "call")
         #expect(phone.ask("activate \(call)") == "ok")
         #expect(other.waitUntil(440, below: -80))
-        #expect(try eventually { try scene.inputs()[0]["mute"] as? Bool == false && hasItsVolume() })
+        #expect(try eventually { try !scene.stream().isMuted && hasItsVolume() })
         music.kill()
-        #expect(try eventually { try scene.pulse.pactl(["list", "short", "sink-inputs"]).isEmpty })
+        #expect(try eventually { try scene.pulse.control.streams().isEmpty })
         if !duringTheCall { #expect(phone.ask("deactivate \(call)") == "ok") }
         let begun = monotonicNow()
         music = try ForeignProgramTests.music(scene.pulse, nil)
@@ -95,8 +95,8 @@ import Testing
         #expect(
             isHeard(),
             """
-            other \(other.level(of: 440)) dB, speaker \(scene.ear.level(of: 440)) dB, \((try? scene.inputs()) ?? []), \
-            \((try? scene.pulse.pactl(["list", "short", "sinks"])) ?? "")
+            other \(other.level(of: 440)) dB, speaker \(scene.ear.level(of: 440)) dB, \
+            \((try? scene.pulse.control.streams()) ?? [])
             """)
         #expect(try eventually(hasItsVolume))
         let astray = scene.ear.trace(440, since: begun).filter { $0.level > -80 }
@@ -122,12 +122,12 @@ import Testing
         #expect(phone.ask("activate \(call)") == "ok")
         #expect(scene.ear.waitUntil(440, below: -80))
         #expect(eventually { player.calls == ["Pause"] })
-        #expect(try eventually { try scene.inputs()[0]["mute"] as? Bool == true })
+        #expect(try eventually { try scene.stream().isMuted })
         #expect(music.sink == "speaker")
         #expect(phone.ask("deactivate \(call)") == "ok")
         #expect(scene.ear.waitUntil(440, above: before - 0.5, window: 0.1))
         #expect(eventually { player.calls == ["Pause", "Play"] })
-        #expect(try scene.inputs()[0]["mute"] as? Bool == false)
+        #expect(try !scene.stream().isMuted)
         #expect(try scene.awaits("Music", "active"))
     }
 

@@ -157,7 +157,7 @@ import Testing
         // When the other music is ducked, the new daemon has looked at all streams.
         let other = try Tone.program(house.pulse, hertz: 440, name: "Beside")
         #expect(
-            try eventually { try house.inputs().count == 2 && house.isLowered(1, of: 65_536) },
+            try eventually { try house.pulse.control.streams().count == 2 && house.isLowered(1, of: 65_536) },
             "\(house.description)")
         #expect(House.isSame(try house.look().volume, wish))
         try story.leave()

@@ -43,11 +43,11 @@ extension ForeignCrashTests {
         }
 
         func turn(to volume: Int) throws {
-            try pulse.pactl(["set-sink-input-volume", "\(try inputs()[0]["index"] ?? 0)", "\(volume)"])
+            try pulse.control.setVolume(ofStream: stream().index, to: volume)
         }
 
         func move(to sink: String) throws {
-            try pulse.moveStream("\(try inputs()[0]["index"] ?? 0)", to: sink)
+            try pulse.moveStream(stream().index, to: sink)
         }
 
         /// Whether PipeWire's session manager has written that volume to its file, which it does a second after a
@@ -82,7 +82,7 @@ extension ForeignCrashTests {
         func endProgram() throws {
             program.kill()
             music = nil
-            guard try eventually({ try pulse.pactl(["list", "short", "sink-inputs"]).isEmpty }) else {
+            guard try eventually({ try pulse.control.streams().isEmpty }) else {
                 throw SupportError("the music continues")
             }
         }
@@ -94,8 +94,8 @@ extension ForeignCrashTests {
 
         private func play() throws {
             music = try House.music(of: program, on: pulse)
-            guard try eventually({ try inputs().count == 1 }) else {
-                throw SupportError("no music: \(try pulse.pactl(["list", "short", "sink-inputs"]))")
+            guard try eventually({ try pulse.control.streams().count == 1 }) else {
+                throw SupportError("no music: \(try pulse.control.streams())")
             }
         }
 
@@ -111,31 +111,23 @@ extension ForeignCrashTests {
             try play()
         }
 
-        func inputs() throws -> [[String: Any]] {
-            let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
-            // pactl prints nothing if there is no stream.
-            if text.isEmpty { return [] }
-            return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
+        private func stream(_ place: Int = 0) throws -> ServerControl.Stream {
+            guard let stream = try pulse.control.streams().dropFirst(place).first else {
+                throw SupportError("the music has gone")
+            }
+            return stream
         }
 
         /// For messages: each stream's volume, mute and sink.
         var description: String {
-            let count = (try? inputs().count) ?? 0
-            return count == 0 ? "no music" : "\((0..<count).map { (try? look($0)).map { "\($0)" } ?? "gone" })"
+            let streams = (try? pulse.control.streams()) ?? []
+            return streams.isEmpty ? "no music" : "\(streams.map { ($0.volume, $0.isMuted, $0.sink) })"
         }
 
         /// The present volume, mute switch and sink of the music.
         func look(_ place: Int = 0) throws -> (volume: Int, isMuted: Bool, sink: String) {
-            guard let input = try inputs().dropFirst(place).first else { throw SupportError("the music has gone") }
-            let volume = input["volume"] as? [String: [String: Any]] ?? [:]
-            let index = "\(input["sink"] ?? "")"
-            let line = try pulse.pactl(["list", "short", "sinks"]).split(separator: "\n").first {
-                $0.split(separator: "\t").first.map(String.init) == index
-            }
-            return (
-                volume.values.first?["value"] as? Int ?? -1, input["mute"] as? Bool ?? true,
-                line?.split(separator: "\t").dropFirst().first.map(String.init) ?? ""
-            )
+            let stream = try stream(place)
+            return (stream.volume, stream.isMuted, stream.sink)
         }
 
         func isUntouched() throws -> Bool {

@@ -37,18 +37,13 @@ import Testing
             try eventually { try session(name)?["State"]?.stringValue == state }
         }
 
-        /// The sink inputs with their volumes and sinks, as pactl prints them.
-        func inputs() throws -> [[String: Any]] {
-            let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
-            return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
+        /// The only stream that plays, or the first one.
+        func stream() throws -> ServerControl.Stream {
+            guard let stream = try pulse.control.streams().first else { throw SupportError("no stream") }
+            return stream
         }
 
-        func volume(of index: Int = 0) throws -> Int {
-            let inputs = try inputs()
-            guard index < inputs.count else { throw SupportError("\(inputs.count) streams") }
-            let volume = inputs[index]["volume"] as? [String: [String: Any]] ?? [:]
-            return volume.values.first?["value"] as? Int ?? -1
-        }
+        func volume() throws -> Int { try stream().volume }
     }
 
     static func music(_ pulse: any PrivateServer, _ role: String?) throws -> Child {

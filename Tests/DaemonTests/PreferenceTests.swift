@@ -14,10 +14,7 @@ import Testing
     /// Whether the daemon's own stream, which carries the preference to the server, is corked. Nil if there is no such
     /// stream.
     private static func isCorked(_ pulse: any PrivateServer) throws -> Bool? {
-        let text = try pulse.pactl(["-f", "json", "list", "sink-inputs"])
-        let inputs = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]] ?? []
-        let ours = inputs.first { ($0["properties"] as? [String: Any])?["media.name"] as? String == "preferences" }
-        return ours.map { $0["corked"] as? Bool == true }
+        try pulse.control.streams().first { $0.properties["media.name"] == "preferences" }?.isCorked
     }
 
     @Test(arguments: ServerKind.allCases)
@@ -93,7 +90,7 @@ import Testing
     func preferredSampleRate_isUsedByAnIdleDevice() throws {
         let pulse = try PrivatePulse(sinks: [])
         let card = try FakeCard(pulse)
-        try pulse.pactl(["set-default-sink", card.sink])
+        try pulse.control.setDefaultSink(card.sink)
         let stage = try RouteStage(pulse)
         let client = try stage.daemon.client()
         let music = try client.session("Music")

@@ -20,7 +20,7 @@ import Testing
                 modules: [
                     "module-remap-source master=voice.monitor source_name=mic source_properties=device.description=Mic"
                 ])
-            try server.pactl(["set-default-source", "mic"])
+            try server.control.setDefaultSource("mic")
             stage = try DaemonStage(pulse: server, settings: settings)
             ear = try Ear(server, sink: "speaker", fragment: 0.002)
             #expect(stage.waitForServer())

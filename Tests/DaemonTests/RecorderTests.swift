@@ -15,7 +15,7 @@ import Testing
             stage = try PlayerStage(
                 kind, sinks: ["speaker", "room"],
                 modules: ["module-remap-source source_name=microphone master=room.monitor"])
-            try stage.pulse.pactl(["set-default-source", "microphone"])
+            try stage.pulse.control.setDefaultSource("microphone")
             tone = try Tone(stage.pulse, hertz: 440, sink: "room")
         }
 
@@ -100,7 +100,7 @@ import Testing
         let studio = try Studio(kind)
         let module = try studio.stage.pulse.loadModule(
             "module-remap-source source_name=second master=room.monitor")
-        try studio.stage.pulse.pactl(["set-default-source", "second"])
+        try studio.stage.pulse.control.setDefaultSource("second")
         #expect(
             eventually {
                 let inputs = (try? studio.stage.daemon.property("CurrentRoute"))?.route?.inputs ?? []
@@ -224,7 +224,7 @@ import Testing
         try studio.stage.pulse.addSink("cellar")
         try studio.stage.pulse.loadModule("module-remap-source source_name=deep master=cellar.monitor")
         let other = try Tone(studio.stage.pulse, hertz: 1_000, sink: "cellar")
-        try studio.stage.pulse.pactl(["set-default-source", "microphone"])
+        try studio.stage.pulse.control.setDefaultSource("microphone")
         #expect(
             eventually {
                 let inputs = (try? studio.stage.daemon.property("AvailableInputs"))?.ports ?? []

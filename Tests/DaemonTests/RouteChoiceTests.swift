@@ -11,7 +11,7 @@ import Testing
 
     @Test func preferredInput_givesAllSessionsTheSameReason() throws {
         let pulse = try ServerKind.standard.server(modules: ["desk", "lapel"].map(RouteChoiceTests.microphone))
-        try pulse.pactl(["set-default-source", "lapel"])
+        try pulse.control.setDefaultSource("lapel")
         let stage = try RouteStage(pulse)
         let client = try stage.daemon.client()
         let memo = try client.session("Memo", category: "record")
@@ -33,7 +33,7 @@ import Testing
         try pulse.addSink("desk", properties: properties)
         let phones = try pulse.addSink("phones", properties: properties)
         let stage = try RouteStage(pulse)
-        try pulse.pactl(["set-default-sink", "phones"])
+        try pulse.control.setDefaultSink("phones")
         #expect(stage.goes(to: "phones"))
         let client = try stage.daemon.client()
         let music = try client.session("Music")

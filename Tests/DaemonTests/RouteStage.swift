@@ -69,7 +69,7 @@ final class RouteStage {
     func records(from uid: String) -> Bool { eventually { self.input == uid } }
 
     /// The default sink according to the server.
-    var defaultSink: String { (try? pulse.pactl(["get-default-sink"])) ?? "" }
+    var defaultSink: String { (try? pulse.control.defaults().sink) ?? "" }
 
     func activeProfile(of card: String) throws -> String {
         let lines = try pulse.pactl(["list", "cards"]).split(separator: "\n").map(String.init)

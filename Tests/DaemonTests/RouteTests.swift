@@ -46,7 +46,7 @@ import Testing
     func usersChoice_staysUntilTheNextDeviceAppears_alsoAfterARestart(_ kind: ServerKind) throws {
         let stage = try RouteStage(kind.server(sinks: ["first", "second", "third"]))
         #expect(stage.defaultSink == stage.output)
-        try stage.pulse.pactl(["set-default-sink", "first"])
+        try stage.pulse.control.setDefaultSink("first")
         #expect(stage.goes(to: "first"))
         stage.daemon.daemon.kill()
         try stage.daemon.restart()
@@ -170,7 +170,7 @@ import Testing
         let pulse = try kind.server(sinks: [])
         try pulse.addSink("loud", properties: ["device.form_factor": "speaker"])
         try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
-        try pulse.pactl(["set-default-sink", "phones"])
+        try pulse.control.setDefaultSink("phones")
         let stage = try RouteStage(pulse)
         let (loud, phones) = (try Ear(pulse, sink: "loud"), try Ear(pulse, sink: "phones"))
         let client = try stage.daemon.client()
@@ -199,7 +199,7 @@ import Testing
     func preferredInput_movesTheSessionsRecordings_andIsEmptyWhenRemoved(_ kind: ServerKind) throws {
         let pulse = try kind.server(modules: [RouteTests.microphone("desk", "speaker")])
         let module = try pulse.loadModule(RouteTests.microphone("lapel", "speaker"))
-        try pulse.pactl(["set-default-source", "desk"])
+        try pulse.control.setDefaultSource("desk")
         let stage = try RouteStage(pulse)
         let recorder = try Child("parec", ["/dev/null"], environment: pulse.environment)
         let other = try Child("sh", ["-c", "parec /dev/null"], environment: pulse.environment)

@@ -29,16 +29,16 @@ import Testing
         private static func plug(_ pulse: any PrivateServer) throws -> UInt32 {
             let module = try pulse.addSink(
                 "phones", properties: ["device.form_factor": "headphone", "device.description": "Headphones"])
-            try pulse.pactl(["set-default-sink", "phones"])
+            try pulse.control.setDefaultSink("phones")
             return module
         }
 
         var isGuarded: Bool {
-            get throws { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") }
+            get throws { try pulse.control.has(sink: "sessiond.nowhere") }
         }
 
         var output: String {
-            get throws { try pulse.pactl(["get-default-sink"]) }
+            get throws { try pulse.control.defaults().sink }
         }
 
         /// Starts `sessiond-player` on this server.
@@ -151,7 +151,7 @@ import Testing
     func jackIsPulled_clientIsSilentAtOnce(_ switches: Bool) throws {
         let pulse = try PrivatePulse(sinks: [], modules: switches ? ["module-switch-on-port-available"] : [])
         let card = try FakeCard(pulse)
-        try pulse.pactl(["set-default-sink", card.sink])
+        try pulse.control.setDefaultSink(card.sink)
         let daemon = try DaemonStage(pulse: pulse)
         #expect(daemon.waitForServer())
         try card.plug(.headphones)
@@ -164,15 +164,15 @@ import Testing
         client.activate(music)
         let ear = try Ear(pulse, sink: card.sink)
         #expect(ear.waitUntil(440, above: -20))
-        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
+        #expect(try eventually { try pulse.control.has(sink: "sessiond.nowhere") })
         let begun = monotonicNow()
         try card.unplug(.headphones)
         #expect(eventually { client.state(music) == "interrupted" })
         let heard = ear.trace(440, since: begun).filter { $0.level > -60 }
-        print("jack pulled: the sound continued for \(heard.count * 5) ms, with the time pactl takes")
+        print("jack pulled: the sound continued for \(heard.count * 5) ms")
         #expect(try client.heard().contains { $0.hasPrefix("Music began route-disconnected") })
         // The card is the default again. The silenced stream is held.
-        #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
+        #expect(try eventually { try pulse.control.defaults().sink == card.sink })
         #expect(ear.waitUntil(440, below: -60, window: 0.1))
         withExtendedLifetime(tone) {}
     }
@@ -180,7 +180,7 @@ import Testing
     @Test func jackIsPulledOnPipeWire_clientIsInterruptedUntilReplug() throws {
         let pulse = try PrivatePipeWire()
         let card = try FakePipeWireCard(pulse)
-        try pulse.pactl(["set-default-sink", card.sink])
+        try pulse.control.setDefaultSink(card.sink)
         card.plug()
         let daemon = try DaemonStage(pulse: pulse)
         #expect(daemon.waitForServer())
@@ -192,13 +192,13 @@ import Testing
         let tone = try Tone(pulse, hertz: 440)
         let ear = try Ear(pulse, sink: card.sink)
         #expect(ear.waitUntil(440, above: -20))
-        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
+        #expect(try eventually { try pulse.control.has(sink: "sessiond.nowhere") })
         card.unplug()
         #expect(eventually { client.state(music) == "interrupted" })
         #expect(try client.heard().contains { $0.hasPrefix("Music began route-disconnected") })
         try tone.cork()
-        #expect(try eventually { try pulse.pactl(["get-default-sink"]) != "sessiond.nowhere" })
-        #expect(try eventually { try !pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
+        #expect(try eventually { try pulse.control.defaults().sink != "sessiond.nowhere" })
+        #expect(try eventually { try !pulse.control.has(sink: "sessiond.nowhere") })
         #expect(ear.waitUntil(440, below: -60, window: 0.1))
         card.plug()
         #expect(try eventually { try client.heard().contains("Music ended resume") })
@@ -209,22 +209,22 @@ import Testing
     func daemonIsKilledDuringAnUnplug_nextDaemonRemovesTheGuard() throws {
         let pulse = try PrivatePulse(sinks: [], modules: ["module-switch-on-port-available"])
         let card = try FakeCard(pulse)
-        try pulse.pactl(["set-default-sink", card.sink])
+        try pulse.control.setDefaultSink(card.sink)
         try card.plug(.headphones)
         let daemon = try DaemonStage(pulse: pulse)
         #expect(daemon.waitForServer())
         let client = try daemon.client()
         let music = try client.session("Music")
         client.activate(music)
-        #expect(try eventually { try pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
+        #expect(try eventually { try pulse.control.has(sink: "sessiond.nowhere") })
         daemon.daemon.kill()
         try card.unplug(.headphones)
         // The last step that the killed daemon would have made.
-        try pulse.pactl(["set-default-sink", "sessiond.nowhere"])
+        try pulse.control.setDefaultSink("sessiond.nowhere")
         try daemon.restart()
-        #expect(try eventually { try pulse.pactl(["get-default-sink"]) == card.sink })
+        #expect(try eventually { try pulse.control.defaults().sink == card.sink })
         client.deactivate(music)
-        #expect(try eventually { try !pulse.pactl(["list", "short", "sinks"]).contains("sessiond.nowhere") })
+        #expect(try eventually { try !pulse.control.has(sink: "sessiond.nowhere") })
     }
 
     @Test(arguments: ServerKind.allCases) func daemonEndsOrIsKilled_noGuardIsLeftBehind(_ kind: ServerKind) throws {

@@ -44,7 +44,7 @@ import Testing
         #expect(
             bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }?.isSuccess == true)
         #expect(bench.wait { route() == "second" })
-        try bench.pulse.pactl(["set-default-sink", "first"])
+        try bench.pulse.control.setDefaultSink("first")
         #expect(bench.wait { route() == "first" })
         // Longer than the adapter waits before it would repeat the request.
         #expect(!bench.wait(2.5) { route() == "second" })

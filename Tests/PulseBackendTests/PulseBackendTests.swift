@@ -73,7 +73,7 @@ import Testing
     func sinkBecomesTheRouteAndIsRemoved_reasonsOneAndTwoAreReportedOnce(_ kind: ServerKind) throws {
         let bench = try Bench(kind.server())
         let module = try bench.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
-        try bench.pulse.pactl(["set-default-sink", "phones"])
+        try bench.pulse.control.setDefaultSink("phones")
         #expect(bench.wait { bench.backend.snapshot.route.outputs.first?.uid == "phones" })
         #expect(bench.told.changes.last == .route(.newDeviceAvailable, from: ["speaker"], to: ["phones"]))
         bench.told.clear()
@@ -123,7 +123,7 @@ import Testing
         bench.told.clear()
         // It is removed and back while the loop does not run: for the adapter, the same port with other settings.
         try bench.pulse.unloadModule(module)
-        #expect(try eventually { try !bench.pulse.pactl(["list", "short", "sinks"]).contains("\tcard\t") })
+        #expect(try eventually { try !bench.pulse.control.has(sink: "card") })
         try bench.pulse.addSink("card", channels: 6)
         #expect(bench.wait { !bench.told.changes.isEmpty })
         #expect(bench.told.all == [.route(.routeConfigurationChange, from: ["card"], to: ["card"]), .ports])

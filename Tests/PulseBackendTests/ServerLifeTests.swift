@@ -60,7 +60,7 @@ import Testing
     ) throws {
         let bench = try Bench(kind.server())
         let phones = try bench.pulse.addSink("phones")
-        try bench.pulse.pactl(["set-default-sink", "phones"])
+        try bench.pulse.control.setDefaultSink("phones")
         #expect(bench.wait { bench.backend.snapshot.route.outputs.map(\.uid) == ["phones"] })
         let visitors = try (0..<3).map { _ in
             try Child(
@@ -71,7 +71,7 @@ import Testing
             try bench.pulse.unloadModule(module)
             #expect(bench.wait { bench.backend.snapshot.route.outputs.map(\.uid) == ["speaker"] })
             module = try bench.pulse.addSink("phones")
-            if kind == .pulseAudio { try bench.pulse.pactl(["set-default-sink", "phones"]) }
+            if kind == .pulseAudio { try bench.pulse.control.setDefaultSink("phones") }
             #expect(bench.wait { bench.backend.snapshot.route.outputs.map(\.uid) == ["phones"] })
         }
         #expect(!bench.told.all.contains(.lost))

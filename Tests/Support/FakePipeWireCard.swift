@@ -14,7 +14,7 @@ public final class FakePipeWireCard {
         let sink = name + "_output"
         self.sink = sink
         program = try Child(try FakePipeWireCard.built.get(), [name], environment: server.environment)
-        guard try eventually({ try server.pactl(["list", "short", "sinks"]).contains(sink) }) else {
+        guard try eventually({ try server.control.has(sink: sink) }) else {
             throw SupportError("\(sink) does not appear: \(program.errors)")
         }
     }

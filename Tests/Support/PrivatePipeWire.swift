@@ -9,6 +9,8 @@ public final class PrivatePipeWire: PrivateServer {
     /// The programs in the order of their start: PipeWire, its session manager, and its PulseAudio server.
     private var programs: [Child] = []
 
+    public private(set) lazy var control = ServerControl(server: serverString)
+
     /// Starts the server with null sinks and modules, and waits until it answers and the first sink is the default.
     /// `modules` are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``.
     public init(sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true) throws {
@@ -68,7 +70,7 @@ public final class PrivatePipeWire: PrivateServer {
         try run("wireplumber", environment) { true }
         try run("pipewire-pulse", environment) { accepts() }
         // Before the session manager works, nothing is linked.
-        guard try eventually(timeout: 15, { try pactl(["list", "clients"]).contains("\"wireplumber\"") }) else {
+        guard try eventually(timeout: 15, { try control.programs().contains("wireplumber") }) else {
             throw SupportError("wireplumber did not connect: \(log)")
         }
         for sink in sinks { try addSink(sink) }
@@ -79,8 +81,8 @@ public final class PrivatePipeWire: PrivateServer {
                 timeout: 15,
                 {
                     // Before the session manager works, no default can be set.
-                    _ = try? pactl(["set-default-sink", first])
-                    return try pactl(["get-default-sink"]) == first
+                    _ = try? control.setDefaultSink(first)
+                    return try control.defaults().sink == first
                 })
         else {
             throw SupportError("\(first) does not become the default sink: \(log)")
@@ -127,6 +129,7 @@ public final class PrivatePipeWire: PrivateServer {
 
     private func forget() {
         programs = []
+        control.close()
         // A socket without a listener would look like a running server.
         try? FileManager.default.removeItem(atPath: folder.path + "/run/pipewire-0")
     }

@@ -7,6 +7,8 @@ public final class PrivatePulse: PrivateServer {
     private let more: [String: String]
     private var server: Child?
 
+    public private(set) lazy var control = ServerControl(server: serverString)
+
     /// Starts the server with null sinks (the first is the default) and modules, and waits until it answers. `modules`
     /// are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``.
     /// `environment` has additional variables for the server.
@@ -53,12 +55,14 @@ public final class PrivatePulse: PrivateServer {
         server?.signal(SIGTERM)
         if server?.wait(timeout: 10) == nil { server?.kill() }
         server = nil
+        control.close()
     }
 
     /// Sends SIGKILL. The socket stays, without a listener.
     public func kill() {
         server?.kill()
         server = nil
+        control.close()
     }
 
     public func suspend() { server?.suspend() }

@@ -9,6 +9,8 @@ public protocol PrivateServer: AnyObject {
     var isRunning: Bool { get }
     /// The server's standard error.
     var log: String { get }
+    /// The tests' own connection to the server.
+    var control: ServerControl { get }
 
     /// Kills the server if it runs, and starts it again at the same socket, with the same sinks and modules as at
     /// first.
@@ -49,14 +51,10 @@ extension PrivateServer {
     @discardableResult
     public func loadModule(_ line: String) throws -> UInt32 {
         let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
-        let answer = try pactl(["load-module"] + parts)
-        guard let index = UInt32(answer) else {
-            throw SupportError("pactl load-module \(line): '\(answer)' is no index")
-        }
-        return index
+        return try control.load(parts[0], parts.count > 1 ? parts[1] : "")
     }
 
-    public func unloadModule(_ index: UInt32) throws { try pactl(["unload-module", String(index)]) }
+    public func unloadModule(_ index: UInt32) throws { try control.unload(module: index) }
 
     /// Adds a null sink and returns the index of its module.
     @discardableResult
@@ -74,8 +72,8 @@ extension PrivateServer {
         guard
             try eventually({
                 // Before the session manager works, no default can be set.
-                _ = try? pactl(["set-default-source", source])
-                return try pactl(["get-default-source"]) == source
+                _ = try? control.setDefaultSource(source)
+                return try control.defaults().source == source
             })
         else { throw SupportError("\(source) does not become the default source: \(log)") }
     }
@@ -97,15 +95,11 @@ extension PrivateServer {
 
     /// Moves a sink input like a user, and waits until it is there. PipeWire's server may lose a request for a stream
     /// that has only just begun, so the request is repeated.
-    public func moveStream(_ index: String, to sink: String) throws {
-        func number(_ list: String, _ column: Int, _ value: String, _ result: Int) throws -> Substring? {
-            let rows = try pactl(["list", "short", list]).split(separator: "\n").map { $0.split(separator: "\t") }
-            return rows.first { $0.count > max(column, result) && $0[column] == value }?[result]
-        }
+    public func moveStream(_ index: UInt32, to sink: String) throws {
         for _ in 0..<5 {
-            try pactl(["move-sink-input", index, sink])
+            try control.move(stream: index, to: sink)
             let isThere = try eventually(timeout: 1) {
-                try number("sink-inputs", 0, index, 1) == number("sinks", 1, sink, 0)
+                try control.streams().first { $0.index == index }?.sink == sink
             }
             if isThere { return }
         }

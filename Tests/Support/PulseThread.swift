@@ -45,11 +45,24 @@ public final class PulseThread {
         return try body()
     }
 
-    /// Sends a request and waits until the server has carried it out. Throws if that takes more than `timeout` seconds.
+    /// Sends a request and waits until the server has carried it out. Throws if that takes more than `timeout` seconds,
+    /// or if the connection ends.
     public func wait(timeout: Double = 10, _ request: () -> OpaquePointer?) throws {
         guard let operation = locked(request) else { throw SupportError("request refused: not connected?") }
-        let done = eventually(timeout: timeout) { locked { pa_operation_get_state(operation) != PA_OPERATION_RUNNING } }
-        locked { pa_operation_unref(operation) }
-        if !done { throw SupportError("no answer from the sound server in \(timeout) s") }
+        var state = PA_OPERATION_RUNNING
+        eventually(timeout: timeout) {
+            state = locked { pa_operation_get_state(operation) }
+            return state != PA_OPERATION_RUNNING
+        }
+        locked {
+            // No callback comes after that.
+            pa_operation_cancel(operation)
+            pa_operation_unref(operation)
+        }
+        switch state {
+        case PA_OPERATION_DONE: break
+        case PA_OPERATION_RUNNING: throw SupportError("no answer from the sound server in \(timeout) s")
+        default: throw SupportError("the connection to the sound server ended")
+        }
     }
 }
