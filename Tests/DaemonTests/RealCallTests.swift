@@ -22,7 +22,7 @@ import Testing
                 ])
             try server.control.setDefaultSource("mic")
             stage = try DaemonStage(pulse: server, settings: settings)
-            ear = try Ear(server, sink: "speaker", fragment: 0.002)
+            ear = try Ear(server, sink: "speaker")
             #expect(stage.waitForServer())
         }
 

@@ -17,7 +17,7 @@ import Testing
         init(_ kind: ServerKind, settings: String? = nil) throws {
             pulse = try kind.server()
             phones = try Stage.plug(pulse)
-            speaker = try Ear(pulse, sink: "speaker")
+            speaker = try Ear(pulse, sink: "speaker", fragment: 0.002)
             daemon = try DaemonStage(pulse: pulse, settings: settings)
             guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
         }
@@ -162,7 +162,7 @@ import Testing
         let client = try daemon.client()
         let music = try client.session("Music")
         client.activate(music)
-        let ear = try Ear(pulse, sink: card.sink)
+        let ear = try Ear(pulse, sink: card.sink, fragment: 0.002)
         #expect(ear.waitUntil(440, above: -20))
         #expect(try eventually { try pulse.control.has(sink: "sessiond.nowhere") })
         let begun = monotonicNow()
@@ -190,7 +190,7 @@ import Testing
         let music = try client.session("Music")
         client.activate(music)
         let tone = try Tone(pulse, hertz: 440)
-        let ear = try Ear(pulse, sink: card.sink)
+        let ear = try Ear(pulse, sink: card.sink, fragment: 0.002)
         #expect(ear.waitUntil(440, above: -20))
         #expect(try eventually { try pulse.control.has(sink: "sessiond.nowhere") })
         card.unplug()

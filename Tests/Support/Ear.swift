@@ -9,13 +9,14 @@ public final class Ear {
     private let stream: OpaquePointer
     private let recording = Recording()
 
-    /// Starts to record in fragments of `fragment` seconds, and waits for the first samples.
-    public convenience init(_ pulse: any PrivateServer, sink: String, fragment: Double = 0.002) throws {
+    /// Starts to record in fragments of `fragment` seconds, and waits for the first samples. The server mixes the sound of
+    /// the sink in pieces of that length; a test that measures how fast something falls silent needs short ones.
+    public convenience init(_ pulse: any PrivateServer, sink: String, fragment: Double = 0.01) throws {
         try self.init(server: pulse.serverString, sink: sink, fragment: fragment)
     }
 
     /// The same on any server. `server` has the form of PULSE_SERVER.
-    public init(server: String, sink: String, fragment: Double = 0.002) throws {
+    public init(server: String, sink: String, fragment: Double = 0.01) throws {
         let connection = try PulseThread(server: server, name: "ear", properties: ["media.role": "test"])
         self.connection = connection
         var spec = pa_sample_spec(format: PA_SAMPLE_S16LE, rate: UInt32(Ear.rate), channels: 1)
