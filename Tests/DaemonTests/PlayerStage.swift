@@ -23,11 +23,7 @@ final class PlayerStage {
     }
 
     /// A shared registry, so that GStreamer examines its plugins only once for all tests.
-    static let registry: String = {
-        // The folder must exist as long as the tests run.
-        guard let folder = try? PrivateFolder() else { return "/nowhere" }
-        return Unmanaged.passRetained(folder).takeUnretainedValue().path + "/registry.bin"
-    }()
+    static let registry = TestMedia.registry
 
     func program(
         _ name: String, _ arguments: [String] = [], registry: String = PlayerStage.registry,
