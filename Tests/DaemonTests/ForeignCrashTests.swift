@@ -208,7 +208,7 @@ import Testing
         try story.begin()
         story.stage.bus.kill()
         #expect(story.stage.daemon.wait() == .code(69))
-        #expect(try house.isUntouched(), "\(house.description)")
+        #expect(try house.isLeftUntouched(), "\(house.description)")
         #expect(story.stage.daemon.errors.filter { $0.contains("bus connection was lost") }.count == 1)
     }
 

@@ -135,6 +135,12 @@ extension ForeignCrashTests {
             return House.isSame(volume, House.volume) && !isMuted && sink == "speaker"
         }
 
+        /// Whether a daemon that has ended left the music untouched. What it requested last may still be on the way on
+        /// PipeWire, where the session manager carries it out; nobody else restores anything now.
+        func isLeftUntouched() throws -> Bool {
+            try pulse is PrivatePipeWire ? eventually(isUntouched) : isUntouched()
+        }
+
         /// Compares two volumes. PipeWire stores a volume as a real number, so it may return a slightly different one.
         static func isSame(_ one: Int, _ other: Int) -> Bool { abs(one - other) < 3 }
 

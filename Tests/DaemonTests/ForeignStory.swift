@@ -123,7 +123,7 @@ extension ForeignCrashTests {
         func terminate() throws {
             stage.daemon.signal(SIGTERM)
             switch stage.daemon.wait() {
-            case .code(0): #expect(try house.isUntouched(), "\(house.description)")
+            case .code(0): #expect(try house.isLeftUntouched(), "\(house.description)")
             case .signal(SIGKILL): deaths += 1
             case let exit: throw SupportError("ended with \(String(describing: exit)): \(stage.daemon.errors)")
             }

@@ -244,7 +244,8 @@ import Testing
         #expect(try eventually { try stage.isGuarded })
         stage.daemon.daemon.signal(SIGTERM)
         #expect(stage.daemon.daemon.wait() == .code(0))
-        #expect(try !stage.isGuarded)
+        // PipeWire removes the sink of a module a moment later.
+        #expect(try kind == .pipeWire ? eventually { try !stage.isGuarded } : !stage.isGuarded)
         #expect(try stage.output == "phones")
     }
 
