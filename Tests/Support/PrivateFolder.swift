@@ -1,12 +1,14 @@
 import Foundation
 
-/// A new folder that only the own user can read. It is removed with this object, at the latest when the tests end.
+/// A new folder that only the own user can read. It is removed with this object, at the latest when the tests end. It
+/// is in `SESSIOND_TEST_FOLDER` (/tmp).
 public final class PrivateFolder {
     public let path: String
 
     public init() throws {
         // The path is short, because the paths of sockets in it must fit into 108 bytes.
-        var template = Array("/tmp/sessiond-test-XXXXXX".utf8CString)
+        let place = ProcessInfo.processInfo.environment["SESSIOND_TEST_FOLDER"] ?? "/tmp"
+        var template = Array("\(place)/sessiond-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw SupportError("mkdtemp: \(String(cString: strerror(errno)))") }
         path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         Reaper.shared.add(folder: path)
