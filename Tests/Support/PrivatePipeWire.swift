@@ -80,7 +80,9 @@ public final class PrivatePipeWire: PrivateServer {
             try eventually(
                 timeout: 15,
                 {
-                    // Before the session manager works, no default can be set.
+                    // Before the session manager works, no default can be set, and a client that came before may never
+                    // be able to.
+                    control.close()
                     _ = try? control.setDefaultSink(first)
                     return try control.defaults().sink == first
                 })

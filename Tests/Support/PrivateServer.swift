@@ -71,7 +71,9 @@ extension PrivateServer {
     public func setDefaultSource(_ source: String) throws {
         guard
             try eventually({
-                // Before the session manager works, no default can be set.
+                // Before the session manager works, no default can be set, and a client that came before may never be
+                // able to.
+                control.close()
                 _ = try? control.setDefaultSource(source)
                 return try control.defaults().source == source
             })
