@@ -29,7 +29,7 @@ public enum Folding {
         for scalar in folded.unicodeScalars {
             // "don't" is one word, and so is "dont".
             if scalar == "'" { continue }
-            if scalar.properties.isAlphabetic || scalar.properties.numericType != nil {
+            if isPartOfWord(scalar) {
                 word.append(scalar)
             } else {
                 end()
@@ -37,6 +37,15 @@ public enum Folding {
         }
         end()
         return words
+    }
+
+    private static func isPartOfWord(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9": true
+        // The tables of Unicode are slow.
+        case "\0"..."\u{7F}": false
+        default: scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+        }
     }
 
     /// By which a title or a name is sorted: folded, without an article.

@@ -133,6 +133,14 @@ extension Store {
     ) throws(SQLError) -> [Finding] {
         let heard = Words.said(text)
         guard !heard.isEmpty else { return [] }
+        return try db.reading { () throws(SQLError) in
+            try search(heard, kinds: kinds, artist: artist, album: album, max: max)
+        }
+    }
+
+    private func search(
+        _ heard: [String], kinds: Set<Finding.Kind>, artist: String, album: String, max: Int
+    ) throws(SQLError) -> [Finding] {
         var best: [String: Finding] = [:]
         func add(_ findings: [Finding]) {
             for finding in findings where kinds.isEmpty || kinds.contains(finding.kind) {
@@ -208,13 +216,14 @@ extension Store {
         let collections = try db.all(
             "\(sql) >= \(Kind.shift) LIMIT \(Self.candidates)", [.text(match)]
         ) { $0.whole(0) }
-        let titles = try db.all(
-            "\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text("title : (\(match))")]
-        ) { $0.whole(0) }
-        let songs =
-            titles.count < Self.candidates
-            ? try db.all("\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text(match)]) { $0.whole(0) } : []
-        return collections + titles + songs
+        let songs = try db.all("\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text(match)]) { $0.whole(0) }
+        // Titles are not left out for the many songs that have the words elsewhere.
+        let titles =
+            songs.count == Self.candidates
+            ? try db.all(
+                "\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text("title : (\(match))")]
+            ) { $0.whole(0) } : []
+        return collections + titles + (titles.count < Self.candidates ? songs : [])
     }
 
     /// The word and those of the library that are like it.

@@ -63,7 +63,9 @@ extension Store {
         let isRandom = query.order.contains { $0.key == .random }
         if offset >= Self.farPage || isRandom {
             let stamp = stamp(of: query)
-            if offset > 0, let known = cache.orders.list(query, stamp) { return Array(known.dropFirst(offset).prefix(max)) }
+            if offset > 0, let known = cache.orders.list(query, stamp) {
+                return Array(known.dropFirst(offset).prefix(max))
+            }
             let all = try readIDs(query, offset: 0, max: .max)
             if !isInBatch { cache.orders.keep(all, query, stamp) }
             return Array(all.dropFirst(offset).prefix(max))
