@@ -112,7 +112,7 @@ import Testing
         try stage.begin()
         #expect(stage.waitUntilScanned())
         #expect(stage.count == 200)
-        #expect(stage.status["message"]?.stringValue?.contains("the music is read anew") == true)
+        #expect(stage.status["message"]?.stringValue?.contains("the music is scanned again") == true)
         #expect(stage.plugin.errors.count == 1)
         let row = try stage.items([("playlist", list)], ["id", "bookmark", "play-count"])
         #expect(row == [["id": .uint64(id), "bookmark": .double(7), "play-count": .uint32(3)]])
