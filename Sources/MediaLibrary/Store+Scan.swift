@@ -194,7 +194,7 @@ extension Store {
     private static func facts(_ file: ScanPlan.DiskFile) -> [SQLValue] {
         [
             SQLValue(file.inode), SQLValue(file.size), .whole(file.modified), SQLValue(file.isRegular ? 0 : 2),
-            file.isRegular ? .null : .text("it is no regular file"),
+            file.isRegular ? .null : .text("it is not a regular file"),
         ]
     }
 

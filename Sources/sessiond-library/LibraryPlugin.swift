@@ -250,7 +250,7 @@ final class LibraryPlugin: Plugin {
 
     func add(folder named: [UInt8], _ type: ItemType?, isWatched: Bool) throws(Failure) {
         guard let status = Self.folder(named) else {
-            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: named, as: UTF8.self))) is no folder"))
+            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: named, as: UTF8.self))) is not a folder"))
         }
         // The same folder under another name, such as a link to it, is not added again.
         let known = folders.first { known in
@@ -270,7 +270,8 @@ final class LibraryPlugin: Plugin {
         scan?.job.cancel()
         guard let removed = try change({ store throws(SQLError) in try store.remove(folder: path) }) else {
             throw Failure(
-                SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is no folder of the library"))
+                SessionError(
+                    .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
         }
         watcher.forget(below: path)
         learnFolders()

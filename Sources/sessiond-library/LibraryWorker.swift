@@ -39,7 +39,7 @@ final class LibraryWorker {
             WorkerMessage("bad", ["id": id, "reason": .text(reason)])
         }
         guard let open = OpenFile(path) else { return failed(String(cString: strerror(errno))) }
-        guard open.isRegular else { return failed("it is no regular file") }
+        guard open.isRegular else { return failed("it is not a regular file") }
         let fingerprint = WorkerMessage.Field.whole(Int64(bitPattern: open.fingerprint))
         if MusicFile.isList(path) {
             guard open.size <= ListFile.sizeLimit else { return failed("a playlist of more than 4 MB") }

@@ -328,9 +328,9 @@ final class Scan {
     private static func reason(_ failure: Workers.Failure) -> String {
         switch failure {
         case .tookTooLong(let seconds): "it took longer than \(Int(seconds.rounded())) s"
-        case .silent(let seconds): "nothing was heard of it for \(Int(seconds.rounded())) s"
-        case .ended: "it ended the process that read it"
-        case .notStarted: "no process can be started that reads it"
+        case .silent(let seconds): "its worker sent nothing for \(Int(seconds.rounded())) s"
+        case .ended: "its worker ended unexpectedly"
+        case .notStarted: "no worker can be started to read it"
         }
     }
 

@@ -45,8 +45,8 @@ import Testing
                 == .string("file://\(stage.music)/%E9%20.mp3"))
         #expect(
             try stage.failures() == [
-                "fifo.mp3": "it is no regular file", "zero.mp3": "it is no regular file",
-                "socket.mp3": "it is no regular file",
+                "fifo.mp3": "it is not a regular file", "zero.mp3": "it is not a regular file",
+                "socket.mp3": "it is not a regular file",
                 "empty.mp3": "it is empty", "text.flac": "it has no format that is known here",
             ])
         #expect(stage.status["failed"] == .uint32(5))
@@ -89,7 +89,7 @@ import Testing
         #expect(stage.wait(timeout: 120) { stage.job(job)["State"] == .string("finished") })
         let failures = try stage.failures()
         #expect((1...workers.count).contains(failures.count))
-        let reason = signal == SIGSTOP ? "nothing was heard of it for 5 s" : "it ended the process that read it"
+        let reason = signal == SIGSTOP ? "its worker sent nothing for 5 s" : "its worker ended unexpectedly"
         #expect(failures.values.allSatisfy { $0 == reason })
         #expect(stage.count == 3_000 - failures.count)
         // It is not tried again at the next start, but when it has changed.
