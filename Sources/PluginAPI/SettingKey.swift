@@ -121,7 +121,7 @@ public struct SettingKey: Sendable {
 
         real(
             "library", "interval", \.library.interval, 1...86_400, "s",
-            "How often the music library looks at folders whose changes the kernel does not tell: on network file systems, "
+            "How often the music library checks folders for which the kernel reports no changes: on network file systems, "
                 + "or if there are too many to be watched. Read when the library starts."),
     ]
 

@@ -119,10 +119,10 @@ public final class AssetsPlugin: Plugin {
         case .tookTooLong(let seconds):
             SessionError(.decodeFailed, "'\(name)': it took longer than \(Int(seconds.rounded())) s")
         case .silent(let seconds):
-            SessionError(.decodeFailed, "'\(name)': nothing was heard of it for \(Int(seconds.rounded())) s")
-        case .ended: SessionError(.decodeFailed, "'\(name)': it ended the process that read it")
+            SessionError(.decodeFailed, "'\(name)': its worker sent nothing for \(Int(seconds.rounded())) s")
+        case .ended: SessionError(.decodeFailed, "'\(name)': its worker ended unexpectedly")
         case .notStarted:
-            SessionError(.resourceNotAvailable, "no process can be started that reads '\(name)'; see the service's log")
+            SessionError(.resourceNotAvailable, "no worker can be started to read '\(name)'; see the service's log")
         }
     }
 

@@ -27,7 +27,7 @@ enum LibraryChoice {
         }
         if let query {
             let found = try uris(keys(of: query, library()), library())
-            guard !found.isEmpty else { throw Complaint.refused("the library has nothing for '\(query.escaped)'") }
+            guard !found.isEmpty else { throw Complaint.refused("the library has no items for '\(query.escaped)'") }
             entries += found
         }
         return entries

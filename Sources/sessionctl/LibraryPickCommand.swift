@@ -8,18 +8,18 @@ import SessionBus
 /// `sessionctl library pick`.
 struct LibraryPickCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pick", abstract: "Have a person pick items on the terminal, and print their URIs.",
+        commandName: "pick", abstract: "Let the user pick items on the terminal, and print their URIs.",
         discussion: """
             Type to filter; up, down, page up and page down move; tab marks an item (with --several); enter picks; escape \
-            or ctrl-C cancels, with the exit code 1 or 130. The list is drawn on the terminal, whatever the standard output \
-            is: sessionctl play $(sessionctl library pick). If the library goes away, it is cancelled at once.
+            or ctrl-C cancels, with the exit code 1 or 130. The list is drawn on the terminal even if the standard output \
+            is not a terminal: sessionctl play $(sessionctl library pick). If the library ends, the command is cancelled.
             """)
 
-    @Flag(help: "Several items may be picked.")
+    @Flag(help: "Allow picking several items.")
     var several = false
-    @Option(help: "What to say above the list.")
+    @Option(help: "The text above the list.")
     var prompt: String?
-    @Option(help: "Only of these types, with commas: music, podcast, audiobook; default: all.")
+    @Option(help: "Only of these types, separated by commas: music, podcast, audiobook; default: all.")
     var mediaType: String?
     @OptionGroup var filter: LibraryFilter
     @OptionGroup var output: OutputOptions

@@ -60,7 +60,7 @@ final class MediaServer {
         ]
         switch try connection.requestName("org.gnome.UPnP.MediaServer2." + suffix) {
         case .owner: break
-        case .taken: throw Complaint.refused("the library is shared already: another program has this name on the bus")
+        case .taken: throw Complaint.refused("the library is already shared: another program owns its name on the bus")
         }
     }
 

@@ -45,8 +45,8 @@ import Testing
                 == .string("file://\(stage.music)/%E9%20.mp3"))
         #expect(
             try stage.failures() == [
-                "fifo.mp3": "it is no regular file", "zero.mp3": "it is no regular file",
-                "socket.mp3": "it is no regular file",
+                "fifo.mp3": "it is not a regular file", "zero.mp3": "it is not a regular file",
+                "socket.mp3": "it is not a regular file",
                 "empty.mp3": "it is empty", "text.flac": "it has no format that is known here",
             ])
         #expect(stage.status["failed"] == .uint32(5))
@@ -89,7 +89,7 @@ import Testing
         #expect(stage.wait(timeout: 120) { stage.job(job)["State"] == .string("finished") })
         let failures = try stage.failures()
         #expect((1...workers.count).contains(failures.count))
-        let reason = signal == SIGSTOP ? "nothing was heard of it for 5 s" : "it ended the process that read it"
+        let reason = signal == SIGSTOP ? "its worker sent nothing for 5 s" : "its worker ended unexpectedly"
         #expect(failures.values.allSatisfy { $0 == reason })
         #expect(stage.count == 3_000 - failures.count)
         // It is not tried again at the next start, but when it has changed.
@@ -112,7 +112,7 @@ import Testing
         try stage.begin()
         #expect(stage.waitUntilScanned())
         #expect(stage.count == 200)
-        #expect(stage.status["message"]?.stringValue?.contains("the music is read anew") == true)
+        #expect(stage.status["message"]?.stringValue?.contains("the music is scanned again") == true)
         #expect(stage.plugin.errors.count == 1)
         let row = try stage.items([("playlist", list)], ["id", "bookmark", "play-count"])
         #expect(row == [["id": .uint64(id), "bookmark": .double(7), "play-count": .uint32(3)]])

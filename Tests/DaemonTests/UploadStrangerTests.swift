@@ -149,7 +149,7 @@ import Testing
         try stage.server.tell("garbage PUT 1")
         let job = try stage.upload(path, to: "film", [Self.put])
         #expect(
-            stage.wait { stage.message(job).hasPrefix("the answer of 127.0.0.1 is no HTTP") || stage.done(job) > 0 })
+            stage.wait { stage.message(job).hasPrefix("the answer of 127.0.0.1 is not HTTP") || stage.done(job) > 0 })
         stage.nudge(job)
         #expect(stage.end(job) == "finished", "\(stage.message(job))")
         #expect(stage.server.stored("film") == bytes)
