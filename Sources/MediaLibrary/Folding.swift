@@ -40,7 +40,6 @@ public enum Folding {
         return words
     }
 
-<<<<<<< HEAD
     private static func isPartOfWord(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "a"..."z", "A"..."Z", "0"..."9": true
@@ -50,10 +49,7 @@ public enum Folding {
         }
     }
 
-    /// By which a title or a name is sorted: folded, without an article.
-=======
     /// The key by which a title or a name is sorted: folded, without an article.
->>>>>>> english
     public static func sortKey(_ folded: String) -> String {
         for article in ["the ", "a ", "an "] where folded.hasPrefix(article) && folded.utf8.count > article.utf8.count {
             return String(folded.dropFirst(article.count))

@@ -109,11 +109,7 @@ final class SQLite {
 
     private var isTooLate: Bool { end.isFinite && Self.processorTime > end }
 
-<<<<<<< HEAD
-    /// For what is done with each row. The time is read every 64 rows, because that is a call of the kernel.
-=======
-    /// Checks the time while the rows are handled.
->>>>>>> english
+    /// Checks the time while the rows are handled: every 64 rows, because reading it is a system call.
     private func checkTime() throws(SQLError) {
         rowsRead &+= 1
         guard rowsRead.isMultiple(of: 64), isTooLate else { return }
@@ -222,7 +218,6 @@ final class SQLite {
 
     var isInTransaction: Bool { transactions > 0 }
 
-<<<<<<< HEAD
     /// Locks the file once for all that `body` reads, instead of once for each statement.
     func reading<Result>(_ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
         guard transactions == 0 else { return try body() }
@@ -235,10 +230,7 @@ final class SQLite {
         return try body()
     }
 
-    /// The row where a statement is; valid until its next one.
-=======
     /// The current row of a statement; valid until the next row.
->>>>>>> english
     struct Row {
         let statement: OpaquePointer
 
