@@ -120,7 +120,7 @@ import Testing
         let other = try Child(
             try builtProduct(named: "sessionctl"), ["library", "share"], environment: stage.music.environment)
         #expect(other.wait(timeout: 30) == .code(1))
-        #expect(other.errors.joined().contains("shared already"))
+        #expect(other.errors.joined().contains("already shared"))
         kill(try stage.music.process(of: .library), SIGKILL)
         #expect(stage.share.wait(timeout: 30) == .code(1))
         #expect(stage.share.errors.last?.contains("the music library has ended") == true)

@@ -175,7 +175,7 @@ import Testing
         let job = try stage.upload(path, to: "film", Self.put)
         #expect(stage.end(job) == "failed")
         #expect(stage.error(job) == "NetworkFailed")
-        #expect(stage.message(job).contains("with a page"), "\(stage.message(job))")
+        #expect(stage.message(job).contains("with a web page"), "\(stage.message(job))")
         #expect(stage.server.stored("film") == nil)
     }
 

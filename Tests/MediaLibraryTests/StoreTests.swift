@@ -276,7 +276,7 @@ import Testing
         do { try SQLite(path).script("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)") }
         try library.reopen(clean: false)
         let own = name == "library.db" ? Schema.version : Schema.keptVersion
-        #expect(library.store.findings.first?.contains("is of version 99, not \(own)") == true)
+        #expect(library.store.findings.first?.contains("has version 99, not \(own)") == true)
         try kept(library, ids, list)
     }
 
