@@ -97,7 +97,7 @@ import Testing
         #expect(filtered.allSatisfy { Set($0.keys) == ["Path", "DisplayName"] })
     }
 
-    @Test func whatIsNotThere_isUnknown_andTheLibraryTellsOfChanges() async throws {
+    @Test func missingObject_isUnknown_andChangesAreSignalled() async throws {
         let stage = try await Stage()
         for path in ["/nothing", "/songs/i999", "/songs/x", "/albums/c1/i1/i1", "/songs/i01", "/covers", "/covers/i1"] {
             #expect(throws: Failure.self, "\(path)") { try stage.all(Self.root + path, "MediaObject2") }
