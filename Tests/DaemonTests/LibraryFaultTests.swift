@@ -8,7 +8,7 @@ import Testing
 
 /// Folders, files and databases that are not as they should be.
 @Suite(.serialized) struct LibraryFaultTests {
-    @Test func strangeFiles_endTheScanWithAReasonEach() throws {
+    @Test func strangeFiles_areLeftOutWithTheirReasons() throws {
         let stage = try LibraryStage { stage in
             try stage.song("good.mp3")
             let music = stage.music
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// Fault G1.
-    @Test func manyFilesThatComeAndGo_endTheScan() throws {
+    @Test func manyChangingFiles_doNotStopTheScan() throws {
         let stage = try LibraryStage()
         let folder = stage.music + "/many"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// Fault G2.
-    @Test(arguments: [SIGSTOP, SIGKILL]) func readerThatHangsOrCrashes_costsOneFile(_ signal: Int32) throws {
+    @Test(arguments: [SIGSTOP, SIGKILL]) func workerThatHangsOrCrashes_losesOneFile(_ signal: Int32) throws {
         let stage = try LibraryStage()
         for index in 0..<3_000 { try stage.song("\(index % 20)/\(index).mp3") }
         let job = try stage.scan()
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Fault G3.
-    @Test func damagedDatabase_isMadeAnewAndSaysSo() throws {
+    @Test func damagedDatabase_isCreatedAgainAndReported() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")
         _ = try stage.call(
@@ -121,7 +121,7 @@ import Testing
         #expect(stage.status["message"] == .string(""))
     }
 
-    @Test func databaseThatIsDamagedWhileItRuns_isMadeAnew() throws {
+    @Test func databaseDamagedWhileItRuns_isCreatedAgain() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")
         _ = try stage.call("SetItem", [.uint64(id), .properties([("bookmark", .double(7))])])
@@ -147,7 +147,7 @@ import Testing
     }
 
     /// Fault G3: the place where the database is.
-    @Test func placeThatCannotBeWritten_isSaidAtTheStart() throws {
+    @Test func unwritableFolder_isReportedAtTheStart() throws {
         let bus = try PrivateBus()
         let folder = try PrivateFolder()
         try folder.file("data", "no folder")
@@ -160,7 +160,7 @@ import Testing
         #expect(plugin.errors.first?.contains("the library in \(folder.path)/data/sessiond cannot be opened") == true)
     }
 
-    @Test func killedAtAnyStep_goesOnWhereItWas() throws {
+    @Test func killedAtAnyStep_continues() throws {
         var random = SplitMix64(seed: 3)
         let stage = try LibraryStage { stage in try stage.song("first.mp3") }
         let id = try stage.id("first.mp3")
