@@ -219,7 +219,7 @@ private struct NumberedName {
         return head + String(repeating: "0", count: max(0, width - text.count)) + text + tail
     }
 
-    /// By the ending.
+    /// The format of the picture, from the extension.
     var format: String {
         let ending = (isNumbered ? tail : head).split(separator: ".").last?.lowercased() ?? ""
         return ending == "png" ? "png" : ending == "webp" ? "webp" : "jpeg"
@@ -333,7 +333,7 @@ extension ProgressLine {
         isDrawn = false
     }
 
-    /// The state of a job that works on media.
+    /// Shows the state of a job that counts milliseconds of media.
     mutating func show(_ job: [String: Value]) {
         state = (job["State"]?.stringValue ?? "").escaped
         let progress = job["Progress"]?.doubleValue ?? -1

@@ -59,7 +59,7 @@ final class LibraryPlace: PluginPlace {
     }
 }
 
-/// What is looked for in the library, as options.
+/// The conditions of a query, as options.
 struct LibraryFilter: ParsableArguments {
     @Option(help: "Of this artist.")
     var artist: String?
@@ -148,7 +148,7 @@ struct LibraryListCommand: ParsableCommand {
         }
     }
 
-    /// What JSON has of an item.
+    /// The fields of an item in JSON.
     static let allFields = [
         "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc", "number",
         "year",
@@ -158,7 +158,7 @@ struct LibraryListCommand: ParsableCommand {
 
     private static let page: UInt32 = 2_000
 
-    /// All rows of a method that answers with pages.
+    /// All rows of a method that returns pages.
     private func rows(_ ask: (_ offset: UInt32, _ max: UInt32) throws -> [Value]) throws -> (
         count: UInt32, rows: [Value]
     ) {
@@ -404,7 +404,7 @@ struct LibraryAddCommand: ParsableCommand {
             throw Complaint.refused("\(folder.escaped): \(String(cString: strerror(errno)))")
         }
         defer { free(real) }
-        // A name that is no text is a URI.
+        // A name that is not UTF-8 is passed as a URI.
         let bytes = Array(UnsafeBufferPointer(start: real, count: strlen(real))).map { UInt8(bitPattern: $0) }
         return String(validating: bytes, as: UTF8.self) ?? FileURI.shared(bytes)
     }

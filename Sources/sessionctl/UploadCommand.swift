@@ -91,7 +91,7 @@ struct UploadCommand: ParsableCommand {
         options.method = tus ? .tus : method ?? .auto
         for text in try header.flatMap(Self.lines) {
             guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
-                // Not the text: it may be a secret.
+                // The message does not contain the text, which may be a secret.
                 throw Complaint.refused("a --header must be 'Name: value'")
             }
             options.headers[String(text[..<colon])] = String(text[text.index(after: colon)...].drop { $0 == " " })
@@ -113,7 +113,7 @@ struct UploadCommand: ParsableCommand {
         return options
     }
 
-    /// A header, or those of a file: a command line can be read by every user.
+    /// A header, or the headers in a file. Every user can read a command line.
     private static func lines(_ text: String) throws -> [String] {
         guard text.hasPrefix("@") else { return [text] }
         let path = String(text.dropFirst())
@@ -158,7 +158,7 @@ final class UploadRun {
         signals = [SIGINT, SIGTERM, SIGQUIT].map { number in
             service.loop.watch(signal: number) { [unowned self] in interrupted(by: number) }
         }
-        // The terminal is gone; the upload goes on.
+        // The terminal was closed; the upload continues.
         signals.append(service.loop.watch(signal: SIGHUP) { [unowned self] in service.loop.quit(128 + SIGHUP) })
         signals.append(service.loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
         service.connection.onDisconnect = { [unowned self] in
@@ -278,7 +278,7 @@ final class UploadRun {
     }
 
     private func interrupted(by signal: Int32) {
-        // Again: whatever it is that does not answer.
+        // At a second signal, the command ends even if the plugin does not answer.
         guard code == 0, upload?.job != nil else { return service.loop.quit(128 + signal) }
         code = 128 + signal
         upload?.cancel()

@@ -75,7 +75,7 @@ final class UploadsPlugin: Plugin {
                 status(record.identity.size))
             guard let origin = WebAddress(record.address) else {
                 store?.remove(record.number)
-                job.fail(.badParameter("the record of this upload has no address of the web: upload it anew"))
+                job.fail(.badParameter("the record of this upload has no valid web address: upload it again"))
                 return
             }
             start(record, to: origin, as: job, isKept: true, isNew: false)
