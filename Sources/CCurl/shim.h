@@ -1,4 +1,4 @@
-// libcurl, and what of it Swift cannot call: the variadic functions, one shim for each type of argument.
+// libcurl, and shims for its variadic functions, which Swift cannot call: one for each type of argument.
 #pragma once
 #include <curl/curl.h>
 #include <linux/sockios.h>
@@ -47,8 +47,9 @@ static inline CURLcode shim_set_progress(CURL *easy, curl_xferinfo_callback prog
     return code;
 }
 
-// A new connection. At most so many bytes wait unsent in the kernel: what counts as sent is on its way, and after a cut
-// little has to be sent again. The speed does not suffer, because what is on its way does not count here.
+// Limits the bytes of a new connection that wait unsent in the kernel, so that bytes that count as sent are really on
+// their way, and few bytes must be sent again after a cut. This does not reduce the speed, because bytes on their way
+// do not count here.
 static inline int shim_limit_unsent(void *context, curl_socket_t socket, curlsocktype purpose) {
     int unsent = 128 << 10;
     (void)context;
@@ -71,7 +72,7 @@ static inline CURLcode shim_get_context(CURL *easy, void **value) {
     return curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)value);
 }
 
-// Bytes in a socket's queue that the other end has not acknowledged; ioctl is variadic.
+// The bytes in a socket's queue that the peer has not acknowledged; ioctl is variadic.
 static inline int shim_unacknowledged(curl_socket_t socket) {
     int count = 0;
     return ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? count : 0;

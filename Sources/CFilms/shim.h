@@ -1,4 +1,5 @@
-// What Swift cannot import from GStreamer for films: variadics, function-like macros, and code for GStreamer's own threads.
+// Functions for films that Swift cannot import from GStreamer: variadic functions, function-like macros, and code that
+// runs on GStreamer's own threads.
 #pragma once
 #include <gst/app/gstappsink.h>
 #include <gst/app/gstappsrc.h>
@@ -17,15 +18,16 @@ static inline void films_set_caps(gpointer object, const char *name, const GstCa
     g_object_set(object, name, value, NULL);
 }
 
-// decodebin keeps the errors of an element to itself while it is adding it. A demuxer that reads a damaged file may have
-// failed by then, on its own thread: nobody hears of it, and whoever waits for the pipeline waits in vain. So what finds the
-// type of the file, on whose thread elements are added, must have returned before the next element gets its first bytes.
+// While decodebin adds an element, it suppresses the errors of that element. A demuxer that reads a damaged file may
+// fail during this time, on its own thread. Then nothing reports the error, and code that waits for the pipeline waits
+// in vain. Therefore the next element gets its first bytes only after the typefind element has returned: elements are
+// added on its thread.
 static GstPadProbeReturn films_first_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
     (void)info, (void)data;
     GstPad *peer = gst_pad_get_peer(pad);
     GstElement *before = peer ? gst_pad_get_parent_element(peer) : NULL;
     GstPad *finder = before ? gst_element_get_static_pad(before, "sink") : NULL;
-    // Not for ever: adding may fail, and then waits for this thread.
+    // With a limit: adding an element may fail, and then waits for this thread.
     for (int tries = 0; finder && tries < 400 && !GST_PAD_IS_FLUSHING(pad); tries++) {
         if (GST_PAD_STREAM_TRYLOCK(finder)) {
             GST_PAD_STREAM_UNLOCK(finder);
@@ -52,7 +54,7 @@ static void films_reader_added(GstBin *pipeline, GstBin *bin, GstElement *elemen
 static inline void films_hear_errors(GstElement *pipeline) {
     g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_reader_added), NULL);
 }
-// The pipeline of a discoverer is not told to others, but its source is.
+// The pipeline of a discoverer is private, but its source is not.
 static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *source, gpointer data) {
     (void)discoverer, (void)data;
     GstObject *top = (GstObject *)gst_object_ref(source);
@@ -64,28 +66,28 @@ static inline void films_hear_errors_of_discoverer(GstDiscoverer *discoverer) {
     g_signal_connect(discoverer, "source-setup", G_CALLBACK(films_discoverer_source), NULL);
 }
 
-// Films read frame by frame. What Swift holds of a film whose decoder's input is looked at here.
+// Reading a film frame by frame. Swift holds a `films_gate`; its probes check and change the input of the decoder.
 //
-// A decoder leaves out the frames before the segment, and moves the begin of a frame that is cut by it: then nobody knows
-// any more when that frame begins. So the segment is made to begin where the film does, and the decoder hands on every
+// A decoder drops the frames before the segment, and moves the start of a frame that the segment cuts. Then the start
+// of that frame is lost. So the segment is changed to begin at the start of the film, and the decoder passes on every
 // frame from the key frame on, with its own time.
 //
-// To find the key frames around a time nothing need be decoded: while `keys` is set nothing goes to the decoder, and
-// nothing is read beyond the first key frame behind `wanted`.
+// Finding the key frames around a time needs no decoding. While `keys` is set, nothing goes to the decoder, and nothing
+// is read after the first key frame behind `wanted`.
 //
-// What is still on its way when a seek begins does not go to the decoder either. The demuxer that has found the key frames
-// says that this is the end, on its own thread: a decoder that gets the end without a frame before it fails.
+// Buffers from before a seek do not go to the decoder either. When the key frames are found, the demuxer ends the
+// stream on its own thread, but a decoder that gets the end of the stream without a frame before it fails.
 typedef struct {
     GMutex lock;
     GCond changed;
     gboolean keys;
-    gboolean current;     // what comes is behind the seek
+    gboolean current;     // the buffers that arrive now were read after the seek
     gboolean done;
     GstClockTime wanted;  // stream times
     GstClockTime before;
     GstClockTime after;
     GstSegment segment;
-    gboolean rebased;     // its times begin anywhere, not at 0
+    gboolean rebased;     // its times do not start at 0
 } films_gate;
 
 static inline films_gate *films_gate_new(void) {
@@ -102,7 +104,7 @@ static void films_gate_clear(gpointer data) {
 }
 static inline void films_gate_free(gpointer gate) { g_atomic_rc_box_release_full(gate, films_gate_clear); }
 
-// Before the seek to `wanted`, or before a pipeline begins to read.
+// To be called before the seek to `wanted`, or before a pipeline begins to read.
 static inline void films_gate_set(films_gate *gate, gboolean keys, GstClockTime wanted, gboolean seeks) {
     g_mutex_lock(&gate->lock);
     gate->current = !seeks;
@@ -112,7 +114,7 @@ static inline void films_gate_set(films_gate *gate, gboolean keys, GstClockTime 
     gate->before = gate->after = GST_CLOCK_TIME_NONE;
     g_mutex_unlock(&gate->lock);
 }
-// After the seek: waits until the key frames around the time are known; false if that takes too long.
+// To be called after the seek: waits until the key frames around the time are known; false if that takes too long.
 static inline gboolean films_gate_wait(films_gate *gate, gint64 microseconds) {
     gint64 end = g_get_monotonic_time() + microseconds;
     g_mutex_lock(&gate->lock);
@@ -201,7 +203,7 @@ static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element,
     if (!gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DECODER)) return;
     const char *klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
     if (!klass || (!strstr(klass, "Video") && !strstr(klass, "Image"))) return;
-    // Threads that decode several frames at a time hand on the first one late.
+    // Decoders with several threads pass on the first frame late.
     if (g_object_class_find_property(G_OBJECT_GET_CLASS(element), "max-threads"))
         g_object_set(element, "max-threads", 1, NULL);
     GstPad *pad = gst_element_get_static_pad(element, "sink");
@@ -215,14 +217,14 @@ static void films_gate_release(gpointer data, GClosure *closure) {
     (void)closure;
     films_gate_free(data);
 }
-// Every video decoder that the pipeline gets from now on.
+// Applies the gate to every video decoder that the pipeline gets from now on.
 static inline void films_gate_watch(films_gate *gate, GstElement *pipeline) {
     g_signal_connect_data(
         pipeline, "deep-element-added", G_CALLBACK(films_gate_added), g_atomic_rc_box_acquire(gate), films_gate_release,
         (GConnectFlags)0);
 }
 
-// Bytes of a file that its demuxer shall read instead of those that are there.
+// Bytes that replace the bytes of a file for its demuxer.
 typedef struct {
     guint64 place;
     guint size;
@@ -236,7 +238,7 @@ static GstPadProbeReturn films_patch_probe(GstPad *pad, GstPadProbeInfo *info, g
     guint64 begin = info->offset, end = begin + (buffer ? gst_buffer_get_size(buffer) : 0);
     guint64 from = MAX(begin, patch->place), to = MIN(end, patch->place + patch->size);
     if (from >= to) return GST_PAD_PROBE_OK;
-    // Its memory may be the file's.
+    // The memory of the buffer may belong to the file.
     GstBuffer *changed = gst_buffer_copy_deep(buffer);
     gst_buffer_fill(changed, from - begin, patch->bytes + (from - patch->place), to - from);
     gst_buffer_unref(buffer);
@@ -257,7 +259,7 @@ static void films_patch_release(gpointer data, GClosure *closure) {
     (void)closure;
     g_atomic_rc_box_release(data);
 }
-// Every demuxer of MP4 files that the pipeline gets from now on reads a number of `size` bytes at `place`.
+// Every demuxer of MP4 files that the pipeline gets from now on reads `value` as the number of `size` bytes at `place`.
 static inline void films_patch_number(GstElement *pipeline, guint64 place, guint size, guint64 value) {
     films_patch *patch = g_atomic_rc_box_new0(films_patch);
     patch->place = place;
@@ -268,11 +270,11 @@ static inline void films_patch_number(GstElement *pipeline, guint64 place, guint
         pipeline, "deep-element-added", G_CALLBACK(films_patch_added), patch, films_patch_release, (GConnectFlags)0);
 }
 
-// MP4 files say how long a film is by adding up how long each picture takes in the order of decoding. Where that varies,
-// the sum may be too small for the last pictures, and players leave them out. So each picture is made to take as long as
-// if it were the last one: until the end of all before it.
+// MP4 files state the length of a film as the sum of the durations of its pictures in decoding order. If the durations
+// vary, the sum may be too small for the last pictures, and players leave them out. So each picture gets the duration
+// that it would have as the last one: until the end of all pictures before it.
 typedef struct {
-    GstClockTime first;  // begin of the first picture, less the time at which it is decoded
+    GstClockTime first;  // the start of the first picture, minus its decoding time
     GstClockTime end;
 } films_length;
 
@@ -301,8 +303,8 @@ static inline void films_lengthen(GstElement *element) {
     gst_object_unref(pad);
 }
 
-// The first begin and the last end of all buffers through pads, in stream time: exact lengths, and the progress of an export.
-// Read on other threads.
+// The earliest start and the latest end of all buffers through some pads, in stream time. They give exact lengths, and
+// the progress of an export. They are read on other threads.
 typedef struct {
     guint64 begin;
     guint64 end;
@@ -361,7 +363,7 @@ static inline void films_tally_pad(films_tally *tally, GstPad *pad) {
     gst_pad_add_probe(pad, type, films_tally_probe, g_atomic_rc_box_acquire(tally), films_tally_free);
 }
 
-// Every pad that a bin gets from now on ends in a sink that only counts.
+// Every pad that a bin gets from now on is linked to a sink that only counts.
 static void films_sink_pad(GstElement *bin, GstPad *pad, gpointer data) {
     GstElement *pipeline = (GstElement *)gst_element_get_parent(bin);
     GstElement *sink = gst_element_factory_make("fakesink", NULL);
@@ -386,7 +388,7 @@ static inline void films_tally_all(films_tally *tally, GstElement *bin) {
         (GConnectFlags)0);
 }
 
-// Decoders in hardware are one more thing that may hang, and there are few of them for all programs.
+// Hardware decoders are not used: they may hang, and all programs share the few of them.
 static inline void films_leave_hardware(void) {
     GList *list = gst_element_factory_list_get_elements(GST_ELEMENT_FACTORY_TYPE_HARDWARE, GST_RANK_NONE);
     for (GList *link = list; link; link = link->next)
@@ -394,7 +396,8 @@ static inline void films_leave_hardware(void) {
     gst_plugin_feature_list_free(list);
 }
 
-// What reads playlists, which name other files: those would be opened, and copied into an export.
+// Elements that read playlists are not used: playlists name other files, which would be opened and copied into an
+// export.
 static inline void films_leave_playlists(void) {
     const char *names[] = {"hlsdemux", "hlsdemux2", "dashdemux", "dashdemux2", "mssdemux", "mssdemux2", "sdpdemux"};
     for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
@@ -405,7 +408,7 @@ static inline void films_leave_playlists(void) {
     }
 }
 
-// The time of a sample in its film; none for what has no time, or lies before its begin.
+// The time of a sample in its film; none if it has no time, or is before the start of the film.
 static inline GstClockTime films_sample_time(GstSample *sample) {
     GstBuffer *buffer = gst_sample_get_buffer(sample);
     GstSegment *segment = gst_sample_get_segment(sample);
@@ -414,13 +417,13 @@ static inline GstClockTime films_sample_time(GstSample *sample) {
     return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
 }
 
-// How long it is shown; none if that is not known.
+// The duration of a sample; none if unknown.
 static inline GstClockTime films_sample_length(GstSample *sample) {
     GstBuffer *buffer = gst_sample_get_buffer(sample);
     return buffer ? GST_BUFFER_DURATION(buffer) : GST_CLOCK_TIME_NONE;
 }
 
-// How the pictures behind a pad have to be turned: a value of videoflip's video-direction.
+// The rotation of the pictures on a pad: a value of videoflip's `video-direction`.
 static inline gint films_orientation(GstPad *pad) {
     GstVideoOrientationMethod method = GST_VIDEO_ORIENTATION_IDENTITY;
     for (guint index = 0;; index++) {
@@ -433,8 +436,8 @@ static inline gint films_orientation(GstPad *pad) {
     }
 }
 
-// How even the picture is: the mean distance of its brightness from its own mean, 0 to 128; of a format that is not known
-// here, 128.
+// The contrast of a picture: the mean distance of its brightness from the mean brightness, 0 to 128. 128 for a format
+// that is not supported here.
 static inline double films_contrast(GstSample *sample) {
     GstVideoInfo info;
     GstVideoFrame frame;
@@ -459,9 +462,9 @@ static inline double films_contrast(GstSample *sample) {
     return distance / (places * places);
 }
 
-// From a pipeline that reads to one that writes: what comes to an appsink is pushed into the element `target`, on the same
-// thread, with the time from `base` on. What is coded keeps the order in which it is decoded: the times of that may be
-// negative, so they are those of a segment that begins late, as encoders make them.
+// A bridge from a pipeline that reads to a pipeline that writes. Samples of an appsink are pushed into the element
+// `target`, on the same thread, with times relative to `base`. Coded samples keep their decoding order. Decoding times
+// may be negative, so they are relative to a segment that begins late, as encoders do it.
 typedef struct {
     GstElement *target;
     GstPad *source;  // linked to the sink pad of `target`; in no pipeline
@@ -480,7 +483,7 @@ static GstClockTime films_bridge_time(films_bridge *bridge, const GstSegment *se
     if (bridge->coded) return (GstClockTime)(*place + (gint64)films_late);
     return *place < 0 ? 0 : (GstClockTime)*place;
 }
-// Before the first buffer, and where the format changes.
+// Sent before the first buffer, and when the format changes.
 static void films_bridge_announce(films_bridge *bridge, GstCaps *caps) {
     if (!caps || (bridge->caps && gst_caps_is_equal(caps, bridge->caps))) return;
     gboolean isFirst = !bridge->caps;
@@ -509,7 +512,7 @@ static GstFlowReturn films_bridge_take(films_bridge *bridge, GstSample *sample) 
     gst_sample_unref(sample);
     return gst_pad_push(bridge->source, buffer);
 }
-// All that is there: what came before the bridge was built was not told.
+// Handles all samples that are available: for samples from before the bridge was built, there was no signal.
 static GstFlowReturn films_bridge_sample(GstAppSink *sink, gpointer data) {
     GstFlowReturn flow = GST_FLOW_OK;
     GstSample *sample;
@@ -545,12 +548,13 @@ static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstCl
     GstPad *source = (GstPad *)gst_object_ref(bridge->source);
     GstAppSinkCallbacks callbacks = {.eos = films_bridge_over, .new_sample = films_bridge_sample};
     gst_app_sink_set_callbacks((GstAppSink *)sink, &callbacks, bridge, films_bridge_free);
-    // A track without anything may have ended before, when nobody was told.
+    // An empty track may have ended before the callbacks were set.
     if (gst_app_sink_is_eos((GstAppSink *)sink)) gst_pad_push_event(source, gst_event_new_eos());
     gst_object_unref(source);
 }
 
-// What a muxer writes a few bytes at a time comes to its sink in large pieces: each piece is a call of the kernel.
+// A muxer writes a few bytes at a time. They are gathered into large pieces for its sink, because each piece is a
+// system call.
 typedef struct {
     GstBufferList *list;
     gsize bytes;
@@ -572,7 +576,7 @@ static GstPadProbeReturn films_gather_probe(GstPad *pad, GstPadProbeInfo *info, 
     films_gathering *gathering = (films_gathering *)data;
     if (gathering->passes) return GST_PAD_PROBE_OK;
     if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) {
-        // An event or a list: what came before it goes first.
+        // An event or a list: the gathered bytes before it go first.
         films_gather_pass(gathering, pad);
         return GST_PAD_PROBE_OK;
     }
@@ -592,7 +596,7 @@ static void films_gathering_free(gpointer data) {
     g_free(gathering);
 }
 static inline void films_gather(GstElement *sink) {
-    // Not on the pad of the muxer: an event that is being pushed there would overtake the list.
+    // The probe is not on the pad of the muxer: an event that is being pushed there would overtake the list.
     GstPad *pad = gst_element_get_static_pad(sink, "sink");
     if (!pad) return;
     GstPadProbeType type = (GstPadProbeType)(
@@ -601,7 +605,7 @@ static inline void films_gather(GstElement *sink) {
     gst_object_unref(pad);
 }
 
-// Decoders' queues of five buffers, the usual length, would make two threads wait for each other at each buffer.
+// The default length of a decoder's queue, five buffers, would make two threads wait for each other at each buffer.
 static void films_deepen_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
     (void)pipeline, (void)bin, (void)data;
     GstElementFactory *factory = gst_element_get_factory(element);
@@ -612,8 +616,8 @@ static inline void films_deepen_queues(GstElement *pipeline) {
     g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_deepen_added), NULL);
 }
 
-// Colours are meant as in the film that is read, and its file says so. Otherwise they would be computed anew for what is
-// usual in the new size.
+// The new file states the same colorimetry as the film that is read. Otherwise the colours would be converted to the
+// default colorimetry of the new size.
 static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
     GstPad *pad = gst_element_get_static_pad(sink, "sink");
     GstCaps *caps = pad ? gst_pad_get_current_caps(pad) : NULL;
@@ -621,7 +625,7 @@ static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
     g_object_get(filter, "caps", &shape, NULL);
     GstVideoInfo info;
     if (caps && shape && gst_video_info_from_caps(&info, caps)) {
-        // What is not said is what is usual in the size of the film that is read.
+        // If the film states none, the default of its size applies.
         gchar *colours = gst_video_colorimetry_to_string(&info.colorimetry);
         GstCaps *changed = gst_caps_copy(shape);
         if (colours) gst_caps_set_simple(changed, "colorimetry", G_TYPE_STRING, colours, NULL);
@@ -633,7 +637,7 @@ static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
     if (caps) gst_caps_unref(caps);
     if (pad) gst_object_unref(pad);
 }
-// Tags without those that name a place.
+// A copy of the tags without those that contain a location.
 static inline GstTagList *films_without_place(const GstTagList *tags) {
     static const char *const places[] = {
         GST_TAG_GEO_LOCATION_LATITUDE, GST_TAG_GEO_LOCATION_LONGITUDE, GST_TAG_GEO_LOCATION_ELEVATION,
@@ -667,7 +671,7 @@ static inline GstSample *films_pull_preroll(GstElement *sink, GstClockTime timeo
     return gst_app_sink_try_pull_preroll((GstAppSink *)sink, timeout);
 }
 static inline gboolean films_is_over(GstElement *sink) { return gst_app_sink_is_eos((GstAppSink *)sink); }
-// The picture without its time: what encodes it shall not ask when it is due.
+// Pushes the picture without its time, so that the encoder does not wait until the picture is due.
 static inline gboolean films_push(GstElement *source, GstSample *sample) {
     GstBuffer *buffer = gst_buffer_copy(gst_sample_get_buffer(sample));
     GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = GST_BUFFER_DURATION(buffer) = GST_CLOCK_TIME_NONE;
@@ -678,7 +682,7 @@ static inline void films_set_source_caps(GstElement *source, GstCaps *caps) {
     gst_app_src_set_caps((GstAppSrc *)source, caps);
 }
 
-// The folder of GStreamer's own plugins: that of the core elements.
+// The folder of GStreamer's own plugins: the one with the core elements.
 static inline const char *films_plugin_folder(void) {
     static char folder[4096];
     GstPlugin *plugin = gst_registry_find_plugin(gst_registry_get(), "coreelements");
@@ -689,7 +693,7 @@ static inline const char *films_plugin_folder(void) {
     return end ? folder : NULL;
 }
 
-// Width and height of raw pictures, and the shape of a pixel.
+// Width and height of raw pictures in pixels, and the aspect ratio of a pixel.
 typedef struct {
     gint width, height, shape_n, shape_d;
 } films_size;

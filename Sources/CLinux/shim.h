@@ -189,7 +189,7 @@ static inline pid_t shim_start_confined(
 
 enum { shim_most_descriptors = 8 };
 
-// Bytes that were sent, with copies of the descriptors at the first of them; -1 with errno.
+// Sends bytes, with copies of the descriptors at the first byte. Returns the number of bytes sent; -1 with errno.
 static inline long shim_send_with_descriptors(int socket, const void *bytes, size_t size, const int *descriptors, int count) {
     union {
         struct cmsghdr header;
@@ -214,8 +214,8 @@ static inline long shim_send_with_descriptors(int socket, const void *bytes, siz
     return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// Bytes that were received, 0 at the end, -1 with errno; and the descriptors that came with them, at most
-// shim_most_descriptors.
+// Receives bytes, and the descriptors that came with them, at most shim_most_descriptors. Returns the number of bytes,
+// 0 at the end, -1 with errno.
 static inline long shim_receive_with_descriptors(int socket, void *bytes, size_t size, int *descriptors, int *count) {
     union {
         struct cmsghdr header;
@@ -236,7 +236,7 @@ static inline long shim_receive_with_descriptors(int socket, void *bytes, size_t
     return received;
 }
 
-// No core, and no more memory than that. Not of what a sanitizer runs.
+// Disables core dumps and limits the memory. Not with a sanitizer, which needs more memory.
 static inline void shim_limit_worker(rlim_t memory) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -246,8 +246,8 @@ static inline void shim_limit_worker(rlim_t memory) {
     setrlimit(RLIMIT_AS, &most);
 }
 
-// The rest of this process's life: no new socket, no other program, no namespace of its own, nothing that concerns other
-// processes. Refused calls fail with EPERM. 1 where the kernel has it.
+// Installs a filter of system calls for the rest of this process's life: no new socket, no other program, no new
+// namespace, no call that affects other processes. Refused calls fail with EPERM. Returns 1 if the kernel supports it.
 static inline int shim_refuse_calls(void) {
 #if defined(__x86_64__)
     const unsigned int machine = AUDIT_ARCH_X86_64;
@@ -258,7 +258,7 @@ static inline int shim_refuse_calls(void) {
 #endif
 #define SHIM_REFUSE(name)                                                                                              \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
-// A call with another value (its low 32 bits) as its first argument.
+// Refuses a system call whose first argument (its low 32 bits) is not `own`.
 #define SHIM_REFUSE_OTHER(name, own)                                                                                   \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                                             \
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),                                       \
@@ -271,7 +271,7 @@ static inline int shim_refuse_calls(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 #if defined(__x86_64__)
-        // The numbers of the other ABI of this machine (x32).
+        // The system call numbers of the x32 ABI.
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 #endif
@@ -284,17 +284,18 @@ static inline int shim_refuse_calls(void) {
         SHIM_REFUSE(pidfd_open), SHIM_REFUSE(userfaultfd), SHIM_REFUSE(add_key), SHIM_REFUSE(request_key),
         SHIM_REFUSE(mq_open), SHIM_REFUSE(perf_event_open), SHIM_REFUSE(open_by_handle_at),
         SHIM_REFUSE_OTHER(tgkill, own), SHIM_REFUSE_OTHER(prlimit64, 0),
-        // GStreamer wakes its threads by pairs of streams. A pair of another type could send to the sockets of others.
+        // GStreamer wakes its threads by pairs of stream sockets. A pair of another type could send to sockets of other
+        // processes.
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 5),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + sizeof(uint64_t)),
         BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        // glibc starts threads by clone where there is no clone3, whose flags cannot be looked at here.
+        // glibc starts threads by clone if there is no clone3. The filter cannot read the flags of clone3.
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 435 /* clone3 */, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
-        // Every CLONE_NEW….
+        // All CLONE_NEW… flags.
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x7e020080, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -315,8 +316,8 @@ static inline void shim_write_map(const char *file, unsigned int id) {
     close(descriptor);
 }
 
-// A file system of its own in which everything is read-only, and a network without an interface, where an ordinary user may
-// have them. Files that are open, and those that it gets, stay what they are.
+// Moves the process into namespaces with a read-only file system and without a network interface, if an ordinary user
+// may create them. Open files, and descriptors that the process receives later, stay usable as before.
 static inline int shim_leave_system(void) {
     unsigned int user = geteuid(), group = getegid();
     const int user_namespace = 0x10000000, network = 0x40000000, mounts = 0x00020000;
@@ -330,7 +331,7 @@ static inline int shim_leave_system(void) {
     shim_write_map("/proc/self/gid_map", group);
     const unsigned long recursive = 0x4000, private_mounts = 1ul << 18;
     if (syscall(SYS_mount, NULL, "/", NULL, recursive | private_mounts, NULL) != 0) return 0;
-    // struct mount_attr, which glibc 2.36 has in a header that Linux's own contradicts.
+    // struct mount_attr. glibc 2.36 has it in a header that conflicts with Linux's own.
     struct {
         uint64_t set, clear, propagation, descriptor;
     } attributes = {1 /* MOUNT_ATTR_RDONLY */ | 2 /* NOSUID */, 0, 0, 0};
@@ -340,19 +341,20 @@ static inline int shim_leave_system(void) {
     return changed == 0;
 }
 
-// By Landlock: no file is made, removed or opened for writing, and other processes cannot be looked into or, from Linux 6.12
-// on, get signals. Also where users may have no namespaces. 1 where the kernel has it.
+// Landlock: no file can be created, removed or opened for writing. Other processes cannot be inspected and, from Linux
+// 6.12 on, cannot be sent signals. Works also where users may not create namespaces. Returns 1 if the kernel supports
+// it.
 static inline int shim_lock_files(void) {
     const int create = 444, restrict_self = 446;
     long version = syscall(create, NULL, 0, 1 /* LANDLOCK_CREATE_RULESET_VERSION */);
     if (version < 1) return 0;
-    // struct landlock_ruleset_attr; kernels before version 4 and 6 know only its first parts.
+    // struct landlock_ruleset_attr; ABI versions below 4 and 6 have only its first fields.
     struct {
         uint64_t files, network, scopes;
     } rules = {0, 0, 0};
     // WRITE_FILE, and REMOVE_DIR … MAKE_SYM.
     rules.files = 1 << 1 | 0x1ff << 4;
-    // Sockets without a name, and signals.
+    // Abstract sockets, and signals.
     if (version >= 6) rules.scopes = 1 << 0 | 1 << 1;
     size_t size = version >= 6 ? sizeof rules : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
     int ruleset = (int)syscall(create, &rules, size, 0);
@@ -362,8 +364,8 @@ static inline int shim_lock_files(void) {
     return result == 0;
 }
 
-// 1: no files can be written, 2: calls are refused, 4: no file is made, removed or opened for writing, and no look into
-// other processes.
+// Returns a bit mask. 1: no files can be written; 2: system calls are refused; 4: no file can be created, removed or
+// opened for writing, and other processes cannot be inspected.
 static inline int shim_isolate(void) {
     int result = shim_leave_system();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return result;

@@ -1,10 +1,10 @@
 import Glibc
 
 extension MovieIndex {
-    /// A part of a file that is made of another one.
+    /// A part of a file that is copied from another file.
     package enum Part: Equatable {
         case bytes([UInt8])
-        /// Of the other file.
+        /// A range of the other file.
         case range(place: Int, count: Int)
 
         package var count: Int {
@@ -15,13 +15,13 @@ extension MovieIndex {
         }
     }
 
-    /// The parts of the same film with its index (`moov`) before everything that the index points to, so that players
-    /// begin before they have the whole file. Nil: it is no such file, or it has no index.
+    /// The parts of the same film with its index (`moov`) before the data that the index points to, so that players can
+    /// start before they have the whole file. Nil: it is not such a file, or it has no index.
     package static func partsWithIndexFirst(descriptor file: Int32) -> [Part]? {
         partsWithIndexFirst(size: Int(lseek(file, 0, SEEK_END))) { FileContent.bytes(of: file, at: $0, count: $1) }
     }
 
-    /// - Parameter read: bytes from a place on; fewer at the end of the file.
+    /// - Parameter read: reads bytes from a position; fewer at the end of the file.
     package static func partsWithIndexFirst(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) -> [Part]? {
         guard let type = Box(read(0, 16)[...], 0), type.kind == "ftyp" else { return nil }
         var place = type.length
@@ -41,9 +41,9 @@ extension MovieIndex {
     private static func parts(index: ArraySlice<UInt8>, at place: Int, behind begin: Int, _ size: Int) -> [Part] {
         if place == begin { return [.range(place: 0, count: size)] }
         var front = [UInt8]()
-        // Places of 32 bits are not enough where the file has nearly 4 GiB.
+        // Positions of 32 bits are not enough if the file has nearly 4 GiB.
         for isWide in [false, true] {
-            // The length of the new index depends on nothing but `isWide`.
+            // The length of the new index depends only on `isWide`.
             let length = moved(index, isWide) { _ in 0 }.count
             var largest = 0
             front = moved(index, isWide) { old in
@@ -60,11 +60,11 @@ extension MovieIndex {
         ].filter { $0.count > 0 }
     }
 
-    /// The boxes that lead to the tables of places, each in the one before.
+    /// The boxes that contain the tables of positions, each inside the one before.
     private static let way = ["moov", "trak", "mdia", "minf", "stbl"]
 
-    /// The boxes with other places of the chunks.
-    /// - Parameter depth: how many boxes of ``way`` they are in.
+    /// The boxes with new positions of the chunks.
+    /// - Parameter depth: the number of boxes of ``way`` that they are in.
     private static func moved(
         _ boxes: ArraySlice<UInt8>, depth: Int = 0, _ isWide: Bool, _ place: (Int) -> Int
     ) -> [UInt8] {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What the boxes of an MP4 or QuickTime file say of its shape; nothing of its pictures.
+/// The structure of an MP4 or QuickTime file, as its boxes describe it.
 package struct MovieIndex: Equatable {
-    /// A number in the file: where it is, and how many bytes it has.
+    /// A number in the file: its position, its size in bytes and its value.
     package struct Number: Equatable {
         package var place: Int
         package var size: Int
@@ -11,25 +11,25 @@ package struct MovieIndex: Equatable {
         package init(place: Int, size: Int, value: Int) { (self.place, self.size, self.value) = (place, size, value) }
     }
 
-    /// Bytes from a place on; fewer at the end of the file.
+    /// Reads bytes from a position; fewer at the end of the file.
     typealias Read = (_ place: Int, _ count: Int) -> [UInt8]
 
-    /// It comes in pieces, with an index in each.
+    /// Whether the file is fragmented: it has an index in each fragment.
     package private(set) var isFragmented = false
     /// The length of the film, in units of ``timescale``.
     package private(set) var length: Number?
-    /// Units in a second, for ``length``.
+    /// Units per second of ``length``.
     package private(set) var timescale = 0
-    /// Seconds by which edit lists cut off the begin of the tracks, of the track that loses most.
+    /// The time that edit lists cut off at the start of the tracks, in seconds; the largest value of all tracks.
     package private(set) var cut = 0.0
 
-    /// The times in the table of pieces (`tfra`) of the first piece, one of each track.
+    /// The times of the first fragment in the table of fragments (`tfra`), one for each track.
     package private(set) var firstPieces: [Number] = []
 
     static let indexLimit = 64 << 20
     static let boxLimit = 64
 
-    /// Where the first track of pictures says how they are turned.
+    /// The position of the rotation matrix of the first video track.
     package private(set) var matrix: Int?
 
     package init?(_ path: [UInt8]) {
@@ -43,8 +43,8 @@ package struct MovieIndex: Equatable {
         self.init(size: Int(lseek(file, 0, SEEK_END))) { FileContent.bytes(of: file, at: $0, count: $1) }
     }
 
-    /// Nil if it is no such file.
-    /// - Parameter read: bytes from a place on; fewer at the end of the file.
+    /// Nil if it is not such a file.
+    /// - Parameter read: reads bytes from a position; fewer at the end of the file.
     package init?(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) {
         var place = 0
         for _ in 0..<Self.boxLimit {
@@ -64,7 +64,7 @@ package struct MovieIndex: Equatable {
         if isFragmented { readPieces(size, read) }
     }
 
-    /// From the end of the file, where a box says how far before it the table begins.
+    /// Reads the table from the end of the file, where a box states how far before it the table begins.
     private mutating func readPieces(_ size: Int, _ read: Read) {
         let tail = size > 16 ? read(size - 16, 16) : []
         guard tail.count == 16, tail[4..<8].elementsEqual("mfro".utf8) else { return }
@@ -102,14 +102,14 @@ package struct MovieIndex: Equatable {
         }
     }
 
-    /// A number of at most 8 bytes, without its highest bit if it has 8; what is not there is 0.
+    /// A number of at most 8 bytes, without its highest bit if it has 8; missing bytes are 0.
     static func number(_ bytes: ArraySlice<UInt8>, _ place: Int, _ count: Int) -> Int {
         let start = bytes.startIndex + place
         guard place >= 0, start + count <= bytes.endIndex else { return 0 }
         return bytes[start..<(start + count)].reduce(0) { ($0 & 0x7f_ffff_ffff_ffff) << 8 | Int($1) }
     }
 
-    /// The boxes one after the other, with what is in each.
+    /// Calls `body` with the type and the content of each box.
     static func each(_ bytes: ArraySlice<UInt8>, _ body: (String, ArraySlice<UInt8>) -> Void) {
         var place = 0
         while let box = Box(bytes, place), bytes.startIndex + place + box.length <= bytes.endIndex {
@@ -119,7 +119,7 @@ package struct MovieIndex: Equatable {
         }
     }
 
-    /// - Parameter origin: where the slice's base begins in the file.
+    /// - Parameter origin: the position in the file of the base of the slice.
     private mutating func readMovie(_ movie: ArraySlice<UInt8>, _ origin: Int) {
         var tracks: [ArraySlice<UInt8>] = []
         var header: ArraySlice<UInt8>?
@@ -141,7 +141,7 @@ package struct MovieIndex: Equatable {
         length = Number(place: origin + header.startIndex + lengthPlace, size: size, value: value)
     }
 
-    /// Where it is in a track of pictures; nil for other tracks.
+    /// The position of the matrix in a video track; nil for other tracks.
     private static func matrix(of track: ArraySlice<UInt8>) -> Int? {
         var place: Int?
         var isVideo = false
@@ -159,7 +159,7 @@ package struct MovieIndex: Equatable {
         return isVideo ? place : nil
     }
 
-    /// The nine numbers by which players turn pictures: those of a value of videoflip's `video-direction`.
+    /// The nine numbers of the matrix that rotates the pictures as a value of videoflip's `video-direction` does.
     package static func matrix(direction: Int, width: Int, height: Int) -> [UInt8] {
         let (a, b, c, d) =
             switch direction {
@@ -172,7 +172,7 @@ package struct MovieIndex: Equatable {
             case 7: (0, -1, -1, 0)
             default: (1, 0, 0, 1)
             }
-        // What is turned out of the picture comes back into it.
+        // The rotation moves the picture out of its frame; the offset moves it back.
         let x = (a < 0 ? width : 0) + (c < 0 ? height : 0)
         let y = (b < 0 ? width : 0) + (d < 0 ? height : 0)
         let rows = [a << 16, b << 16, 0, c << 16, d << 16, 0, x << 16, y << 16, 1 << 30]
@@ -181,7 +181,7 @@ package struct MovieIndex: Equatable {
         }
     }
 
-    /// Seconds of a track before the place at which its film begins.
+    /// The time that the edit list cuts off at the start of a track, in seconds.
     private static func cut(of track: ArraySlice<UInt8>) -> Double {
         var scale = 0
         var begin = 0
@@ -195,7 +195,7 @@ package struct MovieIndex: Equatable {
                     for entry in 0..<count {
                         let time =
                             isLong ? number(content, 8 + entry * 20 + 8, 8) : number(content, 8 + entry * 12 + 4, 4)
-                        // -1: nothing is shown.
+                        // A media time of -1 is an empty edit.
                         let isNothing = isLong ? time >= 1 << 55 : time >= 1 << 31
                         if !isNothing { begin = max(begin, time) }
                     }

@@ -1,10 +1,10 @@
-/// The texts of a PNG picture (`tEXt`), by which programs share what a thumbnail is of.
+/// The texts of a PNG picture (`tEXt`). In thumbnails they name the original file.
 package enum PNGText {
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-    /// No text of a thumbnail is longer.
+    /// The largest text in bytes; no text of a thumbnail is longer.
     private static let limit = 8_192
 
-    /// The texts before the picture itself; nil if it is no PNG.
+    /// The texts before the picture data; nil if it is not a PNG.
     package static func read(_ bytes: [UInt8]) -> [String: String]? {
         guard bytes.starts(with: signature) else { return nil }
         var texts: [String: String] = [:]
@@ -26,9 +26,9 @@ package enum PNGText {
         return texts
     }
 
-    /// The picture with these texts in it; nil if it is no PNG.
+    /// The picture with these texts added; nil if it is not a PNG.
     package static func adding(_ texts: [(String, String)], to bytes: [UInt8]) -> [UInt8]? {
-        // The first piece is the header, which has a fixed length.
+        // The first chunk is the header, which has a fixed length.
         let header = signature.count + 25
         guard bytes.starts(with: signature), bytes.count > header else { return nil }
         var result = Array(bytes[..<header])
@@ -45,7 +45,7 @@ package enum PNGText {
         for index in 0..<4 { bytes.append(UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32(index)))) }
     }
 
-    /// CRC-32 as PNG has it.
+    /// CRC-32 as PNG defines it.
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         var sum: UInt32 = .max
         for byte in bytes {

@@ -1,25 +1,25 @@
 import Glibc
 
-/// A file that is sent: an open descriptor, and who knows whether the file is still the same.
+/// A file to send: an open descriptor, and a check whether the file is unchanged.
 ///
-/// Never more of it is in memory than the block that is sent.
+/// Only the block that is being sent is in memory.
 public final class BodyFile {
     let descriptor: Int32
-    /// Asked after each block that was read: a block of a file that has changed is not sent.
+    /// Called after each block that was read: if the file has changed, the block is not sent.
     let isUnchanged: (Int32) -> Bool
 
-    /// Takes the descriptor, and closes it.
+    /// Takes over the descriptor, and closes it.
     public init(owning descriptor: Int32, isUnchanged: @escaping (_ descriptor: Int32) -> Bool) {
         self.descriptor = descriptor
         self.isUnchanged = isUnchanged
     }
 
-    /// Whether the file is the same now.
+    /// Whether the file is unchanged.
     public var isTheSame: Bool { isUnchanged(descriptor) }
 
     deinit { close(descriptor) }
 
-    /// Reads a part of it block by block; false if it cannot be read, or has changed.
+    /// Reads a part of the file block by block; false if it cannot be read, or has changed.
     public func read(offset: UInt64, count: UInt64, _ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
         var reader = HTTPBody([.file(self, offset: offset, length: count)]).reader
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
@@ -34,7 +34,7 @@ public final class BodyFile {
     }
 }
 
-/// What a request sends: bytes and parts of files, one after the other.
+/// The body of a request: bytes and parts of files, in order.
 public struct HTTPBody {
     public enum Part {
         case bytes([UInt8])
@@ -58,22 +58,22 @@ public struct HTTPBody {
 
     var reader: Reader { Reader(parts: parts) }
 
-    /// Where in a body the next bytes are.
+    /// The position of the next bytes in a body.
     struct Reader {
         enum Outcome: Equatable {
-            /// 0: at the end.
+            /// 0: the end.
             case bytes(Int)
             case failed(SourceFailure)
         }
 
         private let parts: [Part]
         private var index = 0
-        /// In the part.
+        /// The position in the part.
         private var offset: UInt64 = 0
 
         init(parts: [Part]) { self.parts = parts }
 
-        /// Reads what comes next, at most as much as fits.
+        /// Reads the next bytes, at most as many as fit.
         mutating func read(_ buffer: UnsafeMutableRawBufferPointer) -> Outcome {
             while index < parts.count, offset == parts[index].length {
                 index += 1
@@ -95,14 +95,14 @@ public struct HTTPBody {
                 } while done < 0
                     && errno == EINTR
                 if done < 0 { return .failed(.unreadable(errno)) }
-                // Shorter than it was, or other bytes than those that were to be sent.
+                // The file is shorter than before, or its content has changed.
                 guard done > 0, file.isUnchanged(file.descriptor) else { return .failed(.changed) }
                 offset += UInt64(done)
                 return .bytes(done)
             }
         }
 
-        /// Goes to a place of the whole body; false if it is behind the end.
+        /// Moves to a position of the whole body; false if it is after the end.
         mutating func seek(to place: UInt64) -> Bool {
             var rest = place
             for (number, part) in parts.enumerated() {
@@ -117,9 +117,9 @@ public struct HTTPBody {
     }
 }
 
-/// Why a file could not be sent.
+/// The reason why a file could not be sent.
 public enum SourceFailure: Sendable, Hashable {
     case changed
-    /// The number of the error.
+    /// The errno of the failure.
     case unreadable(Int32)
 }

@@ -1,24 +1,24 @@
 import CCurl
 public import EventLoop
 
-/// Requests to web servers, on a loop: libcurl's multi interface with the loop's watches and one timer of it.
+/// Sends requests to web servers on an event loop: libcurl's multi interface with watches and a timer of the loop.
 ///
-/// Connections are kept and used again. Everything happens on the loop's thread; handlers are called from the loop.
-/// Transfers that are under way when the client is released end without an answer.
+/// Connections are kept open and reused. Everything runs on the loop's thread; handlers are called from the loop. If
+/// the client is released, running transfers end without an answer.
 public final class HTTPClient {
     let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     private var watches: [curl_socket_t: IOWatch] = [:]
     private lazy var timer = Timer(on: loop) { [unowned self] in act(HTTPClient.noSocket, 0) }
     private var transfers: [ObjectIdentifier: HTTPTransfer] = [:]
-    /// `CURL_SOCKET_TIMEOUT`: the time has come that the library waits for.
+    /// `CURL_SOCKET_TIMEOUT`: the time of libcurl's timer has come.
     private static let noSocket = curl_socket_t(-1)
 
-    /// Once in a process, before any other thread uses the library.
+    /// Once in a process, before another thread uses libcurl.
     private static let isReady = shim_global_init() == CURLE_OK
 
     public init(on loop: EventLoop) {
-        // Fails only if memory is exhausted.
+        // Fails only if no memory is left.
         guard HTTPClient.isReady, let multi = curl_multi_init() else { fatalError("curl_multi_init: out of memory") }
         self.multi = multi
         self.loop = loop
@@ -42,7 +42,7 @@ public final class HTTPClient {
             curl_multi_remove_handle(multi, transfer.easy)
             transfer.isOver = true
         }
-        // Closing the connections would tell about each of them.
+        // Without this, libcurl would call the socket callback for each connection that it closes.
         shim_multi_set_socket(multi, nil, nil)
         shim_multi_set_timer(multi, nil, nil)
         watches = [:]
@@ -50,11 +50,11 @@ public final class HTTPClient {
     }
 
     private static func from(_ context: UnsafeMutableRawPointer?) -> HTTPClient {
-        // Set in the initializer, and libcurl hands back what it was given.
+        // The pointer is set in the initializer, and libcurl passes it back unchanged.
         Unmanaged<HTTPClient>.fromOpaque(context!).takeUnretainedValue()
     }
 
-    /// The number of transfers under way.
+    /// The number of running transfers.
     public var count: Int { transfers.count }
 
     /// Starts a request.
@@ -69,7 +69,7 @@ public final class HTTPClient {
     ) -> HTTPTransfer {
         let transfer = HTTPTransfer(request, self, onProgress: onProgress, onDone: onDone)
         transfers[ObjectIdentifier(transfer)] = transfer
-        // Fails only if memory is exhausted, or in a callback of the library, where nobody calls this.
+        // Fails only if no memory is left, or in a callback of libcurl, from where this is never called.
         guard transfer.isPrepared, curl_multi_add_handle(multi, transfer.easy) == CURLM_OK else {
             loop.later { [weak self] in self?.end(transfer, .failure(HTTPError(.other, "out of memory"))) }
             return transfer
@@ -78,16 +78,16 @@ public final class HTTPClient {
         return transfer
     }
 
-    /// Ends a transfer with that answer; nil: without one.
+    /// Ends a transfer with an outcome; nil: without a call of its handler.
     func end(_ transfer: HTTPTransfer, _ outcome: Result<HTTPResponse, HTTPError>?) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         if transfer.isAdded { curl_multi_remove_handle(multi, transfer.easy) }
         transfer.end(outcome)
     }
 
-    // MARK: The library's wishes
+    // MARK: Requests of libcurl
 
-    /// - Parameter transfer: the one that it wishes it for; nil: for itself.
+    /// - Parameter transfer: the transfer for which libcurl watches the socket; nil: for itself.
     private func watch(_ socket: curl_socket_t, _ wish: Int32, for transfer: HTTPTransfer?) {
         guard wish != CURL_POLL_REMOVE else {
             watches[socket] = nil
@@ -118,7 +118,7 @@ public final class HTTPClient {
     private func act(_ socket: curl_socket_t, _ flags: Int32) {
         var running: Int32 = 0
         curl_multi_socket_action(multi, socket, flags, &running)
-        // A handler may start and cancel transfers, so that all results are collected first.
+        // A handler may start and cancel transfers, so all results are collected before handlers are called.
         var ended: [(HTTPTransfer, CURLcode)] = []
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
@@ -130,7 +130,7 @@ public final class HTTPClient {
         }
         for (transfer, code) in ended { end(transfer, transfer.outcome(code)) }
         for transfer in Array(transfers.values) {
-            // With HTTP/2, several share a connection, which is named to one of them.
+            // With HTTP/2, several transfers share a connection, which libcurl reports for only one of them.
             if socket != HTTPClient.noSocket, transfer.socket == nil, transfer.hasSentMore { transfer.socket = socket }
             transfer.tellProgress()
         }

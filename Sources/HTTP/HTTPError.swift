@@ -1,29 +1,29 @@
 import CCurl
 import Glibc
 
-/// Why there is no answer to a request.
+/// The reason why there is no answer to a request.
 public struct HTTPError: Error, Sendable, Hashable {
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// No address of the web, or one of a protocol that is not spoken here.
+        /// The address is not a web address, or its protocol is not supported.
         case badAddress
         case hostNotFound
         case notReachable
         case timedOut
-        /// The certificate is not valid for that host, or nobody vouches for it.
+        /// The certificate is not valid for that host, or its authority is not trusted.
         case notTrusted
         /// The connection ended before the answer.
         case cut
-        /// What came is no answer of HTTP.
+        /// The answer is not HTTP.
         case notHTTP
-        /// The file that is sent cannot be read.
+        /// The file to send cannot be read.
         case unreadable
-        /// The file that is sent has changed meanwhile.
+        /// The file to send has changed.
         case changed
         case cancelled
-        /// Anything else; the message says what.
+        /// Any other reason; see the message.
         case other
 
-        /// Whether the same request may succeed later, without anybody changing anything.
+        /// Whether the same request may succeed later without any change by the user.
         public var isPassing: Bool {
             switch self {
             case .hostNotFound, .notReachable, .timedOut, .cut, .notHTTP: true
@@ -33,7 +33,7 @@ public struct HTTPError: Error, Sendable, Hashable {
     }
 
     public let kind: Kind
-    /// What is wrong and what to do, for people. Contains no credentials.
+    /// The problem and what to do about it, for people. Contains no credentials.
     public let message: String
 
     public init(_ kind: Kind, _ message: String) {
@@ -56,10 +56,10 @@ public struct HTTPError: Error, Sendable, Hashable {
         let reason = String(cString: curl_easy_strerror(code))
         switch code {
         case CURLE_URL_MALFORMAT:
-            self.init(.badAddress, "this is no address of the web: write http:// or https://, a host and a path")
+            self.init(.badAddress, "this is not a web address: write http:// or https://, a host and a path")
         case CURLE_COULDNT_RESOLVE_HOST:
             self.init(
-                .hostNotFound, "there is no host \(host): check the address, and whether this machine is online")
+                .hostNotFound, "the host \(host) was not found: check the address, and whether this machine is online")
         case CURLE_COULDNT_RESOLVE_PROXY:
             self.init(.hostNotFound, "the proxy cannot be found: check https_proxy, http_proxy and all_proxy")
         case CURLE_COULDNT_CONNECT:
@@ -76,10 +76,10 @@ public struct HTTPError: Error, Sendable, Hashable {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2,
             CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR:
             self.init(.cut, "\(host) ended the connection (\(reason))")
-        // The addresses have been checked: the protocol that is not supported is that of an answer without a head (HTTP/0.9).
+        // The protocol of the address was checked before. So this result means an answer without a head (HTTP/0.9).
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
-            self.init(.notHTTP, "the answer of \(host) is no HTTP: check the address and the port")
-        // The library would have sent it again on a new connection, which is not its decision here.
+            self.init(.notHTTP, "the answer of \(host) is not HTTP: check the address and the port")
+        // libcurl would have sent the request again on a new connection. Here, the caller decides that.
         case CURLE_SEND_FAIL_REWIND: self.init(.cut, "\(host) ended the connection")
         default: self.init(.other, "\(host): \(reason)")
         }

@@ -1,10 +1,10 @@
 /// One header field of a request or a response.
 public struct HTTPField: Sendable, Hashable {
-    /// As it was written; names are equal whatever their case.
+    /// As written; names are compared without case.
     public let name: String
     public let value: String
 
-    /// Nil if the name is no token (RFC 9110, 5.6.2), or the value has characters that would end the field.
+    /// Nil if the name is not a token (RFC 9110, 5.6.2), or the value contains characters that would end the field.
     public init?(_ name: String, _ value: String) {
         guard !name.isEmpty, name.utf8.allSatisfy(HTTPField.isOfToken),
             value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
@@ -13,13 +13,13 @@ public struct HTTPField: Sendable, Hashable {
         self.value = value
     }
 
-    /// Names and values that are written in the sources.
+    /// For names and values that are constants in the sources.
     package init(known name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    /// Whether this is the field of that name, in any case.
+    /// Whether this is the field with that name, compared without case.
     public func isNamed(_ other: String) -> Bool {
         name.utf8.count == other.utf8.count
             && zip(name.utf8, other.utf8).allSatisfy { HTTPField.lowered($0) == HTTPField.lowered($1) }
@@ -36,6 +36,6 @@ public struct HTTPField: Sendable, Hashable {
 }
 
 extension [HTTPField] {
-    /// The value of the first field of that name; nil: there is none.
+    /// The value of the first field with that name; nil: there is none.
     public subscript(name: String) -> String? { first { $0.isNamed(name) }?.value }
 }

@@ -1,26 +1,27 @@
 /// A request to a web server.
 public struct HTTPRequest {
     public var method: String
-    /// `http` or `https`; nothing else is spoken.
+    /// An `http` or `https` address.
     public var address: WebAddress
     public var fields: [HTTPField]
     public var body: HTTPBody
-    /// At most so many bytes of the body in a second; 0: as many as the network takes.
+    /// The largest rate of the body in bytes per second; 0: no limit.
     public var rate: UInt64 = 0
-    /// Seconds until there must be a connection.
+    /// The time limit for a connection, in seconds.
     public var connecting = 30.0
-    /// Seconds until the transfer fails: after the last byte of the request that was sent, until the head of the answer is
-    /// there, and then until its body is. What the server sends bit by bit does not make it longer.
+    /// The time limits of an answer, in seconds: the head of the answer must arrive within this time after the last
+    /// byte of the request was sent, and its body within the same time again. A server that sends byte by byte does not
+    /// extend it.
     public var silence = 60.0
-    /// The bytes of the answer's body that are kept; what follows is not received.
+    /// The largest stored part of the answer's body, in bytes; the rest is not received.
     public var answerLimit = 64 << 10
-    /// Whether a server may refuse a large body before it is sent (`Expect: 100-continue`). A server that does not know
-    /// that costs a second.
+    /// Whether a server may refuse a large body before it is sent (`Expect: 100-continue`). With a server that does not
+    /// support this, it costs one second.
     public var asksBeforeSending = false
-    /// Whether the body may be sent a second time: libcurl does so when a kept connection turns out to be gone. Not where the
-    /// server keeps what it has of it.
+    /// Whether libcurl may send the body a second time, if a reused connection turns out to be closed. Must be false if
+    /// the server stores a part of the body.
     public var mayRepeat = true
-    /// Whether user and password may come from `~/.netrc`.
+    /// Whether user and password may be taken from `~/.netrc`.
     public var usesNetrc = true
 
     public init(_ method: String, _ address: WebAddress, _ fields: [HTTPField] = [], body: HTTPBody = HTTPBody()) {
@@ -31,16 +32,16 @@ public struct HTTPRequest {
     }
 }
 
-/// What a web server answered.
+/// The answer of a web server.
 public struct HTTPResponse: Sendable, Hashable {
     public let status: Int
     public let fields: [HTTPField]
-    /// Its first bytes, at most as many as the request allows.
+    /// The first bytes of the body, limited by the request.
     public let body: [UInt8]
-    /// The bytes of the request's body that were sent.
+    /// The number of bytes of the request's body that were sent.
     public let bytesSent: UInt64
 
-    /// The bytes of its texts and its body.
+    /// The size of its texts and its body, in bytes.
     public var weight: Int {
         fields.reduce(body.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     }

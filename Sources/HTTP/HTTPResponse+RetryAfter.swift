@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 
 extension HTTPResponse {
-    /// Seconds until the server wants to be asked again (`Retry-After`, seconds or a date); nil if it does not say.
+    /// The seconds that the server asks the client to wait (`Retry-After`, in seconds or as a date); nil: not given.
     public var retryAfter: Double? { retryAfter(now: time(nil)) }
 
     func retryAfter(now: time_t) -> Double? {

@@ -2,10 +2,10 @@ import CCurl
 import EventLoop
 import Glibc
 
-/// One request under way (an easy handle of libcurl).
+/// A running request (an easy handle of libcurl).
 public final class HTTPTransfer {
     let easy: UnsafeMutableRawPointer
-    /// Whether every option was taken.
+    /// Whether libcurl accepted every option.
     let isPrepared: Bool
     var isAdded = false
     var isOver = false
@@ -17,40 +17,42 @@ public final class HTTPTransfer {
     private weak var client: HTTPClient?
     private var list: UnsafeMutablePointer<curl_slist>?
 
-    /// The bytes of the request's body that were given to the network.
+    /// The number of bytes of the request's body that were passed to the network.
     public private(set) var bytesSent: UInt64 = 0
-    /// Its connection; nil: it has none yet. The library names one only when a transfer has ended.
+    /// The socket of its connection; nil: it has none yet. libcurl itself names the socket only when a transfer has
+    /// ended.
     var socket: curl_socket_t?
     private var delivered: UInt64 = 0
     private var reader: HTTPBody.Reader
     private let mayRepeat: Bool
     private var hasRead = false
-    /// More exact than the library's result.
+    /// The exact error, if it is known better than by libcurl's result.
     private var failure: HTTPError?
 
     private var status = 0
-    /// Whether the head of the answer is there, and was not only preliminary.
+    /// Whether the complete final head of the answer has arrived, not only a preliminary one.
     private var isHeadWhole = false
     private var fields: [HTTPField] = []
     private var fieldBytes = 0
     private var body: [UInt8] = []
     private var isBodyCut = false
 
-    /// Bytes that were sent at the last look, and when they were more than before, or the head of the answer was there.
+    /// The number of bytes that had been sent at the last check, and the time when it last increased or the head of the
+    /// answer arrived.
     private var moved: curl_off_t = 0
     private var movedAt = MonotonicClock.now()
     private var silenceTimer: Timer?
     private var toldBytes: UInt64 = 0
     private var toldAt: UInt64 = 0
-    /// Microseconds until the next look at a connection whose queue is not empty.
+    /// The time until the next check of a connection with queued bytes, in microseconds.
     private var pause = HTTPTransfer.interval
     private lazy var progressTimer = client.map { Timer(on: $0.loop) { [unowned self] in tellProgress() } }
 
     private static let fieldLimit = 64 << 10
-    /// The library's buffer of what is sent, and our only one.
+    /// The size of libcurl's send buffer, the only buffer.
     private static let block = 128 << 10
     private static let smallestBlock = 16 << 10
-    /// Microseconds between two reports of progress.
+    /// The time between two progress reports, in microseconds.
     private static let interval: UInt64 = 100_000
     /// The longest ``pause``.
     private static let longestPause: UInt64 = 1_000_000
@@ -59,7 +61,7 @@ public final class HTTPTransfer {
         _ request: HTTPRequest, _ client: HTTPClient, onProgress: @escaping (HTTPTransfer) -> Void,
         onDone: @escaping (Result<HTTPResponse, HTTPError>) -> Void
     ) {
-        // Fails only if memory is exhausted.
+        // Fails only if no memory is left.
         guard let easy = curl_easy_init() else { fatalError("curl_easy_init: out of memory") }
         self.easy = easy
         self.client = client
@@ -67,7 +69,7 @@ public final class HTTPTransfer {
         self.onDone = onDone
         host = request.address.host
         answerLimit = request.answerLimit
-        // A slow transfer is silent between two blocks.
+        // With a rate limit, there is a pause between two blocks.
         let pause = request.rate > 0 ? Double(HTTPTransfer.smallestBlock) / Double(request.rate) : 0
         silence = request.silence + pause
         reader = request.body.reader
@@ -116,13 +118,13 @@ public final class HTTPTransfer {
     ) -> Bool {
         var codes = [
             shim_set_text(easy, CURLOPT_URL, request.address.text),
-            // Also for what a redirection or a proxy names.
+            // Also applies to addresses of redirects and proxies.
             shim_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
             shim_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method),
             shim_set_text(easy, CURLOPT_USERAGENT, "sessiond"),
             shim_set_list(easy, CURLOPT_HTTPHEADER, list),
             shim_set_long(easy, CURLOPT_NETRC, request.usesNetrc ? Int(CURL_NETRC_OPTIONAL.rawValue) : 0),
-            // The library would use signals for names that take long.
+            // libcurl would use signals for timeouts of name lookups.
             shim_set_long(easy, CURLOPT_NOSIGNAL, 1),
             shim_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),
             shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(max(0.001, request.connecting) * 1_000)),
@@ -145,7 +147,7 @@ public final class HTTPTransfer {
     }
 
     private static func from(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer {
-        // Set in the initializer, and libcurl hands back what it was given.
+        // The pointer is set in the initializer, and libcurl passes it back unchanged.
         Unmanaged<HTTPTransfer>.fromOpaque(context!).takeUnretainedValue()
     }
 
@@ -155,8 +157,8 @@ public final class HTTPTransfer {
         return from(context)
     }
 
-    /// The bytes of the request's body that the other end has confirmed to have received, as far as the kernel knows: what
-    /// waits in the queue of the connection is not counted. With encryption it is a little less than that.
+    /// The number of bytes of the request's body that the peer has acknowledged, as far as the kernel knows: bytes in
+    /// the send queue do not count. With encryption, the number is slightly too small.
     public var bytesDelivered: UInt64 {
         if !isOver { lookAtConnection() }
         return isOver ? bytesSent : delivered
@@ -171,7 +173,7 @@ public final class HTTPTransfer {
         movedAt = MonotonicClock.now()
     }
 
-    /// Ends it at once, without an answer.
+    /// Ends the transfer at once, without an answer.
     public func cancel() { client?.end(self, nil) }
 
     // MARK: The end
@@ -185,17 +187,18 @@ public final class HTTPTransfer {
         if let outcome { onDone(outcome) }
     }
 
-    /// What the library's result means.
+    /// The outcome for libcurl's result.
     func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
         noteSent()
         if let failure { return .failure(failure) }
         let answer = HTTPResponse(status: status, fields: fields, body: body, bytesSent: bytesSent)
-        // A server that refuses a body may end the connection before it has read all of it: its answer counts.
+        // A server that refuses a body may close the connection before it has read all of it. Its answer is still
+        // valid.
         if code == CURLE_OK || isBodyCut || status >= 400 { return .success(answer) }
         return .failure(HTTPError(code, host: host))
     }
 
-    /// Has the server let us wait for too long?
+    /// Fails the transfer if the server has sent nothing for too long.
     private func checkSilence() {
         let due = movedAt &+ MonotonicClock.microseconds(silence)
         guard MonotonicClock.now() >= due else {
@@ -205,7 +208,7 @@ public final class HTTPTransfer {
         client?.end(self, .failure(HTTPError(CURLE_OPERATION_TIMEDOUT, host: host)))
     }
 
-    // MARK: Calls from the library
+    // MARK: Callbacks from libcurl
 
     private func read(_ buffer: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
         hasRead = true
@@ -229,7 +232,7 @@ public final class HTTPTransfer {
         }
         let line = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\r\n" && $0 != "\n" && $0 != "\r" }
         if line.hasPrefix("HTTP/") {
-            // The head of an answer; the one before was only preliminary (100).
+            // The head of an answer; an earlier head was only preliminary (100).
             status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
             fields = []
         } else if let colon = line.firstIndex(of: ":"),
@@ -252,7 +255,7 @@ public final class HTTPTransfer {
 
     private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
         body += bytes.prefix(max(0, answerLimit - body.count))
-        // An answer may be endless: the rest of it is not waited for.
+        // An answer may be endless, so its rest is not received.
         isBodyCut = body.count == answerLimit
         return isBodyCut ? 0 : bytes.count
     }
@@ -269,11 +272,11 @@ public final class HTTPTransfer {
         if shim_get_size(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK { bytesSent = UInt64(max(0, sent)) }
     }
 
-    /// Whether more was sent than at the last report.
+    /// Whether more bytes were sent than at the last report.
     var hasSentMore: Bool { bytesSent != toldBytes }
 
-    /// Tells what was delivered since the last time. What waits in the queue of the connection is delivered without an event,
-    /// so that it is looked for again; less and less often if nothing moves.
+    /// Reports the newly acknowledged bytes. No event reports that bytes leave the send queue, so it is checked
+    /// repeatedly, and less often while nothing changes.
     func tellProgress() {
         guard !isOver else { return }
         let now = MonotonicClock.now()

@@ -5,12 +5,12 @@ public struct MultipartForm {
 
     /// The fields in that order, then the file.
     ///
-    /// - Parameter file: the name of its field, its own name, its type, and what is sent of it.
+    /// - Parameter file: the name of its field, its file name, its type, and the part of the file that is sent.
     public init(
         fields: [(name: String, value: String)],
         file: (field: String, name: String, type: String, content: HTTPBody.Part)
     ) {
-        // No content can be known to be without it, but none has 128 random bits by chance.
+        // The boundary must not occur in the content. 128 random bits do not occur by chance.
         let boundary =
             "sessiond-" + String(UInt64.random(in: 0 ... .max), radix: 36)
             + String(UInt64.random(in: 0 ... .max), radix: 36)
@@ -26,7 +26,7 @@ public struct MultipartForm {
         body = HTTPBody([.bytes(Array(head.utf8)), file.content, .bytes(Array("\r\n--\(boundary)--\r\n".utf8))])
     }
 
-    /// As browsers escape names in forms (the HTML standard, "multipart/form-data encoding algorithm").
+    /// Escapes names as browsers do in forms (the HTML standard, "multipart/form-data encoding algorithm").
     private static func escaped(_ name: String) -> String {
         var text = ""
         for scalar in name.unicodeScalars {

@@ -1,25 +1,26 @@
 import CCurl
 
-/// An address of the web, checked by libcurl's own parser: what it accepts is what is asked.
+/// A web address, checked by libcurl's own parser, so that the checked address is the one that is used.
 public struct WebAddress: Sendable, Hashable {
-    /// With user and password, if it has them: not for people.
+    /// Includes user and password, if the address has them: not to be shown.
     public let text: String
     public let host: String
-    /// Scheme, host and port. Who may know a secret of one origin need not know one of another.
+    /// Scheme, host and port. A secret of one origin must not be sent to another one.
     public let origin: String
-    /// The most bytes that an address may have.
+    /// The largest address in bytes.
     public static let limit = 8 << 10
     public var isEncrypted: Bool { origin.hasPrefix("https:") }
 
     /// Nil if it is not an absolute address of `http` or `https` with a host, or longer than ``limit``.
     public init?(_ text: String) { self.init(text, below: nil, limit: WebAddress.limit) }
 
-    /// The address that a server named: absolute, or relative to this one, whose user, password and query it does not get.
+    /// Resolves an address that a server named: absolute, or relative to this one. It does not inherit user, password
+    /// and query.
     public func resolving(_ reference: String) -> WebAddress? {
         WebAddress(reference, below: shown, limit: WebAddress.limit)
     }
 
-    /// This address with the user and the password of another one, if that has some and this has none.
+    /// This address with the user and the password of another one, if the other has them and this one has not.
     public func authorized(like other: WebAddress) -> WebAddress {
         guard let theirs = curl_url(), let ours = curl_url() else { return self }
         defer {
@@ -38,7 +39,7 @@ public struct WebAddress: Sendable, Hashable {
             ?? self
     }
 
-    /// What of it is a secret: user, password and query.
+    /// The secret parts of the address: user, password and query.
     public var secrets: [String] {
         guard let parts = curl_url() else { return [] }
         defer { curl_url_cleanup(parts) }
@@ -51,7 +52,7 @@ public struct WebAddress: Sendable, Hashable {
         defer { curl_url_cleanup(parts) }
         if let base, curl_url_set(parts, CURLUPART_URL, base, 0) != CURLUE_OK { return nil }
         guard curl_url_set(parts, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
-            // What needs an escape is longer in it.
+            // Escapes make an address longer.
             let whole = WebAddress.part(parts, CURLUPART_URL), whole.utf8.count <= limit,
             let scheme = WebAddress.part(parts, CURLUPART_SCHEME), scheme == "http" || scheme == "https",
             let host = WebAddress.part(parts, CURLUPART_HOST), !host.isEmpty,
@@ -69,7 +70,7 @@ public struct WebAddress: Sendable, Hashable {
         return String(cString: text)
     }
 
-    /// Without user, password, query and fragment, which often are or contain a secret: for people and logs.
+    /// The address without user, password, query and fragment, which often contain a secret: for messages and logs.
     public var shown: String {
         guard let parts = curl_url() else { return origin }
         defer { curl_url_cleanup(parts) }

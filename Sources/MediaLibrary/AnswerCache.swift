@@ -1,5 +1,5 @@
-/// Answers to queries that clients ask again, page by page: how many items and which, and the collections. Each is right as long
-/// as its stamp is that of its query now.
+/// Caches the answers to queries that clients ask again, page by page: the number of items, the items, and the
+/// collections. An answer is valid while its stamp is the current stamp of its query.
 struct AnswerCache {
     struct Key: Hashable {
         var grouping: Query.Grouping
@@ -8,9 +8,9 @@ struct AnswerCache {
 
     /// The words of the library.
     var vocabulary: (stamp: UInt64, words: Vocabulary)?
-    /// The items of queries in their order: 4 MB.
+    /// The items of queries in their order; at most 4 MB.
     var orders = Lists<Query, Int64>(most: 8, elements: 500_000)
-    /// Some 10 MB.
+    /// The collections of queries; about 10 MB.
     var groups = Lists<Key, Collection>(most: 16, elements: 50_000)
     private var counts: [Query: (stamp: UInt64, count: Int)] = [:]
 
@@ -25,9 +25,9 @@ struct AnswerCache {
         counts[query] = (stamp, count)
     }
 
-    /// Lists by their questions, of which the oldest make room.
+    /// Lists by their questions. When there are too many, the oldest are removed.
     struct Lists<Question: Equatable, Element> {
-        /// How many lists, and how many elements all lists have together.
+        /// The largest number of lists, and the largest number of elements in all lists together.
         private let most: Int
         private let elements: Int
         private var kept: [(question: Question, stamp: UInt64, list: [Element])] = []

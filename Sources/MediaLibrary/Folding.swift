@@ -1,8 +1,9 @@
 @_spi(_Unicode) import Swift
 
-/// Texts as they are compared and searched: without case, diacritics and punctuation marks of typography.
+/// Converts texts to the form in which they are compared and searched: without case, diacritics and typographic
+/// punctuation.
 public enum Folding {
-    /// `Björk` and `BJORK` are equal, `Sigur Rós` and `sigur ros`, `ﬁ` and `fi`.
+    /// After folding, `Björk` and `BJORK` are equal, `Sigur Rós` and `sigur ros`, `ﬁ` and `fi`.
     public static func fold(_ text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.lowercased() }
         var folded = String.UnicodeScalarView()
@@ -12,7 +13,7 @@ public enum Folding {
         return String(folded)
     }
 
-    /// Letters that no decomposition makes one of the alphabet.
+    /// Letters that Unicode decomposition does not convert to a letter of the alphabet.
     private static let letters: [Unicode.Scalar: String] = [
         "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ı": "i",
         "’": "'", "‘": "'", "“": "\"", "”": "\"", "–": "-", "—": "-", "…": "...", "ﬁ": "fi", "ﬂ": "fl", "\u{A0}": " ",
@@ -27,9 +28,9 @@ public enum Folding {
             word = String.UnicodeScalarView()
         }
         for scalar in folded.unicodeScalars {
-            // "don't" is one word, and so is "dont".
+            // "don't" is one word, equal to "dont".
             if scalar == "'" { continue }
-            if scalar.properties.isAlphabetic || scalar.properties.numericType != nil {
+            if isPartOfWord(scalar) {
                 word.append(scalar)
             } else {
                 end()
@@ -39,7 +40,16 @@ public enum Folding {
         return words
     }
 
-    /// By which a title or a name is sorted: folded, without an article.
+    private static func isPartOfWord(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9": true
+        // The tables of Unicode are slow.
+        case "\0"..."\u{7F}": false
+        default: scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+        }
+    }
+
+    /// The key by which a title or a name is sorted: folded, without an article.
     public static func sortKey(_ folded: String) -> String {
         for article in ["the ", "a ", "an "] where folded.hasPrefix(article) && folded.utf8.count > article.utf8.count {
             return String(folded.dropFirst(article.count))

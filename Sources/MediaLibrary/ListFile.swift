@@ -2,13 +2,13 @@ import FileFormats
 import MediaValues
 import PluginAPI
 
-/// Playlists as files: M3U, PLS and XSPF.
+/// Reads playlist files: M3U, PLS and XSPF.
 public enum ListFile {
     public static let sizeLimit = 4 << 20
-    /// Bytes of an entry: more than any path has.
+    /// The largest entry in bytes; longer than any path.
     private static let locationLimit = 16_384
 
-    /// The absolute paths of the entries that are files on this machine; nil: it is no playlist.
+    /// The absolute paths of those entries that are files on this machine; nil: the file is not a playlist.
     public static func entries(_ bytes: [UInt8], path: [UInt8]) -> [[UInt8]]? {
         let base = FileURI.shared(path)
         let uris: [String]
@@ -70,7 +70,7 @@ public enum ListFile {
         return String(decoding: result[first...last], as: UTF8.self)
     }
 
-    /// What `&name;` means.
+    /// The character of the XML entity `&name;`.
     private static func letter(_ name: String) -> String? {
         if let known = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name] { return known }
         guard name.hasPrefix("#") else { return nil }
@@ -85,7 +85,7 @@ public enum ListFile {
         return FileURI.shared(folder) + location
     }
 
-    /// Without "." and "..".
+    /// The path with "." and ".." resolved, without following links.
     private static func plain(_ path: [UInt8]) -> [UInt8] {
         var parts: [ArraySlice<UInt8>] = []
         for part in path.split(separator: UInt8(ascii: "/")) {

@@ -1,23 +1,23 @@
-/// What playing an item says about it: that it was played, or skipped, and where it goes on.
+/// Decides what playing an item means for the library: whether it was played or skipped, and its bookmark.
 ///
-/// Times are seconds of a clock that does not go back.
+/// Times are seconds of a monotonic clock.
 public struct Listening: Sendable, Hashable {
-    /// What is to be noted.
+    /// A change to store.
     public enum Note: Sendable, Hashable {
         case played
         case skipped
-        /// Where it goes on.
+        /// The position at which the item continues, in seconds.
         case bookmark(Double)
     }
 
-    /// Heard for so long, or for this share of it, an item counts as played.
+    /// An item counts as played when it was heard for this many seconds, or for this share of its duration.
     private static let (enough, share) = (240.0, 0.9)
-    /// Left before that, it was skipped.
+    /// An item that is left earlier than this many seconds was skipped.
     private static let skip = 20.0
-    /// Podcasts and audiobooks of which the place is kept are longer.
+    /// Podcasts and audiobooks must be longer than this, in seconds, to get a bookmark.
     private static let shortest = 600.0
 
-    /// Seconds; 0: not known.
+    /// Seconds; 0: unknown.
     public let duration: Double
     private let keepsPlace: Bool
     private var heard = 0.0
@@ -29,7 +29,7 @@ public struct Listening: Sendable, Hashable {
         keepsPlace = type != .music && duration > Self.shortest
     }
 
-    /// Whether its position is to be asked for from time to time.
+    /// Whether the position must be read from time to time.
     public var wantsPosition: Bool { keepsPlace && since != nil }
 
     public mutating func plays(_ isPlaying: Bool, at now: Double) {
@@ -37,27 +37,27 @@ public struct Listening: Sendable, Hashable {
         since = isPlaying ? now : nil
     }
 
-    /// - Parameter seconds: where it is while it plays, or where it was paused.
+    /// - Parameter seconds: the position while it plays, or the position at which it was paused.
     public func isAt(_ seconds: Double) -> [Note] {
         guard keepsPlace, !isOver, seconds > 0, seconds < duration else { return [] }
         return [.bookmark(seconds)]
     }
 
-    /// It was played to its end.
+    /// The item was played to its end.
     public mutating func finished(at now: Double) -> [Note] {
         plays(since != nil, at: now)
         guard !isOver else { return [] }
         isOver = true
-        // Who jumps to the end has not heard it.
+        // A user who seeks to the end has not heard the item.
         return isEnough ? [.played] : keepsPlace ? [.bookmark(0)] : []
     }
 
-    /// Another item, or none, is in its place.
+    /// Another item, or none, has replaced this one.
     public mutating func left(at now: Double) -> [Note] {
         plays(false, at: now)
         guard !isOver else { return [] }
         isOver = true
-        // The place of a podcast that is heard in parts is kept, and it is played when it has ended.
+        // A podcast that is heard in parts keeps its bookmark. It counts as played when it has ended.
         if keepsPlace { return [] }
         return isEnough ? [.played] : heard > 0 && heard < Self.skip ? [.skipped] : []
     }

@@ -1,8 +1,8 @@
 import MediaValues
 
-/// Which items are wanted, and in which order.
+/// The conditions that items must meet, and their order.
 public struct Query: Sendable, Hashable {
-    /// The nine of iOS.
+    /// The nine queries of iOS.
     public enum Preset: String, CaseIterable, Sendable {
         case songs, albums, artists, compilations, composers, genres, playlists, podcasts, audiobooks
 
@@ -28,7 +28,7 @@ public struct Query: Sendable, Hashable {
         }
     }
 
-    /// What collections are made of.
+    /// The property by which items are grouped into collections.
     public enum Grouping: String, CaseIterable, Sendable {
         case album, artist
         case albumArtist = "album-artist"
@@ -49,7 +49,7 @@ public struct Query: Sendable, Hashable {
         case composerID = "composer-id"
         case genreID = "genre-id"
 
-        /// Whether its values are texts.
+        /// Whether the values of the field are texts.
         public var isText: Bool {
             switch self {
             case .uri, .title, .artist, .album, .albumArtist, .composer, .genre, .mediaType: true
@@ -88,15 +88,15 @@ public struct Query: Sendable, Hashable {
     }
 
     public var preset: Preset?
-    /// All must hold.
+    /// Conditions; an item must meet all of them.
     public var predicates: [Predicate] = []
-    /// Empty: as the preset says.
+    /// Empty: the types of the preset.
     public var mediaTypes: [ItemType] = []
     public var playlist: Int64?
     public var order: [Order] = []
-    /// Words, as somebody types them: the last may be incomplete.
+    /// Words as a person types them; the last one may be incomplete.
     public var text = ""
-    /// Also items that were on a file system that is not mounted.
+    /// Includes items on file systems that are not mounted.
     public var includesUnavailable = false
 
     public init(_ preset: Preset? = nil) { self.preset = preset }
@@ -104,14 +104,14 @@ public struct Query: Sendable, Hashable {
 
 // MARK: SQL
 
-/// A part of a statement, and its values.
+/// A part of an SQL statement, and its values.
 struct Clause {
     var sql: String
     var values: [SQLValue] = []
 }
 
 extension Query {
-    /// The tables and conditions; the tracks are `t`, what is kept of them `k`.
+    /// The tables and conditions. `t` are the tracks, `k` their stored counts, ratings and bookmarks.
     var source: Clause {
         var tables = "track t"
         var conditions: [String] = []
@@ -148,10 +148,10 @@ extension Query {
             values: values)
     }
 
-    /// Whether it has further conditions than the type: then the items of a few indices are looked at.
+    /// Whether it has conditions besides the type. Then SQLite finds the items by the indices of these conditions.
     var isNarrow: Bool { !predicates.isEmpty || playlist != nil || !text.isEmpty || preset == .compilations }
 
-    /// Whether counts or ratings decide which items it has, or their order.
+    /// Whether counts or ratings affect which items it has, or their order.
     var needsKept: Bool {
         let properties: Set<Property> = [.rating, .playCount, .skipCount]
         let keys: Set<Key> = [.lastPlayed, .playCount, .rating]
@@ -256,7 +256,7 @@ extension Query.Predicate {
         }
     }
 
-    /// A column with line ends around each value.
+    /// The column with a line end before and after each value.
     private func listed(_ column: String) -> Clause {
         switch comparison {
         case .is:

@@ -14,14 +14,14 @@ public enum SQLValue: Sendable, Hashable {
     init(_ value: Bool) { self = .whole(value ? 1 : 0) }
 }
 
-/// Why the database did not do it.
+/// The reason why a database operation failed.
 public struct SQLError: Error, Sendable, Hashable {
     public let code: Int32
     public let message: String
 
-    /// The file is no database, or parts of it are gone.
+    /// The file is not a database, or parts of it are missing.
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
-    /// It was ended because it needed more time than it may take.
+    /// The operation was ended because it exceeded its time limit.
     public var isTooLong: Bool { code & 0xFF == SQLITE_INTERRUPT }
     public var isFull: Bool { code & 0xFF == SQLITE_FULL }
     public var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(code & 0xFF) }
@@ -32,10 +32,11 @@ final class SQLite {
     private let raw: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
     private var transactions = 0
-    /// The time of the processor at which what is being read has taken too long.
+    /// The processor time at which the current read exceeds its limit, in seconds.
     private var end = Double.infinity
+    private var rowsRead: UInt64 = 0
 
-    /// Opens the file, which is made if it is not there.
+    /// Opens the file, and creates it if it does not exist.
     init(_ path: String) throws(SQLError) {
         var raw: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -62,7 +63,7 @@ final class SQLite {
         SQLError(code: code, message: String(cString: sqlite3_errmsg(raw)))
     }
 
-    /// Several statements without values, which are not kept.
+    /// Runs several statements without values. They are not cached.
     func script(_ sql: String) throws(SQLError) { try check(sqlite3_exec(raw, sql, nil, nil, nil)) }
 
     private func statement(_ sql: String) throws(SQLError) -> OpaquePointer {
@@ -70,7 +71,7 @@ final class SQLite {
         var made: OpaquePointer?
         try check(sqlite3_prepare_v2(raw, sql, -1, &made, nil))
         guard let made else { throw SQLError(code: SQLITE_MISUSE, message: "no statement: \(sql)") }
-        // Queries of clients are many; the oldest do not matter.
+        // Clients send many different queries, so idle statements are removed when there are too many.
         if statements.count >= 200 {
             for statement in statements.values where sqlite3_stmt_busy(statement) == 0 { sqlite3_finalize(statement) }
             statements = statements.filter { sqlite3_stmt_busy($0.value) != 0 }
@@ -81,15 +82,16 @@ final class SQLite {
 
     // MARK: Time
 
-    /// Seconds of the processor that this thread has used: other programs do not make it later.
+    /// Seconds of processor time that this thread has used. Other programs do not change it.
     private static var processorTime: Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Ends what `body` reads with an error (``SQLError/isTooLong``) when it has used so many seconds of the processor. For
-    /// reading outside of transactions: SQLite takes a transaction back when it ends a change.
+    /// Ends the reads of `body` with an error (``SQLError/isTooLong``) when they have used that many seconds of
+    /// processor time. To be used only outside of transactions: when SQLite ends a change, it rolls back the
+    /// transaction.
     func within<Result>(_ seconds: Double, _ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
         end = Self.processorTime + seconds
         sqlite3_progress_handler(
@@ -107,9 +109,11 @@ final class SQLite {
 
     private var isTooLate: Bool { end.isFinite && Self.processorTime > end }
 
-    /// For what is done with each row.
+    /// Checks the time while the rows are handled: every 64 rows, because reading it is a system call.
     private func checkTime() throws(SQLError) {
-        if isTooLate { throw SQLError(code: SQLITE_INTERRUPT, message: "interrupted") }
+        rowsRead &+= 1
+        guard rowsRead.isMultiple(of: 64), isTooLate else { return }
+        throw SQLError(code: SQLITE_INTERRUPT, message: "interrupted")
     }
 
     private func bind(_ values: [SQLValue], to statement: OpaquePointer) throws(SQLError) {
@@ -135,7 +139,7 @@ final class SQLite {
     /// Calls `body` with each row.
     func rows(_ sql: String, _ values: [SQLValue] = [], _ body: (Row) throws(SQLError) -> Void) throws(SQLError) {
         var statement = try statement(sql)
-        // The same query within itself needs a second statement.
+        // If the same query runs inside itself, it needs a second statement.
         let isNested = sqlite3_stmt_busy(statement) != 0
         if isNested {
             var made: OpaquePointer?
@@ -155,7 +159,7 @@ final class SQLite {
 
     func run(_ sql: String, _ values: [SQLValue] = []) throws(SQLError) { try rows(sql, values) { _ in } }
 
-    /// The first row, made into something.
+    /// The result of `body` for the first row.
     func first<Result>(
         _ sql: String, _ values: [SQLValue] = [], _ make: (Row) -> Result
     ) throws(SQLError) -> Result? {
@@ -179,7 +183,7 @@ final class SQLite {
     var lastID: Int64 { sqlite3_last_insert_rowid(raw) }
     var changes: Int { Int(sqlite3_changes(raw)) }
 
-    /// All of it or nothing.
+    /// Commits everything or nothing.
     func transaction(_ body: () throws(SQLError) -> Void) throws(SQLError) {
         try begin()
         do throws(SQLError) {
@@ -214,7 +218,19 @@ final class SQLite {
 
     var isInTransaction: Bool { transactions > 0 }
 
-    /// The row where a statement is; valid until its next one.
+    /// Locks the file once for all that `body` reads, instead of once for each statement.
+    func reading<Result>(_ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
+        guard transactions == 0 else { return try body() }
+        try script("BEGIN")
+        transactions = 1
+        defer {
+            transactions = 0
+            try? script("COMMIT")
+        }
+        return try body()
+    }
+
+    /// The current row of a statement; valid until the next row.
     struct Row {
         let statement: OpaquePointer
 

@@ -1,13 +1,13 @@
-/// What a scan makes of a folder: what the disk has against what the database has.
+/// Compares a folder on the disk with the database, and decides what a scan must change.
 public enum ScanPlan {
-    /// A file as the disk has it.
+    /// A file on the disk.
     public struct DiskFile: Sendable, Hashable {
         public var name: [UInt8]
         public var inode: UInt64
         public var size: UInt64
-        /// Nanoseconds.
+        /// The time of the last change, in nanoseconds since 1970.
         public var modified: Int64
-        /// Not a FIFO, a socket or a device.
+        /// Whether it is a regular file, not a FIFO, a socket or a device.
         public var isRegular: Bool
 
         public init(name: [UInt8], inode: UInt64, size: UInt64, modified: Int64, isRegular: Bool = true) {
@@ -16,14 +16,14 @@ public enum ScanPlan {
         }
     }
 
-    /// A file as the database has it.
+    /// A file in the database.
     public struct KnownFile: Sendable, Hashable {
         public var id: Int64
         public var name: [UInt8]
         public var inode: UInt64
         public var size: UInt64
         public var modified: Int64
-        /// It was not there at the last look, and may turn up elsewhere.
+        /// It was missing in the last scan, and may appear at another place.
         public var isGone: Bool
 
         public init(id: Int64, name: [UInt8], inode: UInt64, size: UInt64, modified: Int64, isGone: Bool = false) {
@@ -33,17 +33,17 @@ public enum ScanPlan {
     }
 
     public enum Step: Sendable, Hashable {
-        /// The file is new: its tags are to be read, unless it is one that is gone elsewhere.
+        /// The file is new. Its tags must be read, unless it is a missing file that was moved.
         case add(DiskFile)
-        /// Its tags are to be read again.
+        /// The tags of the file must be read again.
         case change(Int64, DiskFile)
-        /// It is as it was, and back.
+        /// The file is back, and unchanged.
         case comeBack(Int64)
-        /// It is not there any more. It is removed at the end of the scan, if it is nowhere else.
+        /// The file is missing. It is removed at the end of the scan, unless it is found at another place.
         case go(Int64)
     }
 
-    /// The steps for one folder. Both lists are sorted by name, without a name twice.
+    /// The steps for one folder. Both lists must be sorted by name, without duplicates.
     public static func steps(disk: [DiskFile], known: [KnownFile], isFull: Bool = false) -> [Step] {
         var steps: [Step] = []
         var known = known[...]
@@ -57,7 +57,7 @@ public enum ScanPlan {
                 continue
             }
             known.removeFirst()
-            // Not the inode: some file systems number anew at each mount.
+            // The inode is not compared: some file systems number their files anew at each mount.
             if isFull || old.size != file.size || old.modified != file.modified {
                 steps.append(.change(old.id, file))
             } else if old.isGone {
@@ -68,23 +68,23 @@ public enum ScanPlan {
         return steps
     }
 
-    /// Whether a file that is new somewhere is one that is gone elsewhere: `rename` changes none of these.
+    /// Whether a new file is a missing file that was moved: `rename` changes none of these values.
     public static func isMoved(_ gone: KnownFile, _ new: KnownFile) -> Bool {
         gone.isGone && !new.isGone && gone.id != new.id && gone.inode == new.inode && gone.size == new.size
             && gone.modified == new.modified
     }
 
-    /// What has become of a folder that was known.
+    /// The state of a known folder.
     public enum Presence: Sendable, Hashable {
         case present
-        /// What was mounted there is not: its items are not available, and are not removed.
+        /// The file system that was mounted there is not mounted. Its items are not available, and are not removed.
         case unavailable
         case removed
     }
 
     /// - Parameters:
-    ///   - wasMount: whether it was where a file system was mounted.
-    ///   - isThere: whether there is such a folder.
+    ///   - wasMount: whether a file system was mounted there before.
+    ///   - isThere: whether the folder exists.
     ///   - isMount: whether a file system is mounted there now.
     ///   - isRoot: whether it is a folder of the library, which only a user removes.
     public static func presence(wasMount: Bool, isThere: Bool, isMount: Bool, isRoot: Bool) -> Presence {
@@ -92,7 +92,7 @@ public enum ScanPlan {
         return wasMount || isRoot ? .unavailable : .removed
     }
 
-    /// The number of a listing, by which a folder in which nothing has changed is known at once.
+    /// A hash of a listing. If it is the same as before, nothing in the folder has changed.
     public static func digest(_ files: [DiskFile], folders: [[UInt8]]) -> UInt64 {
         var hash = Hash64()
         for file in files {
@@ -104,12 +104,12 @@ public enum ScanPlan {
         }
         hash.add(1)
         for name in folders { hash.add(name) }
-        // 0 stands for a listing that is not known.
+        // 0 means that the listing is unknown.
         return max(1, hash.value)
     }
 }
 
-/// A hash of 64 bits, fast and the same in each process. No secret depends on it.
+/// A hash of 64 bits, fast and the same in each process. It is not used for security.
 public struct Hash64: Sendable {
     public private(set) var value: UInt64 = 0x9E37_79B9_7F4A_7C15
 
@@ -138,7 +138,7 @@ public struct Hash64: Sendable {
     }
 }
 
-/// Which files are looked at, by the endings of their names.
+/// Selects the files that are read, by the extensions of their names.
 public enum MusicFile {
     private static let endings: Set<String> = [
         "mp3", "mp2", "aac", "m4a", "m4b", "aax", "flac", "ogg", "oga", "opus", "spx", "wav", "wave", "aif", "aiff",

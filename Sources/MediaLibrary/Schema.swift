@@ -1,6 +1,6 @@
-/// The tables. Everything in `main` can be read from the music again; what cannot is in the database `kept`.
+/// The tables. The content of `main` can be read from the music files again; everything else is in the database `kept`.
 enum Schema {
-    /// Changed with each table. The index of another version is made anew.
+    /// Increased with each change of the tables. An index of another version is created again.
     static let version: Int64 = 2
     static let keptVersion: Int64 = 1
 
@@ -74,7 +74,7 @@ enum Schema {
             PRIMARY KEY(playlist, position)) WITHOUT ROWID;
         """
 
-    /// Own playlists and those of files as one table. The ids of the latter begin at 2^40.
+    /// The user's playlists and those of files in one table. The ids of the latter start at 2^40.
     static let views = """
         CREATE TEMP VIEW any_list AS
             SELECT id, name FROM kept.playlist UNION ALL SELECT id + 1099511627776, name FROM main.list;
@@ -86,9 +86,9 @@ enum Schema {
                 JOIN main.file f ON f.directory = d.id AND f.name = i.name;
         """
 
-    // MARK: Looking at a database
+    // MARK: Checks of a database
 
-    /// Whether all tables are there with all their columns.
+    /// Whether all tables exist with all their columns.
     static func hasTables(_ db: SQLite, ofIndex isIndex: Bool) throws(SQLError) -> Bool {
         let model = try SQLite(":memory:")
         if isIndex {
@@ -100,7 +100,7 @@ enum Schema {
         return try columns(db, "main").isSuperset(of: columns(model, isIndex ? "main" : "kept"))
     }
 
-    /// Without the tables that an index of words has for itself, which depend on the version of SQLite.
+    /// Internal tables of the full-text index are left out: they depend on the version of SQLite.
     private static func columns(_ db: SQLite, _ name: String) throws(SQLError) -> Set<String> {
         Set(
             try db.all(

@@ -1,6 +1,7 @@
-/// Words as they are typed or heard.
+/// Words as a person types or says them.
 enum Words {
-    /// A match of the index of words for a text of which the last word may be incomplete; nil: it has no word.
+    /// A match expression for the full-text index; the last word of the text may be incomplete. Nil: the text has no
+    /// word.
     static func prefixMatch(_ text: String) -> String? {
         let words = said(text)
         guard !words.isEmpty else { return nil }
@@ -9,15 +10,16 @@ enum Words {
         }.joined(separator: " ")
     }
 
-    /// Words of what somebody said or typed; further ones do not count, because each costs a look at all words there are.
+    /// The number of words that are used. Further words are ignored, because each one is compared with all words of the
+    /// library.
     static let limit = 16
 
     static func said(_ text: String) -> [String] { Array(Folding.words(Folding.fold(text)).prefix(limit)) }
 
-    /// Words that say nothing by themselves.
+    /// Words without a meaning of their own.
     static let fillers: Set<String> = ["the", "a", "an", "of", "and", "to", "my", "some"]
 
-    /// Other ways to write a word: `four`, `4` and `iv` are one.
+    /// Other forms of a word: `four`, `4` and `iv` are equal.
     static func equals(_ word: String) -> [String] { numerals[word].map { $0.filter { $0 != word } } ?? [] }
 
     private static let numerals: [String: [String]] = {
@@ -35,10 +37,10 @@ enum Words {
         return table
     }()
 
-    /// How many letters of a word of that length may be wrong.
+    /// The number of letters that may be wrong in a word of that length.
     static func tolerance(_ length: Int) -> Int { length >= 8 ? 2 : length >= 4 ? 1 : 0 }
 
-    /// How alike two words are, 0…1: 1 if they are the same or mean the same, less for each wrong letter.
+    /// The similarity of two words, 0…1: 1 if they are equal or have the same meaning, less for each wrong letter.
     static func likeness(_ one: String, _ other: String) -> Double {
         if one == other || numerals[one]?.contains(other) == true { return 1 }
         let (one, other) = (Array(one.unicodeScalars), Array(other.unicodeScalars))
@@ -48,7 +50,7 @@ enum Words {
         return distance <= limit ? 1 - 0.25 * Double(distance) : 0
     }
 
-    /// Letters to insert, remove, replace or exchange with the next.
+    /// The number of letters to insert, remove, replace or exchange with the next letter.
     static func distance(_ one: [Unicode.Scalar], _ other: [Unicode.Scalar]) -> Int {
         var before: [Int] = []
         var last = Array(0...other.count)
@@ -68,14 +70,14 @@ enum Words {
     }
 }
 
-/// How well what was heard fits what there is.
+/// How well heard words match a name.
 public enum SearchScore {
-    /// 0…1: 1 if they are the same words.
+    /// The score, 0…1: 1 if the words are the same.
     ///
     /// - Parameters:
-    ///   - heard: the words that somebody said.
-    ///   - name: the words of what could be meant.
-    ///   - context: further words of it that may have been said too, such as those of the artist of a song.
+    ///   - heard: the words that a person said.
+    ///   - name: the words of the name that they are compared with.
+    ///   - context: more words that the person may have said with the name, such as the artist of a song.
     public static func score(heard: [String], name: [String], context: [String] = []) -> Double {
         guard !heard.isEmpty, !name.isEmpty else { return 0 }
         if heard == name || heard.joined() == name.joined() { return 1 }
@@ -87,7 +89,7 @@ public enum SearchScore {
             var best = (likeness: 0.0, place: -1)
             for (place, other) in free.enumerated() {
                 var likeness = Words.likeness(word, other)
-                // As one types.
+                // The last word may still be incomplete while the user types.
                 if index == heard.count - 1, likeness < 0.9, word.utf8.count > 1, other.hasPrefix(word) {
                     likeness = 0.9
                 }
@@ -108,7 +110,7 @@ public enum SearchScore {
 }
 
 extension Store {
-    /// Something that a text can mean.
+    /// A result of a search.
     public struct Finding: Sendable, Hashable {
         public enum Kind: String, CaseIterable, Sendable {
             case song, podcast, audiobook, album, artist
@@ -116,23 +118,31 @@ extension Store {
             case composer, genre, playlist
         }
         public var kind: Kind
-        /// Of an item or of a collection.
+        /// The id of an item or of a collection.
         public var id: Int64
         public var title: String
         public var artist: String
         public var score: Double
     }
 
-    /// What a text of a person or of a microphone means, best first.
+    /// The items and collections that match words as typed or heard, best match first.
     ///
     /// - Parameters:
     ///   - kinds: empty: all.
-    ///   - artist: said separately, as "album": only what fits.
+    ///   - artist: the artist, if the request names it separately, like `album`. Results must match it.
     public func search(
         _ text: String, kinds: Set<Finding.Kind> = [], artist: String = "", album: String = "", max: Int = 20
     ) throws(SQLError) -> [Finding] {
         let heard = Words.said(text)
         guard !heard.isEmpty else { return [] }
+        return try db.reading { () throws(SQLError) in
+            try search(heard, kinds: kinds, artist: artist, album: album, max: max)
+        }
+    }
+
+    private func search(
+        _ heard: [String], kinds: Set<Finding.Kind>, artist: String, album: String, max: Int
+    ) throws(SQLError) -> [Finding] {
         var best: [String: Finding] = [:]
         func add(_ findings: [Finding]) {
             for finding in findings where kinds.isEmpty || kinds.contains(finding.kind) {
@@ -141,7 +151,7 @@ extension Store {
             }
         }
         add(try look(for: heard, artist, album))
-        // "Title by artist": the last "by" divides.
+        // "Title by artist": the last "by" is the separator.
         if artist.isEmpty, let by = heard.lastIndex(of: "by"), by > 0, by < heard.count - 1 {
             let said = heard[(by + 1)...].joined(separator: " ")
             add(
@@ -158,7 +168,7 @@ extension Store {
         }.prefix(max).map { $0 }
     }
 
-    /// Of several that fit as well, the larger first.
+    /// The order of the kinds among results with the same score.
     private static func rank(_ kind: Finding.Kind) -> Int {
         switch kind {
         case .artist: 0
@@ -181,7 +191,8 @@ extension Store {
         var rows = try candidates(words.map { [$0] + Words.equals($0) }, allOf: true, joined: words)
         var findings = try score(rows, heard, artist, album)
         if (findings.map(\.score).max() ?? 0) < 0.85 {
-            // Perhaps it was misheard: words that are alike, and then any of them.
+            // No result has a high score, so words may be misheard. First, names with words similar to all of them are
+            // searched, then names with a word similar to any of them.
             let alike = try words.map { word throws(SQLError) in try vocabulary(near: word) }
             rows = try candidates(alike, allOf: true, joined: [])
             findings += try score(rows, heard, artist, album)
@@ -203,27 +214,29 @@ extension Store {
         parts = [parts.joined(separator: allOf ? " AND " : " OR ")]
         if (2...4).contains(joined.count) { parts.append("\"\(joined.joined())\"") }
         let match = parts.map { "(\($0))" }.joined(separator: " OR ")
-        // Collections are few, and their names short: they are not left out for the many songs.
+        // There are few collections, and their names are short. Many matching songs must not push them out of the
+        // result.
         let sql = "SELECT rowid FROM words WHERE words MATCH ? AND rowid"
         let collections = try db.all(
             "\(sql) >= \(Kind.shift) LIMIT \(Self.candidates)", [.text(match)]
         ) { $0.whole(0) }
-        let titles = try db.all(
-            "\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text("title : (\(match))")]
-        ) { $0.whole(0) }
-        let songs =
-            titles.count < Self.candidates
-            ? try db.all("\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text(match)]) { $0.whole(0) } : []
-        return collections + titles + songs
+        let songs = try db.all("\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text(match)]) { $0.whole(0) }
+        // Titles are not left out for the many songs that have the words elsewhere.
+        let titles =
+            songs.count == Self.candidates
+            ? try db.all(
+                "\(sql) < \(Kind.shift) LIMIT \(Self.candidates)", [.text("title : (\(match))")]
+            ) { $0.whole(0) } : []
+        return collections + titles + (titles.count < Self.candidates ? songs : [])
     }
 
-    /// The word and those of the library that are like it.
+    /// The word and the similar words of the library.
     private func vocabulary(near word: String) throws(SQLError) -> [String] {
         let near = word.unicodeScalars.count >= 4 ? try vocabulary().near(word, max: 8) : []
         return [word] + Words.equals(word) + near
     }
 
-    /// All words, read once after each change of the music.
+    /// All words of the library, read once after each change of the music.
     private func vocabulary() throws(SQLError) -> Vocabulary {
         if let known = cache.vocabulary, known.stamp == contents { return known.words }
         var words = Vocabulary()
@@ -242,7 +255,7 @@ extension Store {
         }
         func add(_ kind: Finding.Kind, _ id: Int64, _ title: String, _ by: String, _ on: String = "") {
             let artists = Folding.words(Folding.fold(by))
-            // Who is asked for by name cannot be by somebody.
+            // Only these kinds have an artist. If the request names an artist, the other kinds do not match.
             let isBy = kind == .song || kind == .album || kind == .podcast || kind == .audiobook
             guard isBy || artistWords.isEmpty else { return }
             let byScore = fit(artistWords, artists)
@@ -285,7 +298,7 @@ extension Store {
                             "SELECT 1 FROM track_name WHERE role = ? AND name = ? LIMIT 1",
                             [SQLValue(role), .whole(id)]) != nil
                     else { continue }
-                    // An artist with albums is said once.
+                    // An artist with albums is returned once.
                     if kind == .albumArtist, findings.contains(where: { $0.kind == .artist && $0.id == id }) {
                         continue
                     }

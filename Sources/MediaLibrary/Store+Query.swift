@@ -1,6 +1,6 @@
-// What queries answer.
+// Answers to queries.
 
-/// An item as it is shown.
+/// An item with its properties.
 public struct Item: Sendable, Hashable {
     public var id: Int64
     public var path: [UInt8]
@@ -18,7 +18,7 @@ public struct Item: Sendable, Hashable {
     public var year: Int { released / 10_000 }
 }
 
-/// What a person or a player has said about an item.
+/// The rating, the counts and the bookmark of an item, which come from users and players.
 public struct KeptFacts: Sendable, Hashable {
     public var plays = 0
     public var skips = 0
@@ -26,7 +26,7 @@ public struct KeptFacts: Sendable, Hashable {
     public var played: Int64 = 0
     /// 0…5.
     public var rating = 0
-    /// Seconds.
+    /// The bookmark, in seconds.
     public var bookmark = 0.0
 
     public init() {}
@@ -39,14 +39,14 @@ public struct Collection: Sendable, Hashable {
     public var artist: String
     public var count: Int
     public var duration: Double
-    /// An item of it, with a cover if one has.
+    /// One of its items; an item with a cover if there is one.
     public var representative: Int64
-    /// The latest; 0: none is known.
+    /// The latest year of its items; 0: unknown.
     public var year: Int
 }
 
 extension Store {
-    /// How many there are, and those from `offset` on.
+    /// The number of matching items, and the items from `offset` on.
     public func items(_ query: Query, offset: Int, max: Int) throws(SQLError) -> (count: Int, items: [Item]) {
         let count = try self.count(query)
         guard offset < count, max > 0 else { return (count, []) }
@@ -55,15 +55,17 @@ extension Store {
         return (count, items)
     }
 
-    /// Pages far from the beginning are found by counting from there: their query is asked once, for all pages. A random order
-    /// is another one at each beginning.
+    /// SQLite would count rows from the start to find a page far from it. Such a query runs once, for all its pages. A
+    /// random order is chosen anew each time the first page is read.
     private static let farPage = 500
 
     public func ids(_ query: Query, offset: Int = 0, max: Int = .max) throws(SQLError) -> [Int64] {
         let isRandom = query.order.contains { $0.key == .random }
         if offset >= Self.farPage || isRandom {
             let stamp = stamp(of: query)
-            if offset > 0, let known = cache.orders.list(query, stamp) { return Array(known.dropFirst(offset).prefix(max)) }
+            if offset > 0, let known = cache.orders.list(query, stamp) {
+                return Array(known.dropFirst(offset).prefix(max))
+            }
             let all = try readIDs(query, offset: 0, max: .max)
             if !isInBatch { cache.orders.keep(all, query, stamp) }
             return Array(all.dropFirst(offset).prefix(max))
@@ -80,7 +82,7 @@ extension Store {
     }
 
     public func count(_ query: Query) throws(SQLError) -> Int {
-        // The order does not matter.
+        // The order does not change the count.
         var query = query
         query.order = []
         let stamp = stamp(of: query)
@@ -117,7 +119,7 @@ extension Store {
         }
     }
 
-    /// The names of an item, one by one: artists (0), album artists (1), composers (2) or genres (3).
+    /// The separate names of an item: artists (0), album artists (1), composers (2) or genres (3).
     public func names(of id: Int64, role: Int) throws(SQLError) -> [String] {
         try db.all(
             "SELECT n.name FROM track_name t JOIN name n ON n.id = t.name WHERE t.track = ? AND t.role = ? ORDER BY n.id",
@@ -125,12 +127,12 @@ extension Store {
         ) { $0.text(0) }
     }
 
-    /// Items that can be played now.
+    /// The number of items that can be played now.
     public func itemCount() throws(SQLError) -> Int { try count(Query()) }
 
     // MARK: Collections
 
-    /// An item with a cover, if one has: the smallest of these numbers.
+    /// The id of an item with a cover, if there is one: items without a cover get larger numbers.
     private static let representative = "min(t.id + (1 - t.has_picture) * \(Kind.shift)) % \(Kind.shift)"
 
     public func collections(
@@ -144,7 +146,7 @@ extension Store {
             return (known.count, Array(known.dropFirst(offset).prefix(max)))
         }
         let all = grouping == .playlist ? try lists(query) : try groups(grouping, query)
-        // What a scan has not finished is different at once.
+        // During a scan the content changes at once, so the answer is not cached.
         if !isInBatch { cache.groups.keep(all, key, stamp) }
         return (all.count, Array(all.dropFirst(offset).prefix(max)))
     }
@@ -155,7 +157,7 @@ extension Store {
         let facts = "count(*), total(t.duration), \(Self.representative), max(t.released) / 10000"
         switch grouping {
         case .album, .podcast:
-            // One index has all that is needed of each item, by album.
+            // One index has all values that are needed of each item, ordered by album.
             if !query.isNarrow {
                 source.sql = source.sql.replacing(" FROM track t", " FROM track t INDEXED BY track_album")
             }
@@ -200,7 +202,7 @@ extension Store {
                 source.values
             ) { ($0.whole(0), $0.number(1), $0.whole(2), $0.whole(3)) }
             guard let facts else { continue }
-            // One of a person is there also while it is empty.
+            // A playlist of the user is listed even if it is empty.
             if facts.0 == 0, !query.predicates.isEmpty || !query.text.isEmpty { continue }
             all.append(
                 Collection(
@@ -214,7 +216,7 @@ extension Store {
         return all
     }
 
-    // MARK: What is kept
+    // MARK: Ratings, counts and bookmarks
 
     public enum KeptChange: Sendable, Hashable {
         case rating(Int)
@@ -222,7 +224,7 @@ extension Store {
         case mediaType(ItemType?)
         case plays(Int)
         case skips(Int)
-        /// It was played to its end then.
+        /// It was played to its end at that time.
         case played(at: Int64)
         case skipped
     }
@@ -253,7 +255,7 @@ extension Store {
         return true
     }
 
-    /// Makes a row for it in what is kept; false if there is no such item.
+    /// Creates the row of the item in the database `kept`; false if there is no such item.
     private func keep(_ id: Int64) throws(SQLError) -> Bool {
         guard try db.number("SELECT 1 FROM track WHERE id = ?", [.whole(id)]) != nil, let path = try path(of: id) else {
             return false
@@ -268,7 +270,7 @@ extension Store {
 
     // MARK: Playlists
 
-    /// - Returns: nil if an item is none.
+    /// - Returns: nil if one of the items does not exist.
     public func addList(_ name: String, _ items: [Int64]) throws(SQLError) -> Int64? {
         var id: Int64?
         try change { () throws(SQLError) in
@@ -284,13 +286,13 @@ extension Store {
         return id
     }
 
-    /// Own lists in the index of words have even numbers there, those of files odd ones.
+    /// In the full-text index, playlists of the user have even row numbers, and those of files odd ones.
     func listRow(_ id: Int64) -> Int64 { id + Self.firstFileList / 2 }
 
     private func fill(_ list: Int64, _ items: [Int64]) throws(SQLError) -> Bool {
         try db.run("DELETE FROM kept.playlist_item WHERE playlist = ?", [.whole(list)])
         for (index, item) in items.enumerated() {
-            // One that is away stays in the list.
+            // An unavailable item stays in the playlist.
             let isKept = try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(item)]) != nil
             if !isKept, try !keep(item) { return false }
             try db.run(
@@ -299,12 +301,12 @@ extension Store {
         return true
     }
 
-    /// The name of a playlist; nil: there is none. Those of files cannot be changed.
+    /// The name of a playlist; nil: it does not exist. Playlists of files cannot be changed.
     public func list(_ id: Int64) throws(SQLError) -> (name: String, isOwn: Bool)? {
         try db.first("SELECT name FROM any_list WHERE id = ?", [.whole(id)]) { ($0.text(0), id < Self.firstFileList) }
     }
 
-    /// - Returns: false, and nothing is changed, if an item is none.
+    /// - Returns: false, without changes, if one of the items does not exist.
     public func setList(_ id: Int64, _ items: [Int64]) throws(SQLError) -> Bool {
         let old = try db.all(
             "SELECT item FROM kept.playlist_item WHERE playlist = ? ORDER BY position", [.whole(id)]
@@ -337,7 +339,7 @@ extension Store {
 }
 
 extension String {
-    /// Without the library of regular expressions.
+    /// Replaces a part of a text, without a library for regular expressions.
     func replacing(_ part: String, _ other: String) -> String {
         var result = ""
         var rest = self[...]

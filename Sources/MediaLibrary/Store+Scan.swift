@@ -1,10 +1,10 @@
-// What a scan reads and writes.
+// Reads and writes of a scan.
 
 extension Store {
     /// A folder of the library.
     public struct Folder: Sendable, Hashable {
         public let path: [UInt8]
-        /// What all in it is; nil: as the files say.
+        /// The type of all its files; nil: each file decides.
         public var mediaType: ItemType?
         public var isWatched: Bool
     }
@@ -33,20 +33,20 @@ extension Store {
             try db.run(
                 "INSERT OR REPLACE INTO kept.folder VALUES(?, ?, ?)",
                 [.blob(path), type.map { .whole($0.rawValue) } ?? .null, SQLValue(isWatched)])
-            // Another type of media: all is looked at again.
+            // The type of the folder has changed: all its files are read again.
             try db.run(
                 "UPDATE file SET state = 0 WHERE state = 1 AND directory IN (SELECT id FROM directory WHERE \(Self.below))",
                 Self.range(path))
         }
     }
 
-    /// - Returns: the items that are removed with it; nil: it is none of the library.
+    /// - Returns: the items that are removed with it; nil: it is not a folder of the library.
     public func remove(folder path: [UInt8]) throws(SQLError) -> [Int64]? {
         guard try db.number("SELECT 1 FROM kept.folder WHERE path = ?", [.blob(path)]) != nil else { return nil }
         var removed: [Int64] = []
         try change { () throws(SQLError) in
             try db.run("DELETE FROM kept.folder WHERE path = ?", [.blob(path)])
-            // What another folder of the library contains stays.
+            // The content of other folders of the library stays.
             let others = try folders().map(\.path)
             let gone = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
                 (id: $0.whole(0), path: $0.blob(1))
@@ -64,7 +64,7 @@ extension Store {
         path.starts(with: folder) && (path.count == folder.count || path[folder.count] == UInt8(ascii: "/"))
     }
 
-    /// A folder and all in it, by the order of paths: "0" is the character behind "/".
+    /// A folder and its whole content, in the order of paths: "0" is the character after "/".
     static let below = "(path = ?1 OR path > ?2 AND path < ?3)"
     static func range(_ path: [UInt8]) -> [SQLValue] {
         [.blob(path), .blob(path + [UInt8(ascii: "/")]), .blob(path + [UInt8(ascii: "0")])]
@@ -88,7 +88,7 @@ extension Store {
         try db.all("SELECT \(Self.columns) FROM directory WHERE parent = ?", [.whole(id)]) { directory($0) }
     }
 
-    /// All that are on file systems that tell of changes, or all others.
+    /// The folders on file systems that report changes, or all other folders.
     public func directories(watchable: Bool, max: Int) throws(SQLError) -> [[UInt8]] {
         try db.all(
             "SELECT path FROM directory WHERE is_available = 1 AND is_watchable = ? ORDER BY path LIMIT ?",
@@ -96,7 +96,7 @@ extension Store {
         ) { $0.blob(0) }
     }
 
-    /// Makes the folder known, or available again; returns its id.
+    /// Adds the folder, or makes it available again; returns its id.
     public func saw(
         _ path: [UInt8], parent: Int64, isMount: Bool, isWatchable: Bool, digest: UInt64
     ) throws(SQLError) -> Int64 {
@@ -124,7 +124,7 @@ extension Store {
         try db.all("SELECT id FROM directory WHERE \(Self.below)", Self.range(path)) { $0.whole(0) }
     }
 
-    /// What was mounted there is away.
+    /// The file system that was mounted there is not mounted any more.
     public func setUnavailable(below path: [UInt8]) throws(SQLError) {
         for id in try subtree(path) {
             try setAvailable(id, false)
@@ -132,7 +132,8 @@ extension Store {
         }
     }
 
-    /// The folder and all in it are not there any more; folders in it that were mounted are only unavailable.
+    /// The folder and its content do not exist any more. Folders in it on which a file system was mounted become
+    /// unavailable instead.
     public func goes(_ path: [UInt8]) throws(SQLError) {
         let mounts = try db.all(
             "SELECT path FROM directory WHERE \(Self.below) AND is_mount = 1", Self.range(path)
@@ -153,7 +154,8 @@ extension Store {
 
     // MARK: Files
 
-    /// Those of a folder in the order of their names: behind `after`, up to `last`; nil: from the first, or to the end.
+    /// The files of a folder in the order of their names: after `after`, up to `last`; nil: from the first, or to the
+    /// last.
     public func files(
         in directory: Int64, after: [UInt8]?, to last: [UInt8]?
     ) throws(SQLError) -> [ScanPlan.KnownFile] {
@@ -192,12 +194,12 @@ extension Store {
     private static func facts(_ file: ScanPlan.DiskFile) -> [SQLValue] {
         [
             SQLValue(file.inode), SQLValue(file.size), .whole(file.modified), SQLValue(file.isRegular ? 0 : 2),
-            file.isRegular ? .null : .text("it is no regular file"),
+            file.isRegular ? .null : .text("it is not a regular file"),
         ]
     }
 
     private func add(_ file: ScanPlan.DiskFile, _ directory: Int64, _ path: [UInt8]) throws(SQLError) {
-        // The number of an item that was here before is its number again.
+        // A file that was here before gets its old number again.
         let known = try db.number(
             "SELECT id FROM kept.item WHERE path = ? AND id NOT IN (SELECT id FROM file)",
             [.blob(path + [UInt8(ascii: "/")] + file.name)])
@@ -207,7 +209,8 @@ extension Store {
             """, [known.map { .whole($0) } ?? .null, .whole(directory), .blob(file.name)] + Self.facts(file))
     }
 
-    /// Files that are new somewhere and gone elsewhere are the old ones there. Returns how many.
+    /// Finds new files that are missing files at a new place, and moves the old items there. Returns the number of
+    /// moved items.
     public func findMoved() throws(SQLError) -> Int {
         let gone = try db.all("SELECT id, inode, size, modified FROM file WHERE is_gone = 1") { row in
             ScanPlan.KnownFile(
@@ -228,7 +231,7 @@ extension Store {
         return count
     }
 
-    /// The item `old` is now where `new` is, of which nothing is known yet.
+    /// Moves the item `old` to the place of `new`, whose tags have not been read yet.
     private func move(_ old: Int64, to new: Int64) throws(SQLError) {
         let place = try db.first("SELECT directory, name, inode, modified FROM file WHERE id = ?", [.whole(new)]) {
             row in
@@ -252,7 +255,7 @@ extension Store {
         ) { $0.blob(0) + [UInt8(ascii: "/")] + $0.blob(1) }
     }
 
-    /// Files whose tags are not read, in the order of their numbers.
+    /// Files whose tags have not been read, in the order of their numbers.
     public func pending(after id: Int64, max: Int) throws(SQLError) -> [(id: Int64, path: [UInt8])] {
         try db.all(
             """
@@ -271,7 +274,7 @@ extension Store {
                 """) ?? 0)
     }
 
-    /// The file cannot be read, and is not read again before it changes.
+    /// The file cannot be read. It is not read again until it changes.
     public func failed(_ id: Int64, _ reason: String) throws(SQLError) {
         try removeTrack(id)
         try db.run("UPDATE file SET state = 2, error = ? WHERE id = ?", [.text(reason), .whole(id)])
@@ -290,7 +293,7 @@ extension Store {
         Int(try db.number("SELECT count(*) FROM file WHERE state = 2 AND is_gone = 0") ?? 0)
     }
 
-    /// A playlist as a file: where its entries are.
+    /// Stores a playlist file, with the paths of its entries.
     public func store(list file: Int64, name: String, _ entries: [[UInt8]], fingerprint: UInt64) throws(SQLError) {
         try removeList(file)
         try db.run("INSERT INTO list(file, name) VALUES(?, ?)", [.whole(file), .text(name)])
@@ -317,8 +320,8 @@ extension Store {
         try db.run("DELETE FROM list WHERE id = ?", [.whole(list.0)])
     }
 
-    /// What the tags of a file say. An item that is gone and had the same content is this one.
-    /// - Returns: its number, which may be another one than before.
+    /// Stores the tags of a file. A missing item with the same content is the same item.
+    /// - Returns: the number of the item, which may differ from `id`.
     public func store(
         _ track: Track, for file: Int64, fingerprint: UInt64, now: Int64
     ) throws(SQLError) -> (id: Int64, isNew: Bool) {
@@ -411,7 +414,7 @@ extension Store {
         return id
     }
 
-    /// Several values as one text in which each can be found as a whole: with line ends around each.
+    /// Several values as one text, with a line end before and after each, so that each value can be found as a whole.
     static func key(_ values: [String]) -> String {
         var keys: [String] = []
         for value in values {
@@ -431,7 +434,7 @@ extension Store {
         try db.run("DELETE FROM track_name WHERE track = ?", [.whole(id)])
     }
 
-    /// The end of a scan: what is gone is removed. Returns the items.
+    /// Ends a scan: items that are still missing are removed. Returns them.
     public func finish() throws(SQLError) -> [Int64] { try removeGone() }
 
     private func removeGone() throws(SQLError) -> [Int64] {
@@ -463,7 +466,8 @@ extension Store {
 
     // MARK: Words
 
-    /// The four columns of the index of words. What is spoken as one word, such as AC/DC, is found as one, too.
+    /// The four columns of the full-text index. A name that is spoken as one word, such as AC/DC, is also stored as one
+    /// word.
     private func columns(_ texts: [String]) -> [SQLValue] {
         (0..<4).map { index in
             guard texts.indices.contains(index) else { return .text("") }
@@ -485,7 +489,7 @@ extension Store {
             [.whole(kind.row(id))] + columns(texts))
     }
 
-    /// - Parameter texts: the ones with which it was added.
+    /// - Parameter texts: the texts with which it was added.
     func removeWords(_ kind: Kind, _ id: Int64, _ texts: [String]) throws(SQLError) {
         try db.run(
             "INSERT INTO words(words, rowid, title, artist, album, more) VALUES('delete', ?, ?, ?, ?, ?)",

@@ -1,23 +1,24 @@
 import Glibc
 import Processes
 
-/// The database of the library, in a folder of its own: `library.db`, which can be made from the music again, and
-/// `library-kept.db` with folders, playlists, counts, ratings and bookmarks.
+/// The database of the library, in its own folder: `library.db`, which a scan can create again, and `library-kept.db`
+/// with folders, playlists, counts, ratings and bookmarks.
 ///
-/// A damaged file is put aside under another name, and its content is saved as far as it can be read.
+/// A damaged file is renamed, and all content that can be read is copied to the new file.
 public final class Store {
     let db: SQLite
     public let folder: String
-    /// What was found damaged when it was opened, for people.
+    /// Damage that was found when the database was opened, as messages for users.
     public private(set) var findings: [String] = []
-    /// +1 with each change.
+    /// Increased by 1 with each change.
     public internal(set) var revision: UInt64 = 0
-    /// +1 with each change of the music and the playlists; not if only counts, ratings or bookmarks are different.
+    /// Increased by 1 with each change of the music or the playlists, but not for changes of counts, ratings or
+    /// bookmarks.
     private(set) var contents: UInt64 = 0
-    /// What was answered, as long as it is still right.
+    /// Answers that are still valid.
     var cache = AnswerCache()
 
-    /// What a text can be found as.
+    /// The kinds of entries in the full-text index.
     enum Kind: Int64, CaseIterable {
         case song = 0
         case album = 1
@@ -30,7 +31,7 @@ public final class Store {
 
     static let firstFileList: Int64 = 1 << 40
 
-    /// Opens or makes it.
+    /// Opens the database, or creates it.
     /// - Throws: if the folder cannot be written to, or the disk is full.
     public init(_ folder: String) throws(SQLError) {
         self.folder = folder
@@ -41,21 +42,21 @@ public final class Store {
         var findings: [String] = []
         if let reason = Store.damage(kept, isIndex: false) {
             let aside = try Store.putAside(kept)
-            findings.append("\(kept) \(reason): kept as \(aside)")
+            findings.append("\(kept) \(reason): renamed to \(aside)")
             let new = try SQLite(":memory:")
             try new.run("ATTACH ? AS kept", [.text(kept)])
             try new.script(
                 "PRAGMA kept.journal_mode = WAL; BEGIN; \(Schema.kept); PRAGMA kept.user_version = 1; COMMIT")
             let saved = Store.salvage(from: aside, to: new)
-            findings.append("of it \(saved) bookmarks, counts, ratings and entries of playlists could be read")
+            findings.append("\(saved) bookmarks, counts, ratings and entries of playlists were restored from it")
         }
         if let reason = Store.damage(main, isIndex: true) {
-            findings.append("\(main) \(reason): kept as \(try Store.putAside(main)); the music is read anew")
+            findings.append("\(main) \(reason): renamed to \(try Store.putAside(main)); the music is scanned again")
         }
         db = try SQLite(main)
         try db.script("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000")
         try db.run("ATTACH ? AS kept", [.text(kept)])
-        // What cannot be read again is on the disk before anything is said about it.
+        // Data that a scan cannot read again is on the disk before a change is reported.
         try db.script("PRAGMA kept.journal_mode = WAL; PRAGMA kept.synchronous = FULL; PRAGMA temp_store = MEMORY")
         try db.transaction { () throws(SQLError) in
             if try db.number("PRAGMA kept.user_version") == 0 {
@@ -63,7 +64,7 @@ public final class Store {
             }
             if try db.number("PRAGMA main.user_version") == 0 {
                 try db.script("\(Schema.main); PRAGMA main.user_version = \(Schema.version)")
-                // Ids that are known elsewhere are not given to others.
+                // New items must not get the ids of items in `kept`.
                 let last = try db.number("SELECT max(id) FROM kept.item") ?? 0
                 try db.run("INSERT INTO sqlite_sequence(name, seq) VALUES('file', ?)", [.whole(last)])
             }
@@ -82,21 +83,21 @@ public final class Store {
         self.findings = findings
     }
 
-    /// The last call: the next process need not look for damage.
+    /// Closes the database; must be the last call. The next process then skips the full check for damage.
     public func close() {
         try? db.run("DELETE FROM meta WHERE key = 'open'")
         try? db.script("PRAGMA optimize")
         try? db.run("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
-    /// Ends what is read for a client when it has used so many seconds of the processor: `SQLError.isTooLong`.
+    /// Ends the reads for a client with `SQLError.isTooLong` when they have used that many seconds of processor time.
     public func within<Result>(
         _ seconds: Double, _ body: () throws(SQLError) -> Result
     ) throws(SQLError) -> Result { try db.within(seconds, body) }
 
     // MARK: Damage
 
-    /// Why a file cannot be used; nil: it can, or is not there.
+    /// The reason why a file cannot be used; nil: it can be used, or does not exist.
     private static func damage(_ path: String, isIndex: Bool) -> String? {
         let version = isIndex ? Schema.version : Schema.keptVersion
         var status = stat()
@@ -104,17 +105,17 @@ public final class Store {
         do throws(SQLError) {
             let db = try SQLite(path)
             let found = try db.number("PRAGMA user_version") ?? 0
-            guard found == 0 || found == version else { return "is of version \(found), not \(version)" }
+            guard found == 0 || found == version else { return "has version \(found), not \(version)" }
             guard found != 0 else {
                 return try db.number("SELECT count(*) FROM sqlite_master") == 0 ? nil : "is another database"
             }
             guard try Schema.hasTables(db, ofIndex: isIndex) else { return "has other tables" }
-            // Nothing in it is damaged as long as it was closed, but for what is missing at its end.
+            // A database that was closed can only be damaged by a missing end.
             let isClosed = isIndex ? try db.number("SELECT 1 FROM meta WHERE key = 'open'") == nil : false
             if isClosed {
                 try db.run("PRAGMA wal_checkpoint(TRUNCATE)")
                 let size = (try db.number("PRAGMA page_count") ?? 0) * (try db.number("PRAGMA page_size") ?? 0)
-                return stat(path, &status) == 0 && Int64(status.st_size) < size ? "is cut short" : nil
+                return stat(path, &status) == 0 && Int64(status.st_size) < size ? "is truncated" : nil
             }
             let finding = try db.first("PRAGMA quick_check(1)") { $0.text(0) }
             return finding == "ok" ? nil : "is damaged (\(finding ?? "it cannot be read"))"
@@ -136,10 +137,10 @@ public final class Store {
         throw SQLError(code: 14, message: "\(path): too many damaged files beside it; remove some")
     }
 
-    /// Copies what can be read, row by row; returns how many rows of items and playlists.
+    /// Copies all rows that can be read; returns the number of rows of items and playlists.
     private static func salvage(from path: String, to new: SQLite) -> Int {
         guard let old = try? SQLite(path) else { return 0 }
-        // Otherwise nothing at all is read of a file that is shorter than it says.
+        // Without this, SQLite reads nothing of a file that is shorter than its header states.
         try? old.script("PRAGMA writable_schema = ON")
         var count = 0
         for (table, columns) in [
@@ -158,7 +159,7 @@ public final class Store {
                     try? new.run("INSERT OR IGNORE INTO kept.\(table)(\(list)) VALUES(\(marks))", values)
                 }
             }
-            // From both ends: the damage may be in the middle.
+            // Reads from both ends, because the damage may be in the middle.
             copy("")
             copy("ORDER BY \(columns[0]) DESC")
             if table == "item" || table == "playlist_item" {
@@ -170,7 +171,7 @@ public final class Store {
 
     // MARK: Changes
 
-    /// All of it or nothing; counts as one change.
+    /// Commits everything or nothing; counts as one change.
     /// - Parameter ofContents: whether the music or the playlists change.
     func change(ofContents: Bool = true, _ body: () throws(SQLError) -> Void) throws(SQLError) {
         try db.transaction { () throws(SQLError) in
@@ -185,10 +186,10 @@ public final class Store {
         if ofContents { contents += 1 }
     }
 
-    /// What must not have changed for an answer to a query to be right.
+    /// A number that changes when an answer to the query becomes invalid.
     func stamp(of query: Query) -> UInt64 { query.needsKept ? revision : contents }
 
-    /// A transaction of a scan: many files, and one change.
+    /// Begins a transaction of a scan: many files, and one change.
     public func beginBatch() throws(SQLError) { try db.begin() }
 
     public func commitBatch() throws(SQLError) {
@@ -208,7 +209,7 @@ public final class Store {
         try db.run("INSERT OR REPLACE INTO meta VALUES(?, ?)", [.text(key), .whole(value)])
     }
 
-    /// The same for what is kept also if the index is made anew.
+    /// Like `setMeta`, for a value that stays if the index is created again.
     public func setKeptMeta(_ key: String, _ value: Int64) throws(SQLError) {
         try db.run("INSERT OR REPLACE INTO kept.meta VALUES(?, ?)", [.text(key), .whole(value)])
     }

@@ -6,7 +6,7 @@ public enum ItemType: Int64, CaseIterable, Sendable, Hashable {
     case podcast = 1
     case audiobook = 2
 
-    /// As it is on the bus.
+    /// The name on D-Bus.
     public var word: String {
         switch self {
         case .music: "music"
@@ -21,29 +21,29 @@ public enum ItemType: Int64, CaseIterable, Sendable, Hashable {
     }
 }
 
-/// What the library knows of a file from its tags.
+/// The properties of an item, from the tags of its file.
 public struct Track: Sendable, Hashable {
     public var title = ""
-    /// By which it is sorted, folded.
+    /// The folded title by which it is sorted.
     public var titleSort = ""
     public var album = ""
     public var albumSort = ""
-    /// As it is shown, such as "A feat. B".
+    /// The text that is shown, such as "A feat. B".
     public var artist = ""
     public var artistSort = ""
-    /// Each one by itself.
+    /// The separate artists.
     public var artists: [String] = []
     public var albumArtist = ""
     public var albumArtistSort = ""
-    /// Each one by itself.
+    /// The separate album artists.
     public var albumArtists: [String] = []
     public var composers: [String] = []
     public var genres: [String] = []
-    /// What makes an album one; empty: the file has none.
+    /// Songs with the same key are one album; empty: the file has no album.
     public var albumKey = ""
     public var disc = 0
     public var number = 0
-    /// As a number of eight digits, such as 19731024; months and days that are not known are 0.
+    /// A number of eight digits, such as 19731024; an unknown month or day is 0.
     public var released = 0
     public var duration = 0.0
     public var isCompilation = false
@@ -55,8 +55,8 @@ public struct Track: Sendable, Hashable {
     public var year: Int { released / 10_000 }
 
     /// - Parameters:
-    ///   - path: where the file is below its folder.
-    ///   - type: what all files of the folder are, if somebody has said so.
+    ///   - path: the path of the file relative to its folder of the library.
+    ///   - type: the type of all files of the folder, if the user has set it.
     public init(_ facts: SoundFacts, path: [UInt8], type: ItemType? = nil) {
         let parts = path.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
         let file = parts.last ?? ""
@@ -93,7 +93,7 @@ public struct Track: Sendable, Hashable {
         tag.map { Folding.fold($0) } ?? Folding.sortKey(Folding.fold(text))
     }
 
-    /// The names in values of which one may have several.
+    /// The separate names, where one value may contain several.
     static func names(_ values: [String]) -> [String] {
         var names: [String] = []
         for value in values {
@@ -102,7 +102,7 @@ public struct Track: Sendable, Hashable {
         return names
     }
 
-    /// "A; B" and "A feat. B" are two. "AC/DC" and "Simon & Garfunkel" are one.
+    /// "A; B" and "A feat. B" are two names. "AC/DC" and "Simon & Garfunkel" are one.
     private static func parts(of value: String) -> [String] {
         var words: [Substring] = []
         var parts: [String] = []
@@ -124,20 +124,21 @@ public struct Track: Sendable, Hashable {
             }
         }
         end()
-        // What a bracket began is now without it.
+        // The opening bracket may be in another part. Then the closing bracket is removed.
         return parts.map { part in
             let isOpen = part.contains("(") || part.contains("[")
             return !isOpen && (part.hasSuffix(")") || part.hasSuffix("]")) ? String(part.dropLast()) : part
         }
     }
 
-    /// "3/12", "03", "A3" is 0.
+    /// The first number of "3/12" or "03"; 0 for "A3".
     private static func number(_ text: String?, limit: Int) -> Int {
         guard let text, let number = Int(text.prefix { $0.isASCII && $0.isNumber }) else { return 0 }
         return min(number, limit)
     }
 
-    /// "1973-10-24T…", "1973", "24.10.1973" is 1973.
+    /// A date as a number of eight digits: 19731024 for "1973-10-24T…", 19730000 for "1973" and "24.10.1973"; 0: no
+    /// date.
     static func date(_ text: String) -> Int {
         let parts = text.split { !($0.isASCII && $0.isNumber) }
         guard let index = parts.firstIndex(where: { $0.count == 4 }), let year = Int(parts[index]) else {

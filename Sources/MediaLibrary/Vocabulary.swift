@@ -1,15 +1,15 @@
-/// All words of the library, in little memory, to find those that are like a misheard one.
+/// All words of the library, stored compactly, to find words that are similar to a misheard one.
 ///
-/// A word is compared letter by letter only if its length and its letters are close enough: of 200,000 words, that are some
-/// hundreds.
+/// A word is compared letter by letter only if its length and its set of letters are close enough. Of 200,000 words,
+/// these are some hundreds.
 struct Vocabulary {
     /// UTF-8 of all words, one after the other.
     private var bytes: [UInt8] = []
-    /// Where each word ends.
+    /// The end of each word in `bytes`.
     private var ends: [UInt32] = []
-    /// Scalars of each word; 255: as many or more.
+    /// The number of scalars of each word; 255: 255 or more.
     private var lengths: [UInt8] = []
-    /// Which letters each word has, a bit for each.
+    /// The set of letters of each word, as a bit mask.
     private var letters: [UInt32] = []
 
     var count: Int { ends.count }
@@ -21,20 +21,20 @@ struct Vocabulary {
         letters.append(Self.letters(of: word))
     }
 
-    /// Different letters may have the same bit: then more words are compared.
+    /// Different letters may share a bit. Then more words are compared than necessary.
     private static func letters(of word: String) -> UInt32 {
         word.unicodeScalars.reduce(0) { $0 | 1 << ($1.value & 31) }
     }
 
-    /// The words that are like that one, most alike first; it is not among them.
+    /// The words that are similar to a word, most similar first, without the word itself.
     func near(_ word: String, max: Int) -> [String] {
         let length = word.unicodeScalars.count
-        // The longer of two words says how many letters may be wrong.
+        // The longer of two words decides how many letters may be wrong.
         let limit = Words.tolerance(length + 2)
         let mine = Self.letters(of: word)
         var near: [(word: String, likeness: Double)] = []
         for index in ends.indices where abs(Int(lengths[index]) - length) <= limit {
-            // Each wrong letter takes one away and brings one.
+            // Each wrong letter removes one letter from the set and adds one.
             guard (letters[index] ^ mine).nonzeroBitCount <= 2 * limit else { continue }
             let start = index > 0 ? Int(ends[index - 1]) : 0
             let other = String(decoding: bytes[start..<Int(ends[index])], as: UTF8.self)

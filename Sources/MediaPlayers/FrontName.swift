@@ -3,21 +3,21 @@ import EventLoop
 
 /// `org.mpris.MediaPlayer2.sessiond`: one name for the player in front.
 ///
-/// It stores nothing of the player: it passes on calls to it, and its answers and signals back. The name has a separate
-/// connection, so that a program that may talk to the daemon (in a sandbox, for example) cannot talk to every player by
-/// that. Without a player, neither exists.
+/// It stores nothing about the player: it forwards calls to the player, and returns the player's answers and signals.
+/// The name has a separate connection, so that a program that may call the daemon (for example from a sandbox) cannot
+/// call every player through it. Without a player, neither the name nor the connection exists.
 final class FrontName {
     /// Pending calls of one player at a time, of all callers together.
     private static let limit = 64
-    /// The interfaces that are passed on; others are not served here.
+    /// The interfaces whose calls are forwarded; others are not served here.
     private static let interfaces: Set<String> = [
         "", MPRIS.root, MPRIS.player, StandardName.properties, StandardName.introspectable,
         MPRIS.root + ".TrackList", MPRIS.root + ".Playlists",
     ]
-    /// Methods that do not show whether the user wants it to play.
+    /// Methods that do not show whether the user wants the player to play.
     private static let harmless: Set<String> = ["Seek", "SetPosition"]
 
-    /// A call that was passed on and is not answered yet.
+    /// A forwarded call that is not answered yet.
     private struct Passed {
         let call: Invocation
         /// The player that it waits for.
@@ -92,7 +92,7 @@ final class FrontName {
         }
     }
 
-    /// Another player: all properties may have changed.
+    /// The player has changed: all properties may have changed.
     private func switchOver(to player: String) {
         listen(to: player)
         if let connection { askAgain(player, connection) }
@@ -140,7 +140,7 @@ final class FrontName {
         }
     }
 
-    /// Reads go to the player in front: no caller waits for a player that has gone or does not
+    /// Forwards reads again to the new player in front, so that no caller waits for a player that has left or does not
     /// answer.
     private func askAgain(_ player: String, _ connection: Connection) {
         for (number, passed) in underWay where passed.mayBeAskedAgain {

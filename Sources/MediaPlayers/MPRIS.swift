@@ -15,7 +15,7 @@ enum MPRIS {
     /// Names that represent other players; treating them as players would create a loop.
     static let mirrors: Set<String> = [front, namespace + ".playerctld"]
 
-    /// Seconds in which a player must answer. Nothing else waits for it.
+    /// The time limit for an answer of a player, in seconds. No other call waits for it.
     static let patience = 5.0
 }
 

@@ -12,7 +12,8 @@ final class PlayerWatch {
     private(set) var players: [String: Player] = [:]
     private var names: [String: String] = [:]
     private var subscriptions: [String: Subscription] = [:]
-    /// Players that are being asked because of a signal. Their answer comes after that signal, and after others until then.
+    /// Players that are being queried because of a signal. Their answers come after that signal, and after further
+    /// signals until then.
     private var asked: Set<String> = []
     private var appearances: Subscription?
     private var order: UInt64 = 0
@@ -60,7 +61,7 @@ final class PlayerWatch {
         }
     }
 
-    /// All players of the process behind a bus name, well-known or unique: some programs have several connections.
+    /// All players of the process that owns a bus name, well-known or unique: some programs have several connections.
     func players(behind name: String) -> [Player.ID] {
         guard let player = players[names[name] ?? name] else { return [] }
         guard player.processID != 0 else { return [player.id] }
@@ -71,7 +72,7 @@ final class PlayerWatch {
 
     private func find(_ name: String) {
         connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
-            // It was reported by a signal in the meantime, or it is gone.
+            // The name was reported by a signal in the meantime, or it is gone.
             guard let self, self.names[name] == nil, let owner = (try? answer.get())?.first?.stringValue else { return }
             self.owns(name, owner)
         }
@@ -101,7 +102,7 @@ final class PlayerWatch {
         var player = Player(id: id, processID: 0)
         player.order = order
         players[id] = player
-        // Not one that is gone again by then.
+        // Later, because the connection may be gone again by then.
         connection.loop.later { [weak self] in self?.meet(id) }
     }
 

@@ -2,7 +2,7 @@ import Glibc
 
 /// Paths as `file:` URIs.
 public enum FileURI {
-    /// The absolute path of `path`, relative to the current directory; nil if that no longer exists.
+    /// The absolute path of `path`, relative to the current directory; nil if that directory no longer exists.
     public static func absolute(_ path: String) -> String? {
         path.hasPrefix("/") ? path : currentFolder.map { $0 + "/" + path }
     }
@@ -26,8 +26,8 @@ public enum FileURI {
         character.isASCII && (character.isLetter || character.isNumber || "+-.".contains(character))
     }
 
-    /// The path of a `file:` URI on this machine, which need not be text; nil for any other URI, and for one without an
-    /// absolute path.
+    /// The path of a `file:` URI on this machine, which need not be UTF-8; nil for any other URI, and for one without
+    /// an absolute path.
     public static func path(of uri: String) -> [UInt8]? {
         guard uri.prefix(5).lowercased() == "file:" else { return nil }
         var rest = uri.dropFirst(5)[...]
@@ -41,7 +41,7 @@ public enum FileURI {
         return bytes.first == UInt8(ascii: "/") && !bytes.contains(0) ? bytes : nil
     }
 
-    /// The URI by which programs share what they know of a file, such as its thumbnail: escaped as GLib does it.
+    /// The URI that the Thumbnail Managing Standard uses for a file: escaped as GLib does it.
     public static func shared(_ path: [UInt8]) -> String {
         "file://" + escaped(path, leaving: "!$&'()*+,-./:=@_~".utf8)
     }

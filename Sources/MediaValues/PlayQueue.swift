@@ -1,10 +1,10 @@
 public import PluginAPI
 
-/// What is in random order (MPMusicShuffleMode).
+/// The parts of the queue that are in random order (MPMusicShuffleMode).
 public enum ShuffleMode: String, CaseIterable, Sendable, Hashable {
     case off
     case songs
-    /// Albums are in random order; the items of each are in theirs.
+    /// The albums are in random order; the items of each album keep their order.
     case albums
 }
 
@@ -13,33 +13,33 @@ public enum ShuffleMode: String, CaseIterable, Sendable, Hashable {
 /// If the queue is not empty, one item is the current one. Items keep their ids while they are in the queue, and ids
 /// are never reused.
 ///
-/// Items are found by their id without a search, and an edit moves only numbers: a program that adds ten thousand items
-/// one by one keeps nobody waiting.
+/// An item is found by its id without a search, and an edit moves only numbers. So a program that adds ten thousand
+/// items one by one does not delay other clients.
 public struct PlayQueue: Sendable {
     /// An entry with its own number: the same URI may be in the queue twice.
     public struct Item: Sendable, Hashable {
         /// From 1.
         public let id: UInt64
-        /// As added, with metadata that became known later (``PlayQueue/learn(_:title:duration:)``).
+        /// The entry as added, with metadata that became known later (``PlayQueue/learn(_:title:duration:)``).
         public fileprivate(set) var entry: PlaylistEntry
         /// The nesting depth of the playlists it came from.
         public let depth: Int
     }
 
-    /// The limit of items. No user listens to more, and they need little memory.
+    /// The limit of items. Real queues are shorter.
     public static let limit = 10_000
 
     /// The ids in the order of the list.
     public private(set) var ids: [UInt64] = []
     private var contents: [UInt64: Item] = [:]
-    /// Which could not be played; skipped until they are selected explicitly.
+    /// The items that could not be played; skipped until they are selected explicitly.
     private var failed: Set<UInt64> = []
     /// A new value after every change of ``ids``.
     package private(set) var revision: UInt64 = 0
-    /// How many ids at both ends are as they were at the last ``takeUnchanged()``.
+    /// The number of ids at both ends that are unchanged since the last ``takeUnchanged()``.
     private var unchanged = (start: 0, end: 0)
     package private(set) var currentID: UInt64?
-    /// After the last item comes the first one.
+    /// Whether the first item follows the last one.
     public var repeatsAll = false
     /// See ``setShuffleMode(_:)``.
     public private(set) var shuffleMode = ShuffleMode.off
@@ -50,11 +50,11 @@ public struct PlayQueue: Sendable {
 
     public init() {}
 
-    /// The item that plays, or plays next; nil only if the queue is empty.
+    /// The item that plays or will play next; nil only if the queue is empty.
     public var current: Item? { currentID.flatMap { self[$0] } }
-    /// Nil if it is not in the queue.
+    /// Nil if the item is not in the queue.
     public subscript(id: UInt64) -> Item? { contents[id] }
-    /// In the order of the list; made anew at each call.
+    /// The items in the order of the list; the array is built at each call.
     public var items: [Item] { ids.compactMap { contents[$0] } }
     public var count: Int { ids.count }
     /// How many more items can be added.
@@ -73,7 +73,7 @@ public struct PlayQueue: Sendable {
         if isShuffled { shuffle() }
     }
 
-    /// Inserts items behind the item `after`; nil: before all others. Returns their ids. Items above the limit are
+    /// Inserts items after the item `after`; nil: before all others. Returns their ids. Items above the limit are
     /// ignored.
     public mutating func insert(_ entries: [PlaylistEntry], after: UInt64?) -> [UInt64] {
         insert(entries, at: after.flatMap(place(of:)).map { $0 + 1 } ?? 0)
@@ -117,7 +117,7 @@ public struct PlayQueue: Sendable {
         revision &+= 1
     }
 
-    /// How many ids at the start and at the end of the list no edit has touched since the last call.
+    /// The number of ids at the start and at the end of the list that no edit has changed since the last call.
     package mutating func takeUnchanged() -> (start: Int, end: Int) {
         defer { unchanged = (count, count) }
         return unchanged
@@ -147,7 +147,7 @@ public struct PlayQueue: Sendable {
 
     // MARK: Position
 
-    /// The item after the current one, if it is certain now; it is not before a new shuffle.
+    /// The item after the current one; nil if it is not known yet, because a new shuffle comes first.
     public var following: Item? {
         guard let turn else { return nil }
         let (order, failed) = (order, failed)
@@ -164,10 +164,10 @@ public struct PlayQueue: Sendable {
 
     /// Goes to the next item; false if there is none. Failed items are skipped.
     public mutating func goNext() -> Bool { step(1) }
-    /// Goes to the previous item, likewise.
+    /// Goes to the previous item in the same way.
     public mutating func goPrevious() -> Bool { step(-1) }
 
-    /// False if it is not in the queue.
+    /// Goes to an item; false if it is not in the queue.
     public mutating func go(to id: UInt64) -> Bool {
         guard contents[id] != nil else { return false }
         failed.remove(id)
@@ -215,7 +215,7 @@ public struct PlayQueue: Sendable {
         if isOn != isShuffled { setShuffleMode(isOn ? .songs : .off) }
     }
 
-    /// Songs: the current one comes first. Albums: the one of the current item comes first.
+    /// Songs: the current item comes first. Albums: the album of the current item comes first.
     public mutating func setShuffleMode(_ mode: ShuffleMode) {
         guard mode != shuffleMode else { return }
         shuffleMode = mode
@@ -232,7 +232,7 @@ public struct PlayQueue: Sendable {
         }
     }
 
-    /// After the last item, in another order, without the same one, or the same album, twice in a row.
+    /// Shuffles again after the last item, so that the same item, or the same album, does not play twice in a row.
     private mutating func reshuffle(after last: UInt64) {
         switch shuffleMode {
         case .off: break
@@ -247,7 +247,7 @@ public struct PlayQueue: Sendable {
         }
     }
 
-    /// The ids of each album in the order of the list. What is on no album is one by itself.
+    /// The ids of each album in the order of the list. An item without an album is a group of its own.
     private var albums: [[UInt64]] {
         var albums: [[UInt64]] = []
         var places: [String: Int] = [:]
@@ -270,13 +270,13 @@ public struct PlayQueue: Sendable {
         return (first.map { albums[$0] } ?? []) + albums.indices.filter { $0 != first }.flatMap { albums[$0] }
     }
 
-    /// The numbers, in the order of the list, of the items in the order of playing.
+    /// The indices in the list of all items, in the order of playing.
     public var orderOfPlaces: [Int] {
         let places = Dictionary(uniqueKeysWithValues: ids.enumerated().map { ($1, $0) })
         return order.compactMap { places[$0] }
     }
 
-    /// Shuffled as before: `places` are the numbers of all items, in the order of playing.
+    /// Restores a shuffled order: `places` are the indices of all items, in the order of playing.
     public mutating func restore(_ mode: ShuffleMode, order places: [Int]) {
         shuffleMode = mode
         guard mode != .off else {
@@ -290,7 +290,7 @@ public struct PlayQueue: Sendable {
     /// The ids in the order of playing.
     private var order: [UInt64] { isShuffled ? shuffled : ids }
     private var turn: Int? { currentID.flatMap { order.firstIndex(of: $0) } }
-    /// From the end, where most is added.
+    /// Searches from the end, where most items are added.
     private func place(of id: UInt64) -> Int? { ids.lastIndex(of: id) }
 
     // MARK: Metadata
@@ -301,6 +301,6 @@ public struct PlayQueue: Sendable {
         if let duration { contents[id]?.entry.duration = duration }
     }
 
-    /// Where an item begins the next time.
+    /// Sets the position at which an item starts the next time, in seconds.
     public mutating func setStart(_ id: UInt64, _ seconds: Double) { contents[id]?.entry.start = seconds }
 }

@@ -1,15 +1,15 @@
 public import PluginAPI
 
-/// A queue as it is kept on the disk: what was in it, and where it was.
+/// A queue as it is saved on the disk: its items and its position.
 public struct SavedQueue: Sendable, Hashable {
     public var entries: [PlaylistEntry] = []
-    /// The place of the current item in the list.
+    /// The index of the current item in the list.
     public var current = 0
-    /// Seconds.
+    /// The position in the current item, in seconds.
     public var position = 0.0
     public var repeatMode = ""
     public var shuffleMode = ShuffleMode.off
-    /// The places of the items in the order of playing.
+    /// The indices of the items in the order of playing.
     public var order: [Int] = []
 
     private static let head = "sessiond queue 1"
@@ -17,7 +17,7 @@ public struct SavedQueue: Sendable, Hashable {
 
     public init() {}
 
-    /// A line for each item, and one that says that it is whole.
+    /// A line for each item, and a last line that marks the text as complete.
     public var text: String {
         var lines = [
             Self.head, "current \(current)", "position \(position)", "repeat \(repeatMode)",
@@ -35,7 +35,7 @@ public struct SavedQueue: Sendable, Hashable {
         return (lines + [Self.end, ""]).joined(separator: "\n")
     }
 
-    /// Nil if it is not whole, or not understood.
+    /// Nil if the text is not complete, or not valid.
     public init?(text: String) {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]
         guard lines.popFirst() == Self.head[...] else { return nil }

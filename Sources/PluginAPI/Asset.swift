@@ -1,4 +1,4 @@
-/// What an export makes of a film. The raw value is the name on the wire.
+/// A preset of an export. The raw value is the name on the wire.
 public enum ExportPreset: String, CaseIterable, Sendable, Hashable {
     /// For mobile networks.
     case low
@@ -9,12 +9,12 @@ public enum ExportPreset: String, CaseIterable, Sendable, Hashable {
     case size960x540 = "960x540"
     case size1280x720 = "1280x720"
     case size1920x1080 = "1920x1080"
-    /// Pictures and sound as they are, in another container or cut.
+    /// Copies pictures and sound without decoding, into another container or as a part of the film.
     case passthrough
-    /// The sound alone.
+    /// Only the sound.
     case audio
 
-    /// The box that the picture must fit into, for a film that is wider than high; nil: there is no picture, or it stays.
+    /// The box that the picture must fit into, for a film in landscape; nil: there is no picture, or its size stays.
     public var box: (width: Int, height: Int)? {
         switch self {
         case .low: (426, 240)
@@ -27,10 +27,10 @@ public enum ExportPreset: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// Pictures in a second, at most.
+    /// The largest picture rate, in pictures per second.
     public var largestRate: Int { self == .low ? 30 : 60 }
 
-    /// The quality that the encoder keeps (x264's CRF): less is better.
+    /// The quality of the encoder (x264's CRF): lower is better.
     public var quality: Int {
         switch self {
         case .low: 28
@@ -40,7 +40,7 @@ public enum ExportPreset: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// The most kilobits in a second of pictures; nil: no limit.
+    /// The largest bitrate of the pictures, in kbit/s; nil: no limit.
     public var largestBitrate: Int? {
         switch self {
         case .low: 400
@@ -49,7 +49,7 @@ public enum ExportPreset: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// Bits in a second of sound.
+    /// The bitrate of the sound, in bit/s.
     public var audioBitrate: Int {
         switch self {
         case .low: 48_000
@@ -87,6 +87,6 @@ public enum ThumbnailFlavor: String, CaseIterable, Sendable, Hashable {
 public enum ImageFormat: String, CaseIterable, Sendable, Hashable {
     case jpeg, png, webp
 
-    /// The usual ending of such a file.
+    /// The usual extension of such a file.
     public var ending: String { self == .jpeg ? "jpg" : rawValue }
 }

@@ -71,7 +71,7 @@ public struct PlaylistEntry: Sendable, Hashable {
     public var title: String?
     /// Seconds, more than 0; nil if the list does not state it.
     public var duration: Double?
-    /// For display, and to keep an album together; nil if nobody has said it.
+    /// For display, and to group the songs of an album; nil if unknown.
     public var artist: String?
     public var album: String?
     /// The item of the library; 0: it is not of it.

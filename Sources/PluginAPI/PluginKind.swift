@@ -66,19 +66,19 @@ public struct PluginKind: Sendable, Hashable {
         busName: "org.sessiond1.SoundEffects", category: .ambient, item: "FILE",
         action: "Plays FILE, a sound of at most 30 s, to its end")
 
-    /// Films and sounds as files: what is in them, pictures of them, other files made of them. It makes no sound.
+    /// Films and sounds as files: their properties, pictures, thumbnails and exports. It plays no sound.
     public static let assets = PluginKind(
         word: "assets", id: "org.sessiond1.assets", program: "sessiond-assets",
         interface: "org.sessiond1.Assets", objectPath: "/org/sessiond1/assets",
         busName: "org.sessiond1.Assets", category: nil, item: "FILE", action: "Checks that FILE can be played")
 
-    /// Without a session: it makes no sound.
+    /// Uploads. It has no session, because it plays no sound.
     public static let uploads = PluginKind(
         word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer",
         interface: "org.sessiond1.Uploads", objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
         category: nil, item: "", action: "Uploads files to web servers for other programs")
 
-    /// The music of a user. Without a session: players play it.
+    /// The music library of a user. It has no session, because players play the music.
     public static let library = PluginKind(
         word: "library", id: "org.sessiond1.library", program: "sessiond-library",
         interface: "org.sessiond1.Library", objectPath: "/org/sessiond1/library", busName: "org.sessiond1.Library",

@@ -31,27 +31,27 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
 
         // Of jobs and files.
 
-        /// There is no such file, address or item.
+        /// The file, address or item does not exist.
         case notFound = "NotFound"
-        /// The file has no format that is known here.
+        /// The format of the file is not supported.
         case formatNotSupported = "FormatNotSupported"
-        /// The content of the file is damaged, or reading it took too long or ended the process that read it.
+        /// The content of the file is damaged, or reading it took too long or crashed its worker.
         case decodeFailed = "DecodeFailed"
-        /// Nothing that is installed decodes it; the message names what is missing.
+        /// No installed plugin decodes it; the message names the missing one.
         case decoderNotFound = "DecoderNotFound"
-        /// Nothing that is installed encodes it; the message names what is missing.
+        /// No installed plugin encodes it; the message names the missing one.
         case encoderNotFound = "EncoderNotFound"
         /// The film has no picture at that time.
         case noImageAtTime = "NoImageAtTime"
-        /// The file could not be written from its source.
+        /// The export could not write the file.
         case exportFailed = "ExportFailed"
         /// The target exists, and may not be replaced.
         case fileAlreadyExists = "FileAlreadyExists"
-        /// The disk is full, or would be.
+        /// The disk is full, or has not enough space.
         case diskFull = "DiskFull"
-        /// The other end cannot be reached, or answered with an error; the message has the HTTP status.
+        /// The server cannot be reached, or answered with an error; the message has the HTTP status.
         case networkFailed = "NetworkFailed"
-        /// It did not answer in time.
+        /// There was no answer in time.
         case timedOut = "TimedOut"
         /// The job was cancelled.
         case cancelled = "Cancelled"
@@ -59,7 +59,7 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
         case notSupported = "NotSupported"
         /// Not possible yet.
         case notReady = "NotReady"
-        /// The source is not what it has to be, or has changed meanwhile.
+        /// The source is not a valid file, or has changed.
         case invalidSource = "InvalidSource"
 
         /// The platform's number in its usual form, a four-character code or a decimal number; empty if it has none.

@@ -57,7 +57,7 @@ public struct SettingKey: Sendable {
         word(
             "enforcement", "mode", \.enforcement.mode,
             "What the daemon does at the sound server. off: nothing; cooperative: it silences sessions that play on after "
-                + "they were told to fall silent; full: it also silences and ducks programs that do not use sessiond."),
+                + "they were interrupted; full: it also silences and ducks programs that do not use sessiond."),
         real(
             "enforcement", "deadline", \.enforcement.deadline, 0...10, "s",
             "How long a session may take to fall silent after it was interrupted; then its streams are silenced."),
@@ -65,7 +65,7 @@ public struct SettingKey: Sendable {
         word(
             "adoption", "streams", \.adoption.streams,
             "Whether programs that do not use sessiond are adopted. off: no; calls: yes, they are silent during calls and "
-                + "alerts and ducked by prompts, but they interrupt nobody; all: as full sessions, the newest interrupts "
+                + "alerts and ducked by prompts, but they interrupt no session; all: as full sessions, the newest interrupts "
                 + "the others."),
         names(
             "adoption", "never", \.adoption.never,
@@ -121,7 +121,7 @@ public struct SettingKey: Sendable {
 
         real(
             "library", "interval", \.library.interval, 1...86_400, "s",
-            "How often the music library looks at folders whose changes the kernel does not tell: on network file systems, "
+            "How often the music library checks folders for which the kernel reports no changes: on network file systems, "
                 + "or if there are too many to be watched. Read when the library starts."),
     ]
 

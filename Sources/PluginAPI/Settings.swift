@@ -140,7 +140,7 @@ public struct Settings: Sendable, Hashable {
 
     /// The music library.
     public struct Library: Sendable, Hashable {
-        /// Seconds between two looks at folders of which the kernel does not tell changes.
+        /// The interval at which folders are checked for which the kernel reports no changes, in seconds.
         public var interval = 300.0
     }
 

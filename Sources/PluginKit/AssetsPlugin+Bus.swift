@@ -3,7 +3,7 @@ import PluginAPI
 import SessionBus
 import Workers
 
-// `org.sessiond1.Assets`.
+// Implements `org.sessiond1.Assets`.
 
 extension AssetsPlugin {
     func export() {
@@ -21,7 +21,7 @@ extension AssetsPlugin {
             .init("EstimateExport", "sa{sv}") { assets, call in assets.answer(call) { try assets.estimate(call) } },
         ])
 
-    /// Answers a call with the error of what could not be begun.
+    /// Runs the start of a task; if it throws, answers the call with the error.
     private func answer(_ call: Invocation, _ body: () throws -> Void) {
         do {
             try body()
@@ -101,7 +101,7 @@ extension AssetsPlugin {
 }
 
 extension WorkerMessage {
-    /// The answer of `Inspect`, from that of a worker.
+    /// The answer of `Inspect`, made from the answer of a worker.
     fileprivate var inspection: Value {
         .properties([
             ("duration", .double(number("duration") ?? 0)), ("seekable", .bool(flag("seekable") ?? false)),

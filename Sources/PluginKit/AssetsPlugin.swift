@@ -6,16 +6,17 @@ import PluginAPI
 import SessionBus
 public import Workers
 
-/// Films and sounds as files: what is in them, pictures of them, and other files made from them; on the bus as
-/// `org.sessiond1.Assets`. It has no session, because it makes no sound.
+/// Films and sounds as files: their properties, pictures, thumbnails and exports; on the bus as `org.sessiond1.Assets`.
+/// It has no session, because it plays no sound.
 ///
-/// It opens no such file itself: workers do (``Workers``), and a file that takes too long, or ends its worker, fails.
+/// It opens no such file itself; workers do (``Workers``). If a file takes too long, or its worker crashes, the request
+/// fails.
 public final class AssetsPlugin: Plugin {
-    /// Seconds without news from a worker.
+    /// The longest times in which a worker may send nothing, in seconds.
     enum Patience {
         static let reading = 10.0
         static let exporting = 30.0
-        /// Seconds in all to read a file, also if there is news: some files have no end.
+        /// The time limit for reading a file in seconds, even if the worker makes progress: some files have no end.
         static let readingAll = 120.0
     }
 
@@ -23,7 +24,7 @@ public final class AssetsPlugin: Plugin {
 
     let connection: Connection
     let workers: Workers
-    /// The exports and the pictures that are being made.
+    /// The running exports and picture jobs.
     public let jobs: Jobs
     private let loop: EventLoop
     private let callers: FreeCallers
@@ -32,7 +33,7 @@ public final class AssetsPlugin: Plugin {
     private let speeds = ExportSpeeds()
     private var exports: [UInt64: ExportWork] = [:]
     private var images: [UInt64: ImageWork] = [:]
-    /// Keeps the machine awake while a film is written; nil: nothing does.
+    /// Prevents sleep while a film is written; nil: sleep is not prevented.
     public var inhibitor: Inhibitor?
     /// The exports that are not paused.
     private var active: Set<UInt64> = [] {
@@ -49,7 +50,7 @@ public final class AssetsPlugin: Plugin {
         callers = FreeCallers(on: connection)
         jobs = Jobs(.assets, on: connection, loop)
         folders = ImageFolders(connection)
-        // The first request shall not wait for it.
+        // A worker is started now, so that the first request does not wait for it.
         workers.prepare()
         export()
     }
@@ -62,13 +63,13 @@ public final class AssetsPlugin: Plugin {
 
     // MARK: Files
 
-    /// A file that a caller names, checked as far as it can be without touching it.
+    /// A file that a caller names. It is checked as far as possible without access to it.
     struct Source {
         let path: [UInt8]
-        /// In the form by which programs share thumbnails.
+        /// The URI in the form that the shared thumbnail cache uses.
         let uri: String
         let name: String
-        /// The unique name of who names it; empty: this service itself.
+        /// The unique name of the caller; empty: this service itself.
         let caller: String
 
         init(_ uri: String, for caller: String = "") throws(SessionError) {
@@ -88,7 +89,8 @@ public final class AssetsPlugin: Plugin {
         do throws(SessionError) { return try Source(uri, for: caller) } catch { throw Failure(error) }
     }
 
-    /// The answer of a worker to a request of seconds, or, if it may read the whole file, of minutes.
+    /// Asks a worker. A request that reads a part of the file takes seconds; one that reads the whole file may take
+    /// minutes.
     func ask(
         _ request: WorkerMessage, about source: Source, isLong: Bool = false,
         onAnswer: @escaping (WorkerMessage) -> Void = { _ in },
@@ -119,14 +121,14 @@ public final class AssetsPlugin: Plugin {
         case .tookTooLong(let seconds):
             SessionError(.decodeFailed, "'\(name)': it took longer than \(Int(seconds.rounded())) s")
         case .silent(let seconds):
-            SessionError(.decodeFailed, "'\(name)': nothing was heard of it for \(Int(seconds.rounded())) s")
-        case .ended: SessionError(.decodeFailed, "'\(name)': it ended the process that read it")
+            SessionError(.decodeFailed, "'\(name)': its worker sent nothing for \(Int(seconds.rounded())) s")
+        case .ended: SessionError(.decodeFailed, "'\(name)': its worker ended unexpectedly")
         case .notStarted:
-            SessionError(.resourceNotAvailable, "no process can be started that reads '\(name)'; see the service's log")
+            SessionError(.resourceNotAvailable, "no worker can be started to read '\(name)'; see the service's log")
         }
     }
 
-    /// Reports why a file cannot be played; nil: it can.
+    /// Reports the reason why a file cannot be played; nil: it can be played.
     public func check(_ uri: String, _ reply: @escaping (String?) -> Void) {
         do throws(SessionError) {
             let source = try Source(uri)
@@ -162,7 +164,8 @@ public final class AssetsPlugin: Plugin {
             switch result {
             case .success(let message): reply(keep(message, source, flavor, known))
             case .failure(let error):
-                // What may be installed, or may come, is tried again.
+                // Only failures of the content are stored. After others, such as a missing plugin, the next request
+                // tries again.
                 if [.decodeFailed, .noImageAtTime].contains(error.code), let modified {
                     cache.addFailure(of: source.uri, modified: modified)
                 }
@@ -191,7 +194,7 @@ public final class AssetsPlugin: Plugin {
 
     // MARK: Jobs
 
-    /// Begins to take pictures; returns the job's path.
+    /// Starts a job that takes pictures; returns its path.
     func generate(_ source: Source, _ request: ImageRequest, for caller: String) throws(SessionError) -> String {
         let job = try jobs.add(
             "generate-images", name: source.name, for: caller,
@@ -244,7 +247,7 @@ public final class AssetsPlugin: Plugin {
         work.end(.failure(error))
     }
 
-    /// Begins to write a file; returns the job's path. What is wrong with the file is the job's error.
+    /// Starts an export; returns the path of its job. Errors of the file are errors of the job.
     func export(_ source: Source, _ request: ExportRequest, for caller: String) throws(SessionError) -> String {
         let job = try jobs.add(
             "export", name: FileURI.title(FileURI.uri(request.output)) ?? request.output, for: caller,

@@ -5,7 +5,7 @@ import Processes
 import SessionBus
 import Workers
 
-/// What `Export` was asked for.
+/// The arguments of `Export`.
 struct ExportRequest {
     static let options = [
         "preset", "file-type", "optimize-for-network", "time-range", "overwrite", "metadata", "strip-location",
@@ -52,7 +52,7 @@ struct ExportRequest {
         }
     }
 
-    /// By its name, if it is not named.
+    /// The type from the extension of the file, if no type is given.
     private static func type(
         _ word: String?, _ output: String, _ preset: ExportPreset
     ) throws(SessionError) -> ExportFileType {
@@ -74,12 +74,12 @@ struct ExportRequest {
     }
 }
 
-/// One export: its files, until the target is whole.
+/// One export: its files, until the target is complete.
 final class ExportWork {
     private let job: Job
     private let request: ExportRequest
     private let target: WholeFile
-    /// What becomes the target when its index is moved to the front.
+    /// A second file, for the version with the index at the front.
     private let draft: WholeFile?
     private var begin: Double?
     private var length: UInt64 = 0
@@ -90,7 +90,7 @@ final class ExportWork {
         draft = request.isForNetwork ? try WholeFile(request.output, replaces: true) : nil
     }
 
-    /// For the worker, which can write to no other files.
+    /// The descriptors for the worker, which can write to no other files.
     var descriptors: [Int32] { [target.descriptor] + (draft.map { [$0.descriptor] } ?? []) }
 
     func take(_ answer: WorkerMessage) {
@@ -104,7 +104,7 @@ final class ExportWork {
             done: UInt64(clamping: answer.whole("done") ?? 0), total: length, share: answer.number("share"))
     }
 
-    /// Returns the speed, 1 for real time, if it succeeded and took long enough to say so.
+    /// Returns the speed, 1 for real time, if the export succeeded and took long enough to measure it.
     func end(_ result: Result<WorkerMessage, SessionError>) -> Double? {
         do throws(SessionError) {
             _ = try result.get()
@@ -119,7 +119,7 @@ final class ExportWork {
     }
 }
 
-/// How fast exports were here, by preset: of the last ones. Kept over the end of the process.
+/// The speeds of the latest exports on this machine, by preset. They are stored on the disk.
 final class ExportSpeeds {
     private let folder: String?
     private var path: String? { folder.map { $0 + "/export-speeds" } }
@@ -129,10 +129,10 @@ final class ExportSpeeds {
         folder = UserFolder.cache.path.map { $0 + "/sessiond" }
     }
 
-    /// 1 is real time; nil: nothing was exported so far.
+    /// 1 is real time; nil: there was no export with this preset yet.
     subscript(_ preset: ExportPreset) -> Double? { speeds[preset.rawValue] }
 
-    /// The latest counts as much as all before.
+    /// The new value is the mean of the old value and the latest speed.
     func add(_ speed: Double, of preset: ExportPreset) {
         speeds[preset.rawValue] = speeds[preset.rawValue].map { ($0 + speed) / 2 } ?? speed
         guard let folder, let path, makeFolders(folder) else { return }

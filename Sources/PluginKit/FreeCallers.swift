@@ -1,18 +1,18 @@
 package import DBus
 import Processes
 
-/// The callers of a plugin that are in no sandbox.
+/// The callers of a plugin that are not in a sandbox.
 ///
-/// A plugin reads and writes with its own rights: by naming a path, a program in a sandbox could reach files outside of the
-/// sandbox.
+/// A plugin reads and writes with its own rights: a program in a sandbox could reach files outside of the sandbox by
+/// naming a path.
 package final class FreeCallers {
     private let connection: Connection
-    /// Those that were looked at, so that the bus is not asked at each call; no name is ever another's.
+    /// The callers that were checked, so that the bus is not asked at each call. Unique names are never reused.
     private var known: Set<String> = []
 
     package init(on connection: Connection) { self.connection = connection }
 
-    /// - Parameter deed: what a program in a sandbox may not do, for the error.
+    /// - Parameter deed: the action that a program in a sandbox may not do, for the error.
     package func require(_ caller: String, to deed: String) throws(Failure) {
         if known.contains(caller) { return }
         let credentials = try connection.credentialsAndWait(of: caller, timeout: 5)
@@ -28,8 +28,8 @@ package final class FreeCallers {
         known.insert(caller)
     }
 
-    /// A plugin of root that the daemon started has no capabilities, so the kernel shows it nothing of root's other
-    /// processes.
+    /// A plugin of root that the daemon started has no capabilities, so the kernel does not let it inspect other
+    /// processes of root.
     private func isFree(_ sandbox: Sandbox) -> Bool {
         switch sandbox {
         case .none: true

@@ -5,7 +5,7 @@ import Processes
 import SessionBus
 import Workers
 
-/// What `GenerateImages` was asked for.
+/// The arguments of `GenerateImages`.
 struct ImageRequest {
     static let options = [
         "mode", "tolerance-before", "tolerance-after", "maximum-size", "apply-preferred-transform", "format", "quality",
@@ -14,10 +14,10 @@ struct ImageRequest {
     private static let limit = 10_000
     private static let modes = ["exact", "nearest-key-frame"]
 
-    /// Seconds.
+    /// The requested times, in seconds.
     let times: [Double]
     let format: ImageFormat
-    /// Nil: a private one.
+    /// Nil: a private folder.
     let folder: String?
     private var fields: [String: WorkerMessage.Field]
 
@@ -52,7 +52,7 @@ struct ImageRequest {
         ]
     }
 
-    /// Exact is no tolerance, the nearest key frame any.
+    /// The tolerances before and after. `exact` means none, and `nearest-key-frame` any.
     private static func tolerances(_ options: OptionReader) throws -> (Double, Double) {
         let mode = try options.string("mode")
         if let mode, !modes.contains(mode) {
@@ -65,7 +65,7 @@ struct ImageRequest {
         return (before ?? 0, after ?? 0)
     }
 
-    /// A century at most.
+    /// Limited to a century.
     private static func nanoseconds(_ seconds: Double) -> Int64 { Int64((min(seconds, 3.15e9) * 1e9).rounded()) }
 
     func message(_ source: AssetsPlugin.Source) -> WorkerMessage {
@@ -84,12 +84,12 @@ struct ImageRequest {
 
 /// The pictures of one job.
 final class ImageWork {
-    /// What is told of one time.
+    /// The result for one time.
     struct Image {
         let requested: Double
         var actual = 0.0
         var path = ""
-        /// The name of an error; empty: none.
+        /// The name of an error; empty: no error.
         var error = ""
     }
 
@@ -99,16 +99,17 @@ final class ImageWork {
     private let place: ImageFolders.Place
     private let tell: (Image) -> Void
     private var files: [String] = []
-    /// All before are told.
+    /// The results before this index have been sent.
     private var next = 0
-    /// The worker may make some earlier; they are told in the order of the times.
+    /// Results that are made but not sent yet: the worker may make some earlier, but they are sent in the order of the
+    /// times.
     private var made: [Int: Image] = [:]
 
     init(_ job: Job, _ request: ImageRequest, _ place: ImageFolders.Place, _ tell: @escaping (Image) -> Void) {
         (self.job, self.request, self.place, self.tell) = (job, request, place, tell)
     }
 
-    /// Writes a picture. Returns why the job cannot go on, if so.
+    /// Writes a picture. Returns an error if the job cannot continue.
     func take(_ answer: WorkerMessage) -> SessionError? {
         guard answer.name == "image", let index = answer.whole("index").flatMap({ Int(exactly: $0) }),
             request.times.indices[next...].contains(index), made[index] == nil
@@ -163,14 +164,14 @@ final class ImageWork {
     }
 }
 
-/// Where pictures go: the folder that a caller names, or a private one that is removed when the caller has gone.
+/// The folder of pictures: one that the caller names, or a private one that is removed when the caller leaves the bus.
 final class ImageFolders {
     struct Place {
         let folder: String
-        /// Of the files' paths.
+        /// The start of the paths of the files.
         let prefix: String
         let isPrivate: Bool
-        /// Who else may read the files.
+        /// The permissions of other users to read the files.
         var mode: mode_t { isPrivate ? 0 : 0o066 }
     }
 
@@ -204,7 +205,7 @@ final class ImageFolders {
         for folder in owned.removeValue(forKey: caller)?.folders ?? [] { Self.remove(folder) }
     }
 
-    /// The uppermost folder of ours. In /tmp, another user may have created it first.
+    /// The common parent of our private folders. In /tmp, another user may have created it first.
     private static var top: String {
         absolutePath("XDG_RUNTIME_DIR").map { $0 + "/sessiond" } ?? "/tmp/sessiond-\(getuid())"
     }
@@ -215,7 +216,7 @@ final class ImageFolders {
         rmdir(folder)
     }
 
-    /// Folders of processes that were killed.
+    /// Removes folders of processes that were killed.
     private func sweep() {
         guard isPrivate(Self.top) else { return }
         for name in namesIn(Self.parent) {

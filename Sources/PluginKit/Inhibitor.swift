@@ -1,19 +1,19 @@
 import DBus
 import SessionBus
 
-/// Keeps the machine awake while work is under way (`org.freedesktop.login1.Manager.Inhibit`).
+/// Prevents or delays sleep while a task runs (`org.freedesktop.login1.Manager.Inhibit`).
 ///
-/// login1 hands over a file descriptor, and the lock lasts as long as that is open: also if this process is killed, nothing
-/// stays behind. Without login1 nothing happens.
+/// login1 returns a file descriptor. The lock lasts until it is closed, also when this process is killed. Without
+/// login1, this has no effect.
 public final class Inhibitor {
     public enum Mode: String, Sendable {
-        /// The machine does not fall asleep.
+        /// The machine cannot go to sleep.
         case block
-        /// It waits a few seconds, in which what is under way can be brought to a safe state. Release the lock then.
+        /// The machine waits a few seconds, in which tasks can reach a safe state. Release the lock then.
         case delay
     }
 
-    /// What is kept from happening: one or more of `sleep`, `shutdown` and `idle`, with colons between.
+    /// The inhibited actions: one or more of `sleep`, `shutdown` and `idle`, separated by colons.
     private let what: String
     private let mode: Mode
     private let who: String
@@ -23,13 +23,13 @@ public final class Inhibitor {
     private var isAsking = false
 
     /// - Parameters:
-    ///   - who: the name of the program, and `why`: its reason, for people who ask what keeps their machine awake.
-    ///   - system: where login1 is. The lock is asked for as soon as that bus has answered.
+    ///   - who: the name of the program; `why`: its reason. Tools show both to users.
+    ///   - system: the bus of login1. The lock is requested as soon as that bus has answered.
     public init(_ what: String = "sleep", _ mode: Mode, who: String, why: String, on system: SystemBus) {
         (self.what, self.mode, self.who, self.why, self.system) = (what, mode, who, why, system)
     }
 
-    /// Whether the machine shall be kept from it.
+    /// Whether the lock is wanted.
     public var isHeld = false {
         didSet {
             if !isHeld { lock = nil } else if lock == nil { ask() }
@@ -53,7 +53,7 @@ public final class Inhibitor {
         ) { [weak self] answer in
             guard let self else { return }
             isAsking = false
-            // Where it is not wanted any more, the descriptor is closed with the answer.
+            // If the lock is not wanted any more, the descriptor is closed with the answer.
             guard isHeld, case .success(let values) = answer else { return }
             lock = values.first?.fileDescriptorValue
         }

@@ -3,29 +3,29 @@ import EventLoop
 public import PluginAPI
 import SessionBus
 
-/// Something that takes long, on the bus as `org.sessiond1.Job`. ``Jobs/add(_:name:for:isDetached:_:)`` makes one.
+/// A long task, on the bus as `org.sessiond1.Job`. ``Jobs/add(_:name:for:isDetached:_:)`` creates one.
 ///
-/// The work calls ``begin()``, ``progressed(done:total:share:)`` and, at its end, ``finish()`` or ``fail(_:)``; what it has
-/// to do for clients is in ``onCancel``, ``onPause`` and ``onResume``.
+/// The task calls ``begin()``, ``progressed(done:total:share:)`` and, at its end, ``finish()`` or ``fail(_:)``. It
+/// reacts to clients in ``onCancel``, ``onPause`` and ``onResume``.
 public final class Job {
-    /// Never used again by this process.
+    /// The number of the job; this process never uses it again.
     public let number: UInt64
     public let path: String
     /// The method that started it, in lower case with dashes.
     public let kind: String
-    /// For people.
+    /// A name for people.
     public let name: String
-    /// The unique name of the connection that asked for it; empty: none, it was there before this process.
+    /// The unique name of the connection that started it; empty: an earlier process of the plugin started it.
     public let owner: String
-    /// Whether it goes on when its owner is gone.
+    /// Whether it continues when its owner has left.
     public let isDetached: Bool
     public private(set) var status: JobStatus
 
-    /// The work shall end, and remove what it has made. Called once, and not after the job's end.
+    /// The task must end and remove its unfinished result. Called once, and not after the end of the job.
     public var onCancel: () -> Void = {}
-    /// Why it cannot be paused now; nil: it can.
+    /// The reason why it cannot be paused now; nil: it can be paused.
     public var refusalToPause: () -> SessionError? = { nil }
-    /// Called for a job whose status can pause.
+    /// Called if the status allows a pause.
     public var onPause: () -> Void = {}
     public var onResume: () -> Void = {}
 
@@ -49,36 +49,36 @@ public final class Job {
         announcement = Announcement(self, path: path, interface: BusName.job, Job.properties, on: objects)
     }
 
-    /// The work has begun, or goes on after it had to wait.
+    /// The task has started, or continues after it had to wait.
     public func begin() { handle(.begun) }
 
-    /// The work has to wait.
+    /// The task has to wait.
     public func wait(_ reason: String) { handle(.waits(reason)) }
 
-    /// This much is done of `total`, which is 0 if it is not known; in the status's unit.
-    /// - Parameter share: the progress, 0…1, where it is not the quotient of both.
+    /// Reports progress: `done` of `total`, in the unit of the status; `total` is 0 if unknown.
+    /// - Parameter share: the progress, 0…1, if it is not the quotient of both.
     public func progressed(done: UInt64, total: UInt64, share: Double? = nil) {
         handle(.progressed(done: done, total: total, share: share))
     }
 
-    /// The result is there, whole.
+    /// The result is complete.
     public func finish() { handle(.succeeded) }
 
-    /// Nothing of the result is there.
+    /// The task has failed, and left no result.
     public func fail(_ error: SessionError) { handle(.failed(error)) }
 
-    /// As a client does it.
+    /// Cancels the job, as a client can.
     public func cancel() { handle(.cancel) }
     public func pause() { handle(.pause) }
 
-    /// Whether it is still on the bus, which it is for a while after its end.
+    /// Whether it is on the bus; it stays there for a while after its end.
     public internal(set) var isListed = true
 
     private func handle(_ input: JobStatus.Input) {
         do throws(SessionError) {
             try take(input)
         } catch {
-            // Only a client's pause is refused.
+            // Only a pause can be refused, and clients do not call it through here.
         }
     }
 

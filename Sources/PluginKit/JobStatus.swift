@@ -1,19 +1,19 @@
 public import PluginAPI
 
-/// The state of a job and its progress: what happens goes in, and what has to be done comes out.
+/// The state of a job and its progress. Inputs are what has happened; effects are what must be done.
 ///
-/// - Progress and the amount that is done never go back. Progress is 1 when the job is finished, and not before.
-/// - A change of the state is told at once, progress at most ten times a second.
+/// - Progress and the amount that is done never decrease. Progress is 1 only when the job is finished.
+/// - A change of the state is signalled at once, and progress at most ten times a second.
 /// - After the end nothing changes any more.
 ///
 /// Times are those of ``MonotonicClock``, in microseconds.
 public struct JobStatus: Sendable, Equatable {
-    /// What the bus calls `State`.
+    /// The property `State` on the bus.
     public enum State: String, Sendable, CaseIterable {
-        /// Its work has not begun, or has to wait.
+        /// The task has not started, or has to wait.
         case waiting
         case running
-        /// The client has asked for a pause.
+        /// A client has paused it.
         case paused
         case finished
         case failed
@@ -28,72 +28,72 @@ public struct JobStatus: Sendable, Equatable {
         }
     }
 
-    /// What ``done`` and ``total`` count.
+    /// The unit of ``done`` and ``total``.
     public enum Unit: String, Sendable, CaseIterable {
         case bytes
         case files
         case images
-        /// Of media.
+        /// Milliseconds of media.
         case milliseconds
     }
 
-    /// What happens to a job.
+    /// An event of a job.
     public enum Input: Sendable, Equatable {
-        /// The work has begun, or goes on after it had to wait.
+        /// The task has started, or continues after it had to wait.
         case begun
-        /// The work has to wait, such as for a network; the message says for what.
+        /// The task has to wait, for example for a network; the message is the reason.
         case waits(String)
-        /// This much is done of `total`, 0 if that is not known. `share` is the progress, 0…1, where it is not the quotient
+        /// `done` of `total` is done; `total` is 0 if unknown. `share` is the progress, 0…1, if it is not the quotient
         /// of both.
         case progressed(done: UInt64, total: UInt64, share: Double?)
         case succeeded
         case failed(SessionError)
-        /// What clients ask for.
+        /// A request of a client.
         case pause
         case resume
         case cancel
-        /// The time that ``Effect/wait(until:)`` named.
+        /// The time of ``Effect/wait(until:)`` has come.
         case timePassed
     }
 
-    /// What has to be done, in this order.
+    /// An action to carry out; several in this order.
     public enum Effect: Sendable, Equatable {
-        /// The work shall pause.
+        /// Pause the task.
         case pauseWork
-        /// The work shall go on.
+        /// Resume the task.
         case resumeWork
-        /// The work shall end, and remove what it has made.
+        /// End the task, and remove its unfinished result.
         case cancelWork
-        /// The changed properties are to be sent.
+        /// Send the changed properties.
         case tell
-        /// ``Input/timePassed`` is expected then.
+        /// Pass ``Input/timePassed`` at this time.
         case wait(until: UInt64)
-        /// `Finished` is to be sent.
+        /// Send `Finished`.
         case end(success: Bool)
     }
 
-    /// Microseconds between two notices of progress.
+    /// The time between two progress signals, in microseconds.
     static let interval: UInt64 = 100_000
-    /// The progress of a job that has done everything and is not finished yet.
+    /// The largest progress of a job that is not finished yet.
     static let almost = 0.999
 
     public let unit: Unit
-    /// Whether it can pause.
+    /// Whether the job can be paused.
     public let canPause: Bool
     /// In ``unit``.
     public private(set) var done: UInt64 = 0
-    /// In ``unit``; 0: not known.
+    /// In ``unit``; 0: unknown.
     public private(set) var total: UInt64
-    /// 0…1; nil: not known.
+    /// 0…1; nil: unknown.
     public private(set) var progress: Double?
-    /// Why it failed or was cancelled; nil otherwise.
+    /// The reason why it failed or was cancelled; nil otherwise.
     public private(set) var error: SessionError?
     private var waitReason = ""
     private var hasBegun = false
     private var isPaused = false
     private var end: State?
     private var speedometer = Speedometer()
-    /// When the properties were told last; nil: never.
+    /// The time at which the properties were last sent; nil: never.
     private var lastTold: UInt64?
     private var isUntold = false
     private var isTimeSet = false
@@ -107,23 +107,24 @@ public struct JobStatus: Sendable, Equatable {
 
     public var state: State { end ?? (isPaused ? .paused : hasBegun ? .running : .waiting) }
 
-    /// Of the error; while the job waits, for what.
+    /// The message of the error; while the job waits, the reason.
     public var message: String { error?.message ?? (state == .waiting ? waitReason : "") }
 
-    /// Units in a second, of the latest seconds; of milliseconds: seconds of media in a second. 0 unless it runs.
+    /// Units per second, the mean of the latest seconds. With the unit milliseconds: seconds of media per second. 0
+    /// unless the job runs.
     public var speed: Double {
         guard state == .running else { return 0 }
         return unit == .milliseconds ? speedometer.perSecond / 1000 : speedometer.perSecond
     }
 
-    /// Seconds to the end at that speed; nil: not known.
+    /// Seconds to the end at that speed; nil: unknown.
     public var remaining: Double? {
         if end == .finished { return 0 }
         guard state == .running, total >= done, total > 0, speedometer.perSecond > 0 else { return nil }
         return Double(total - done) / speedometer.perSecond
     }
 
-    /// - Throws: `NotSupported` for a pause of a job that cannot pause.
+    /// - Throws: `NotSupported` if a job that cannot be paused is to be paused.
     public mutating func handle(_ input: Input, at now: UInt64) throws(SessionError) -> [Effect] {
         guard end == nil else { return [] }
         switch input {
@@ -197,17 +198,17 @@ public struct JobStatus: Sendable, Equatable {
     }
 }
 
-/// How fast something is done, of the latest seconds.
+/// The speed of a task, the mean of the latest seconds.
 struct Speedometer: Sendable, Equatable {
     private struct Sample: Sendable, Equatable {
         var time: UInt64
         var done: UInt64
     }
 
-    /// Microseconds between two samples that are kept, and how many there are: five seconds.
+    /// The time between two stored samples in microseconds, and the number of samples: five seconds.
     private static let spacing: UInt64 = 500_000
     private static let count = 10
-    /// Microseconds that must have passed before there is a speed.
+    /// The shortest time after which there is a speed, in microseconds.
     private static let least: UInt64 = 200_000
 
     private var samples: [Sample] = []
@@ -227,7 +228,7 @@ struct Speedometer: Sendable, Equatable {
         }
     }
 
-    /// 0 where there is none yet.
+    /// 0 while there is no speed yet.
     var perSecond: Double {
         guard let first = samples.first, latest.time >= first.time &+ Self.least, latest.done >= first.done else {
             return 0

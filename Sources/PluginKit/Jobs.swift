@@ -5,19 +5,19 @@ import SessionBus
 
 /// The jobs of a plugin.
 ///
-/// A job that is not detached is cancelled when the connection that asked for it ends. A job that has ended is listed for a
-/// minute. The ObjectManager on `/org/sessiond1` lists them all.
+/// A job that is not detached is cancelled when the connection that started it ends. A job that has ended is listed for
+/// a minute. The ObjectManager on `/org/sessiond1` lists all jobs.
 public final class Jobs {
-    /// Jobs that have not ended.
+    /// The largest number of unfinished jobs.
     private static let limit = 16_384
-    /// Seconds for which a job is listed after its end, and how many ended ones are listed.
+    /// The time for which an ended job is listed in seconds, and the largest number of ended jobs that are listed.
     private static let listed = 60.0
     private static let listedLimit = 1_000
 
-    /// The largest number of a job that was there before this process: no number that is counted up from it overflows.
+    /// The largest number of a job from an earlier process, so that counting up from it does not overflow.
     public static let largestNumber: UInt64 = 1 << 53
 
-    /// Called when the first job begins to wait or run, and when the last one has ended.
+    /// Called when the first job starts to wait or run, and when the last one has ended.
     public var onBusyChanged: (_ isBusy: Bool) -> Void = { _ in }
 
     let kind: PluginKind
@@ -26,13 +26,13 @@ public final class Jobs {
     private let callers: FreeCallers
     private var lastNumber: UInt64
     private var live: [UInt64: Job] = [:]
-    /// The ended ones that are listed, oldest first, and when they go.
+    /// The ended jobs that are listed, oldest first, with the times at which they are removed.
     private var over: [(job: Job, until: UInt64)] = []
     /// The connections with jobs that are not detached.
     private var owners: [String: (watch: Subscription, jobs: Set<UInt64>)] = [:]
     private lazy var cleaning = Timer(on: loop) { [unowned self] in clean() }
 
-    /// - Parameter lastNumber: of the jobs that were there before this process.
+    /// - Parameter lastNumber: the last number of the jobs from earlier processes.
     public init(_ kind: PluginKind, on connection: Connection, _ loop: EventLoop, lastNumber: UInt64 = 0) {
         (self.kind, self.connection, self.loop) = (kind, connection, loop)
         self.lastNumber = min(lastNumber, Self.largestNumber)
@@ -40,20 +40,20 @@ public final class Jobs {
         connection.objects.enableObjectManager(at: ObjectPath.root)
     }
 
-    /// Whether there are jobs that have not ended.
+    /// Whether there are unfinished jobs.
     public var isBusy: Bool { !live.isEmpty }
 
-    /// The jobs that have not ended, oldest first.
+    /// The unfinished jobs, oldest first.
     public var unfinished: [Job] { live.values.sorted { $0.number < $1.number } }
 
-    /// A job with its own object on the bus, in the state `waiting`.
+    /// Creates a job with its own object on the bus, in the state `waiting`.
     ///
     /// - Parameters:
     ///   - kind: the method that starts it, in lower case with dashes.
-    ///   - name: for people; other users of the bus may see it.
-    ///   - owner: the unique name of the connection that asks for it.
-    ///   - number: that of a job that was there before this process.
-    /// - Throws: `ResourceNotAvailable` if there are too many jobs, `BadParameter` if that number cannot be one.
+    ///   - name: a name for people; other users of the bus may see it.
+    ///   - owner: the unique name of the connection that starts it.
+    ///   - number: the number of a job from an earlier process.
+    /// - Throws: `ResourceNotAvailable` if there are too many jobs, `BadParameter` if the number is not possible.
     public func add(
         _ kind: String, name: String, for owner: String, isDetached: Bool = false, number: UInt64? = nil,
         _ status: JobStatus
@@ -79,12 +79,12 @@ public final class Jobs {
         return job
     }
 
-    /// Cancels all jobs, or those that are not detached.
+    /// Cancels all jobs, or only those that are not detached.
     public func cancelAll(detachedToo: Bool = true) {
         cancel(live.values.filter { detachedToo || !$0.isDetached }.map(\.number))
     }
 
-    /// Whether that caller may control the job: its owner may, and every program that is in no sandbox.
+    /// Whether the caller may control the job: its owner may, and every program outside of sandboxes.
     func require(_ caller: String, toControl job: Job) throws(Failure) {
         if caller != job.owner { try callers.require(caller, to: "control the jobs of other programs") }
     }
@@ -100,7 +100,7 @@ public final class Jobs {
         owners[owner]?.jobs.insert(number)
     }
 
-    /// The newest first: they wait, and none of them shall begin because an older one has ended.
+    /// Cancels the newest job first: newer jobs wait, and must not start when an older one ends.
     private func cancel(_ numbers: [UInt64]) {
         connection.batch { for number in numbers.sorted(by: >) { live[number]?.cancel() } }
     }

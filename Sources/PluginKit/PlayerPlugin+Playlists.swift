@@ -11,7 +11,7 @@ extension PlayerPlugin {
     private static let playlistsName = "org.mpris.MediaPlayer2.Playlists"
 
     /// Offers the playlists of the music library.
-    /// - Parameter connect: makes another connection to the same bus.
+    /// - Parameter connect: creates another connection to the same bus.
     public func offerPlaylists(_ connect: @escaping () throws(Failure) -> Connection) {
         let shelf = PlaylistShelf(on: connection, connect)
         shelf.onChanged = { [unowned self] renamed in
@@ -84,7 +84,7 @@ extension PlayerPlugin {
             switch answer {
             case .failure(let failure): call.fail(failure)
             case .success(let entries):
-                // There is one order: another one that is asked for is this one.
+                // Only this order is supported, so it is returned for every requested order.
                 let ordered = isReversed ? entries.reversed() : entries
                 call.reply([.array(of: "(oss)", ordered.dropFirst(index).prefix(max).map(Self.structure))])
             }
@@ -111,7 +111,8 @@ extension PlayerPlugin {
 
     static var playlistsInterface: Interface<PlayerPlugin> {
         var properties = playlistProperties.map(\.exported)
-        // Who reads how many there are wants to know: the library is asked, and the answer is told as a change.
+        // A client that reads the number wants the playlists. The library is queried, and its answer is signalled as a
+        // change.
         properties[0] = .init(
             "PlaylistCount", "u",
             get: { player in

@@ -4,23 +4,23 @@ import MediaValues
 import PluginAPI
 import SessionBus
 
-/// Winding forward or backward, without sound.
+/// Moves forward or backward quickly, without sound.
 struct Seeking {
     enum Direction: String {
         case forward
         case backward
 
-        /// As a state on the bus.
+        /// The state on the bus.
         var state: String { "seeking-" + rawValue }
     }
 
-    /// Times the usual speed.
+    /// The factor of the normal speed.
     static let speed = 8.0
-    /// Seconds between two steps.
+    /// The time between two steps, in seconds.
     static let interval = 0.25
 
     let direction: Direction
-    /// Where it began, and when.
+    /// The position and the time at which it started.
     let from: Double
     let since: Double
     /// Whether it was muted before.
@@ -28,12 +28,12 @@ struct Seeking {
 
     var rate: Double { direction == .forward ? Self.speed : -Self.speed }
 
-    /// Where it is at that time.
+    /// The position at a time.
     func position(at now: Double) -> Double { from + rate * max(0, now - since) }
 }
 
 extension PlayerPlugin {
-    /// The place of the current item in the list.
+    /// The index of the current item in the list.
     public var indexOfCurrentItem: Int? { queue.currentID.flatMap { queue.ids.firstIndex(of: $0) } }
 
     func beginSeeking(_ direction: Seeking.Direction) throws(Failure) {
@@ -65,7 +65,7 @@ extension PlayerPlugin {
         guard let seeking, let duration = engine.duration else { return }
         let place = seeking.position(at: MonotonicClock.seconds)
         engine.seek(to: min(max(0, place), duration))
-        // At the beginning and at the end it goes on as usual.
+        // At the start and at the end, normal playback continues.
         guard place > 0, place < duration else { return endSeeking() }
         seekingTimer.arm(after: Seeking.interval)
     }

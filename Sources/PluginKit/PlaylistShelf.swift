@@ -3,48 +3,50 @@ import EventLoop
 import PluginAPI
 import SessionBus
 
-/// The playlists of the music library, for a player. It is asked for them when somebody asks the player.
+/// The playlists of the music library, for a player. The library is queried when a client reads the playlists of the
+/// player.
 final class PlaylistShelf {
     struct Entry: Equatable {
         let id: UInt64
         let name: String
     }
 
-    /// As far as it is known.
+    /// The playlists that are known.
     private(set) var entries: [Entry] = []
-    /// Something is different; those of which the name has changed.
+    /// Called when the playlists have changed, with those whose name has changed.
     var onChanged: (_ renamed: [Entry]) -> Void = { _ in }
-    /// Nil after the library has gone.
+    /// Nil after the library has ended.
     private var place: String?
     private var isKnown = false
     private var subscription: Subscription?
     private let connection: Connection
     private let connect: () throws(Failure) -> Connection
-    /// With it the library is opened. It is closed soon, so that an unused library is stopped.
+    /// The connection that opens the library. It is closed soon, so that an unused library is stopped.
     private var opener: Connection?
     private lazy var closing = Timer(on: connection.loop) { [unowned self] in
         opener?.close()
         opener = nil
     }
 
-    /// Seconds for which the library is kept open, in which it starts, and in which it answers.
+    /// The time for which the library is kept open, the time limit for its start, and the one for its answer, in
+    /// seconds.
     private static let (keepTime, startTime, patience) = (10.0, 30.0, 60.0)
     /// More playlists than this are not listed.
     private static let limit: UInt32 = 5_000
 
-    /// - Parameter connect: makes another connection to the same bus.
+    /// - Parameter connect: creates another connection to the same bus.
     init(on connection: Connection, _ connect: @escaping () throws(Failure) -> Connection) {
         (self.connection, self.connect) = (connection, connect)
     }
 
-    /// Somebody reads how many there are: asks the library, if nobody has yet.
+    /// Called when a client reads the number of playlists. Queries the library once.
     func wake() {
         guard !isKnown else { return }
         isKnown = true
         read { _ in }
     }
 
-    /// Asks the library for all of them.
+    /// Reads all playlists from the library.
     func read(_ reply: @escaping (Result<[Entry], Failure>) -> Void) {
         isKnown = true
         ask("Collections", [.string("playlist"), .properties([]), .uint32(0), .uint32(Self.limit)]) {
@@ -54,7 +56,7 @@ final class PlaylistShelf {
         }
     }
 
-    /// The items of a playlist, as `LoadItems` takes them.
+    /// The items of a playlist, in the form of `LoadItems`.
     func items(of id: UInt64, _ reply: @escaping (Result<[Value], Failure>) -> Void) {
         ask("Uris", [.properties([("playlist", .uint64(id))]), .uint32(0)]) { answer in
             reply(answer.map { $0.first?.arrayValue ?? [] })
@@ -125,7 +127,7 @@ final class PlaylistShelf {
         }
     }
 
-    /// Reads again after changes, for as long as that library runs.
+    /// Reads again after changes, as long as that library runs.
     private func follow(_ place: String) {
         guard self.place != place else { return }
         self.place = place

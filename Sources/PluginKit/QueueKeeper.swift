@@ -4,10 +4,10 @@ import MediaValues
 import PluginAPI
 import Processes
 
-/// Keeps the queue of a player on the disk, `$XDG_STATE_HOME/sessiond/queue`: it is there again after a restart of the machine,
-/// paused where it was.
+/// Saves the queue of a player on the disk, in `$XDG_STATE_HOME/sessiond/queue`. After a restart of the machine, the
+/// player has the same queue, paused at the same position.
 ///
-/// The file is replaced as a whole: a second after a change, every ten seconds while it plays, and at the end.
+/// The whole file is replaced: a second after a change, every ten seconds while the player plays, and at the end.
 public final class QueueKeeper {
     private static let (delay, interval) = (1.0, 10.0)
     private static let limit = 64 << 20
@@ -21,7 +21,7 @@ public final class QueueKeeper {
     private var isArmed = false
     private let loop: EventLoop
 
-    /// What a change is recognized by.
+    /// The values that show whether something has changed.
     private struct Signature: Equatable {
         var revision: UInt64 = 0
         var current: UInt64?
@@ -30,7 +30,7 @@ public final class QueueKeeper {
         var state = PlayerState.stopped
     }
 
-    /// Loads what was kept into a player that has nothing yet. Nil where there is no place for it.
+    /// Loads the saved queue into an empty player. Nil if there is no folder for it.
     public init?(restoring player: PlayerPlugin, on loop: EventLoop, complain: @escaping (String) -> Void) {
         guard let state = UserFolder.state.path else { return nil }
         (folder, self.loop, self.player, self.complain) = (state + "/sessiond", loop, player, complain)
@@ -50,7 +50,7 @@ public final class QueueKeeper {
             repeats: player.repeatMode, state: player.engine.state)
     }
 
-    /// Something may have changed.
+    /// Called when something may have changed.
     func settled(_ player: PlayerPlugin) {
         let now = signature(of: player)
         if now != last {
@@ -72,13 +72,13 @@ public final class QueueKeeper {
         }
     }
 
-    /// Replaces the file, or leaves it as it was. Only the user may read it: addresses may contain passwords.
+    /// Replaces the file, or leaves it unchanged. Only the user may read it, because addresses may contain passwords.
     private func write(_ text: String) {
         do throws(SessionError) {
             _ = makeFolders(folder)
             let file = try WholeFile(folder + "/queue", replaces: true, mode: 0o600)
             try file.write(Array(text.utf8))
-            // Without this, a power cut may leave an empty file.
+            // Without this, a power failure may leave an empty file.
             fdatasync(file.descriptor)
             try file.keep(replaces: true)
             hasComplained = false
@@ -90,7 +90,7 @@ public final class QueueKeeper {
 }
 
 extension PlayerPlugin {
-    /// The queue without what is only in memory.
+    /// The queue without items whose data are only in memory.
     var saved: SavedQueue {
         var saved = SavedQueue()
         let items = queue.items
@@ -106,7 +106,7 @@ extension PlayerPlugin {
         return saved
     }
 
-    /// Nothing plays: it is paused where it was.
+    /// Restores the queue, paused at its position.
     func restore(_ saved: SavedQueue) {
         guard !saved.entries.isEmpty, session.description.category.playerMay.prepare else { return }
         changing {

@@ -1,18 +1,18 @@
 public import DBus
 public import EventLoop
 
-/// The system bus, for a program that can do without it.
+/// The system bus, for a program that also works without it.
 ///
-/// It is connected to only when it has answered: a bus that accepts connections and never answers delays nobody.
+/// It is used only after it has answered, so a bus that accepts connections and never answers delays no call.
 public final class SystemBus {
     /// Nil until it has answered.
     public private(set) var connection: Connection?
-    /// Whether it has answered, or is known not to.
+    /// Whether it has answered, or is known not to answer.
     private var isKnown = false
     private var handlers: [(Connection?) -> Void] = []
     private var probe: BusProbe?
 
-    /// Seconds in which it must answer.
+    /// The time limit for its answer, in seconds.
     private static let patience = 5.0
 
     public init(on loop: EventLoop) {
@@ -27,7 +27,8 @@ public final class SystemBus {
         }
     }
 
-    /// Calls the handler once, with nil where there is no system bus: now if that is known, else later from the loop.
+    /// Calls the handler once, with nil if there is no system bus: at once if that is known, otherwise later from the
+    /// loop.
     public func whenKnown(_ handler: @escaping (Connection?) -> Void) {
         if isKnown { handler(connection) } else { handlers.append(handler) }
     }

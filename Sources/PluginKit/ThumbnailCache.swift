@@ -4,20 +4,20 @@ import MediaValues
 import PluginAPI
 import Processes
 
-/// The thumbnails that all programs of a user share (Thumbnail Managing Standard): `$XDG_CACHE_HOME/thumbnails`.
+/// The thumbnail cache that all programs of a user share (Thumbnail Managing Standard): `$XDG_CACHE_HOME/thumbnails`.
 struct ThumbnailCache {
-    /// What is known of a file's thumbnail.
+    /// The cached result for a file.
     enum Entry: Equatable {
-        /// Of the file as it was then, in seconds since 1970.
+        /// A thumbnail of the file with this time of change, in seconds since 1970.
         case picture(modified: Int)
-        /// None could be made of the file as it was then.
+        /// No thumbnail could be made of the file with this time of change.
         case failure(modified: Int)
     }
 
-    /// A thumbnail of the largest size is smaller.
+    /// The largest file of a thumbnail, in bytes; real ones are smaller.
     private static let limit = 16 << 20
 
-    /// Nil if the user has no folder for it.
+    /// Nil if the user has no cache folder.
     private let folder: String?
     private let md5: (String) -> String
 
@@ -27,7 +27,7 @@ struct ThumbnailCache {
         folder = UserFolder.cache.path.map { $0 + "/thumbnails" }
     }
 
-    /// Where the thumbnail of a file is, or would be.
+    /// The path at which the thumbnail of a file is stored.
     func path(of uri: String, _ flavor: ThumbnailFlavor) -> String? { path(of: uri, in: flavor.rawValue) }
 
     private func path(of uri: String, in part: String) -> String? {
@@ -57,7 +57,7 @@ struct ThumbnailCache {
         return readFile(file, limit: limit).flatMap(PNGText.read)
     }
 
-    /// Writes a thumbnail; `details` are further texts. Returns its path.
+    /// Writes a thumbnail; `details` are more texts in it. Returns its path.
     func add(
         _ picture: [UInt8], of uri: String, _ flavor: ThumbnailFlavor, modified: Int, _ details: [(String, String)]
     ) throws(SessionError) -> String {
@@ -67,10 +67,10 @@ struct ThumbnailCache {
         return path
     }
 
-    /// Remembers that there is none.
+    /// Stores that no thumbnail could be made.
     func addFailure(of uri: String, modified: Int) {
         guard let path = path(of: uri, in: failures) else { return }
-        // The smallest picture: programs look for it, not at it.
+        // The smallest picture: programs only check whether it exists.
         try? write(Self.empty, to: path, uri, modified, [])
     }
 
@@ -81,7 +81,7 @@ struct ThumbnailCache {
         guard let bytes = PNGText.adding(texts, to: picture) else {
             throw SessionError(.decodeFailed, "the worker made no picture")
         }
-        // If this fails, writing says why.
+        // If this fails, the write fails too, and reports the reason.
         _ = makeFolders(path.split(separator: "/").dropLast().joined(separator: "/"))
         try WholeFile.write(bytes, to: path)
     }

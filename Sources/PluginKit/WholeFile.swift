@@ -1,20 +1,20 @@
 import Glibc
 package import PluginAPI
 
-/// A file that appears under its name when it is whole, or not at all: also if this process is killed meanwhile.
+/// A file that appears under its name only when it is complete, also if this process is killed meanwhile.
 ///
-/// Where the file system has files without a name (`O_TMPFILE`), it has none before; elsewhere it has a name that begins
-/// with a dot.
+/// Before that it has no name, if the file system supports that (`O_TMPFILE`); otherwise it has a name that begins with
+/// a dot.
 package final class WholeFile {
     let path: String
-    /// Open for reading and writing; valid as long as the object.
+    /// Open for reading and writing; valid as long as this object exists.
     let descriptor: Int32
     private let folder: String
-    /// Its name before it is whole; nil: it has none.
+    /// Its temporary name; nil: it has none.
     private var draft: String?
 
-    /// - Parameter mode: the permissions, less those that the process's mask forbids.
-    /// - Throws: `FileAlreadyExists`, `NotFound` for a folder that is not there, `DiskFull`, `ExportFailed`.
+    /// - Parameter mode: the permissions, reduced by the umask.
+    /// - Throws: `FileAlreadyExists`, `NotFound` if the folder does not exist, `DiskFull`, `ExportFailed`.
     init(_ path: String, replaces: Bool, mode: mode_t = 0o666) throws(SessionError) {
         self.path = path
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -38,7 +38,7 @@ package final class WholeFile {
         close(descriptor)
     }
 
-    /// Writes a whole file that only the user may read, and replaces an existing one.
+    /// Writes a complete file that only the user may read, and replaces an existing one.
     package static func write(_ bytes: [UInt8], to path: String) throws(SessionError) {
         let file = try WholeFile(path, replaces: true, mode: 0o600)
         try file.write(bytes)
@@ -54,8 +54,8 @@ package final class WholeFile {
         }
     }
 
-    /// Gives it its name; after that it stays.
-    /// - Throws: `FileAlreadyExists` if there is another one by now.
+    /// Gives the file its name.
+    /// - Throws: `FileAlreadyExists` if another file has that name by now.
     func keep(replaces: Bool) throws(SessionError) {
         if draft == nil {
             if link(path) { return }
@@ -75,13 +75,13 @@ package final class WholeFile {
         }
     }
 
-    /// Bytes that an ordinary user may still write there; nil if unknown.
+    /// The bytes that an ordinary user may still write to the disk; nil if unknown.
     var space: UInt64? {
         var status = statvfs()
         return fstatvfs(descriptor, &status) == 0 ? UInt64(status.f_bavail) * UInt64(status.f_frsize) : nil
     }
 
-    /// Only files and links are replaced: a device, for example, is not what somebody wants to lose.
+    /// Only files and links are replaced. A device, for example, must not be replaced by mistake.
     private static func check(_ path: String, _ replaces: Bool) throws(SessionError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
@@ -96,7 +96,7 @@ package final class WholeFile {
         linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, name, Int32(AT_SYMLINK_FOLLOW)) == 0
     }
 
-    /// O_TMPFILE, which is for GNU sources alone.
+    /// O_TMPFILE; the headers define it only with _GNU_SOURCE.
     private static let withoutName: Int32 = 0o20_000_000 | O_DIRECTORY
 
     private static func neighbour(of path: String, in folder: String) -> String {

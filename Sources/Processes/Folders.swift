@@ -27,7 +27,7 @@ public func absolutePath(_ variable: String) -> String? {
     getenv(variable).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
 }
 
-/// Creates a folder, and those that it is in, for this user only. False, with errno, if one cannot be created.
+/// Creates a folder and its parents, for this user only. False, with errno, if one of them cannot be created.
 public func makeFolders(_ path: String) -> Bool {
     var folder = ""
     for part in path.split(separator: "/") {
@@ -37,7 +37,7 @@ public func makeFolders(_ path: String) -> Bool {
     return true
 }
 
-/// Whether no other user can exchange files in the folder: it is a folder of this user, and others may not write to it.
+/// Whether no other user can replace files in the folder: it is a folder of this user, and others may not write to it.
 /// False, with errno, otherwise.
 public func isPrivate(_ folder: String) -> Bool {
     var status = stat()
@@ -49,7 +49,7 @@ public func isPrivate(_ folder: String) -> Bool {
     return true
 }
 
-/// The names in a folder, in no order, with hidden ones; none if it cannot be read.
+/// The names in a folder, unsorted, with hidden ones; empty if it cannot be read.
 public func namesIn(_ folder: String) -> [String] {
     guard let listing = opendir(folder) else { return [] }
     defer { closedir(listing) }

@@ -7,10 +7,10 @@ public enum Sandbox: Sendable, Hashable {
     case application(String)
     /// The kernel does not allow to inspect the process; a process can cause that itself (`PR_SET_DUMPABLE`).
     case hidden
-    /// The process has ended. Its connection may still be open in another one, of which nothing is known.
+    /// The process has ended. Its connection may still be open in another process, which is unknown.
     case gone
 
-    /// O_PATH, which is for GNU sources alone.
+    /// O_PATH; the headers define it only with _GNU_SOURCE.
     private static let pathOnly: Int32 = 0o10_000_000
 
     public init(of process: UInt32) {
@@ -18,8 +18,8 @@ public enum Sandbox: Sendable, Hashable {
             func text(_ file: String) -> String? {
                 readFile("/proc/\(process)/\(file)", limit: 65_536).map { String(decoding: $0, as: UTF8.self) }
             }
-            // A process that has ended still has a label and a control group until its parent has waited for it, but no
-            // root folder. The folder stays open, so it is looked into even if the process ends meanwhile.
+            // A process that has ended has a label and a control group until its parent has reaped it, but no root
+            // folder. The folder is kept open, so it can be read even if the process ends meanwhile.
             let root = open("/proc/\(process)/root", Sandbox.pathOnly | O_DIRECTORY | O_CLOEXEC)
             guard root >= 0 else { return errno == ENOENT ? .gone : .hidden }
             defer { close(root) }
@@ -31,12 +31,12 @@ public enum Sandbox: Sendable, Hashable {
             case let sandbox: return sandbox
             }
             if let snap = text("cgroup").flatMap(Confinement.snap(groups:)) { return .application(snap) }
-            // Gone meanwhile. If snapd finds no systemd, there is no control group.
+            // The process has ended meanwhile. If snapd finds no systemd, there is no control group.
             return text("stat") == nil ? .gone : .none
         }
     }
 
-    /// What the file says that Flatpak puts into the root folder of a sandbox.
+    /// The application in the file that Flatpak puts into the root folder of a sandbox.
     private static func flatpak(in root: Int32) -> Sandbox {
         let file = openat(root, ".flatpak-info", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard file >= 0 else { return errno == ENOENT ? .none : .hidden }

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Why a program could not be started.
+/// The reason why a program could not be started.
 public struct SpawnFailure: Error, CustomStringConvertible {
     /// The error of `posix_spawn`: `ENOENT`, `EACCES`, `EAGAIN` …
     public let errorNumber: Int32
@@ -10,16 +10,16 @@ public struct SpawnFailure: Error, CustomStringConvertible {
     public var description: String { String(cString: strerror(errorNumber)) }
 }
 
-/// Starting programs.
+/// Starts programs.
 public enum Spawn {
     /// Starts a program with the environment and standard streams of this process, except for `environment` and
     /// `descriptors`. Returns its process; the caller must wait for it (``ChildChange/next(of:)``).
     ///
     /// - Parameters:
-    ///   - program: its path; PATH is not looked through.
+    ///   - program: its path; it is not searched in PATH.
     ///   - arguments: without the program itself.
-    ///   - environment: variables that differ, by name.
-    ///   - descriptors: its descriptors, and those of this process that they are copies of.
+    ///   - environment: changed variables, by name.
+    ///   - descriptors: the descriptors of the program, and the descriptors of this process that they are copies of.
     ///   - ownGroup: whether it gets a new process group, so that Control-C in the terminal does not reach it.
     public static func start(
         _ program: String, _ arguments: [String], environment: [String: String] = [:],
@@ -77,10 +77,10 @@ public enum Spawn {
         return process
     }
 
-    /// Bytes of memory that a program which is not trusted may have: more than any media need.
+    /// The largest private memory of an untrusted program, in bytes: more than any media need.
     private static let largestMemory: rlim_t = 2 << 30
 
-    /// All other variables of this process, unchanged: they need not be text.
+    /// All other variables of this process, unchanged; they need not be UTF-8.
     private static func inherited(but names: some Collection<String>) -> [UnsafeMutablePointer<CChar>?] {
         var variables: [UnsafeMutablePointer<CChar>?] = []
         var next = environ

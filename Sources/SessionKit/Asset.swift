@@ -8,7 +8,7 @@ import SessionBus
 ///     let info = try await asset.info
 ///     print(info.duration.seconds, info.tracks.count)
 ///
-/// The file is read by the service, in a process of its own: a damaged one costs an error and nothing else.
+/// The service reads the file in a separate process. If the file is damaged, only the request fails.
 public struct Asset: Sendable {
     /// A `file:` URI.
     public let uri: String
@@ -22,17 +22,17 @@ public struct Asset: Sendable {
         client = AssetClient(bus)
     }
 
-    /// What the file says of itself.
+    /// The properties of the file.
     /// - Throws: `NotFound`, `FormatNotSupported`, `DecodeFailed`.
     public var info: AssetInfo { get async throws(SessionError) { try await read([]) } }
 
-    /// The same with the duration by the times of all packets, which some files state wrongly
+    /// The properties, with the duration computed from the times of all packets, because some files state a wrong one
     /// (AVURLAssetPreferPreciseDurationAndTimingKey). Reads the whole file.
     public var preciseInfo: AssetInfo {
         get async throws(SessionError) { try await read([("precise", .bool(true))]) }
     }
 
-    /// The path of the thumbnail that all programs share; it is made if it is missing or old.
+    /// The path of the thumbnail in the shared cache; it is made if it is missing or out of date.
     public func thumbnail(_ flavor: ThumbnailFlavor = .large) async throws(SessionError) -> String {
         try await client.ask(uri, "Thumbnail", [.string(uri), .string(flavor.rawValue)]).first?.stringValue ?? ""
     }
@@ -58,22 +58,22 @@ public struct Asset: Sendable {
     }
 }
 
-/// What a file says of itself.
+/// The properties of a file.
 public struct AssetInfo: Sendable, Hashable {
-    /// Zero if it is not known.
+    /// Zero if unknown.
     public let duration: MediaTime
-    /// The name of its format, for people.
+    /// The name of the container format, for people.
     public let container: String
     public let mimeType: String
-    /// Bytes.
+    /// The size of the file in bytes.
     public let size: UInt64
     public let isSeekable: Bool
-    /// Whether everything that is needed to play it is installed.
+    /// Whether all required plugins are installed.
     public let isPlayable: Bool
-    /// What has to be installed to play it.
+    /// The plugins and packages to install.
     public let missing: [String]
     public let tracks: [AssetTrack]
-    /// Texts, by GStreamer's names: `title`, `artist`, `datetime` …
+    /// The text tags, by GStreamer's names: `title`, `artist`, `datetime` …
     public let metadata: [String: String]
 
     init(_ fields: [String: Value]) {
@@ -95,7 +95,7 @@ public struct AssetTrack: Sendable, Hashable {
         case video, audio, subtitle
     }
 
-    /// Nil for a type of a later version.
+    /// Nil for a type that this version does not know.
     public let mediaType: MediaType?
     /// A short name, such as `h264`.
     public let codec: String
@@ -103,14 +103,14 @@ public struct AssetTrack: Sendable, Hashable {
     /// Pixels as stored; 0 for sound.
     public let width: Int
     public let height: Int
-    /// Degrees clockwise by which the pictures are to be turned.
+    /// Rotation of the pictures in degrees clockwise.
     public let rotation: Int
-    /// Pictures in a second; 0 if it varies.
+    /// Pictures per second; 0: variable.
     public let nominalFrameRate: Double
     public let channels: Int
     /// Hertz.
     public let sampleRate: Int
-    /// Bits in a second.
+    /// Bits per second.
     public let estimatedDataRate: Int
 
     init(_ fields: [String: Value]) {

@@ -3,11 +3,11 @@ import EventLoop
 import PluginAPI
 import SessionBus
 
-/// The plugin for films, as an app calls it: a connection of its own, on the thread of the sessions.
+/// An app's client of the plugin for films: a separate connection, on the thread of the sessions.
 actor AssetClient {
     nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
-    /// What a job says.
+    /// An event of a job.
     enum News: Sendable {
         /// The changed properties.
         case changed([String: Value])
@@ -15,7 +15,7 @@ actor AssetClient {
         case over(SessionError?)
     }
 
-    /// Seconds that a file may wait for others and then be read: the plugin has a limit of its own.
+    /// The time limit for a file to wait for others and to be read, in seconds. The plugin has its own limits.
     private static let patience = 300.0
 
     private let bus: BusAddress
@@ -40,13 +40,14 @@ actor AssetClient {
             timeout: Self.patience)
     }
 
-    /// Starts a job and follows it; `tell` is called on the thread of the loop, ``News/over(_:)`` last. Returns its path.
+    /// Starts a job and follows it. `tell` is called on the thread of the loop, with ``News/over(_:)`` as the last
+    /// event. Returns the path of the job.
     func start(
         _ uri: String, _ member: String, _ arguments: [Value], _ tell: @escaping @Sendable (News) -> Void
     ) async throws(SessionError) -> String {
         let connection = try connect()
         let place = try await connection.open(.assets, uri)
-        // Before the call: what the job says at once must not be missed.
+        // Subscribed before the call, so that the first signals of the job are not missed.
         let early = Early()
         let subscriptions = [
             connection.subscribe(interface: BusName.job, sender: place) { early.heard($0) },
@@ -66,7 +67,7 @@ actor AssetClient {
             tell(news)
             if case .over = news { self?.assumeIsolated { _ = $0.followers.removeValue(forKey: path) } }
         }
-        // It may have ended before anybody listened.
+        // The job may have ended before the subscription.
         let state = try? await connection.ask(
             place, path, StandardName.properties, "GetAll", [.string(BusName.job)], timeout: Self.patience)
         if let known = state?.first?.asProperties { early.learn(known) }
@@ -90,7 +91,8 @@ actor AssetClient {
     }
 }
 
-/// What a job says before its path is known, and after that. On the thread of the loop alone.
+/// Collects the signals of a job before its path is known, and passes them on afterwards. To be used only on the thread
+/// of the loop.
 private final class Early {
     private var path = ""
     private var unheard: [Message] = []

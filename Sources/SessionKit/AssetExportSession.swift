@@ -2,21 +2,21 @@ import DBus
 public import PluginAPI
 import Synchronization
 
-/// Writes another file from a film or a sound (AVAssetExportSession).
+/// Exports a film or a sound to a new file (AVAssetExportSession).
 ///
 ///     let export = AssetExportSession(asset, preset: .medium)
 ///     export.shouldOptimizeForNetworkUse = true
 ///     try await export.export(to: "/home/kim/clip.mp4")
 ///
-/// The file appears when it is whole, or not at all. Cancelling the task cancels the export.
+/// The file appears only when it is complete. Cancelling the task cancels the export.
 public final class AssetExportSession: Sendable {
-    /// How far an export is.
+    /// The progress of an export.
     public struct Progress: Sendable, Hashable {
         /// 0…1; 1 only at the end.
         public let fractionCompleted: Double
-        /// Seconds of media in a second.
+        /// Seconds of media per second.
         public let speed: Double
-        /// Seconds to the end; nil: not known.
+        /// Remaining time in seconds; nil: unknown.
         public let remaining: Double?
     }
 
@@ -47,17 +47,17 @@ public final class AssetExportSession: Sendable {
         return (answer.first?.stringsValue ?? []).compactMap(ExportPreset.init(rawValue:))
     }
 
-    /// Nil: by the name of the file.
+    /// Nil: found by the extension of the file.
     public var outputFileType: ExportFileType? {
         get { state.withLock { $0.type } }
         set { state.withLock { $0.type = newValue } }
     }
-    /// Whether the index comes first, so that the film plays while it is being loaded.
+    /// Whether the index comes first, so that the film can play while it is downloaded.
     public var shouldOptimizeForNetworkUse: Bool {
         get { state.withLock { $0.isForNetwork } }
         set { state.withLock { $0.isForNetwork = newValue } }
     }
-    /// Begin and end; nil: the whole film.
+    /// Start and end; nil: the whole film.
     public var timeRange: (start: MediaTime, end: MediaTime)? {
         get { state.withLock { $0.range } }
         set { state.withLock { $0.range = newValue } }
@@ -67,12 +67,12 @@ public final class AssetExportSession: Sendable {
         get { state.withLock { $0.overwrites } }
         set { state.withLock { $0.overwrites = newValue } }
     }
-    /// Whether the new file says nothing of where the film was made.
+    /// Whether the tags with the location of the recording are left out.
     public var stripsLocation: Bool {
         get { state.withLock { $0.stripsLocation } }
         set { state.withLock { $0.stripsLocation = newValue } }
     }
-    /// Texts by GStreamer's names of tags, in place of those of the asset.
+    /// Text tags by GStreamer's names, which replace those of the asset.
     public var metadata: [String: String] {
         get { state.withLock { $0.metadata } }
         set { state.withLock { $0.metadata = newValue } }
@@ -81,8 +81,8 @@ public final class AssetExportSession: Sendable {
     /// The progress from now on, at most ten times a second; ends with the export.
     public var progress: AsyncStream<Progress> { broadcast.stream() }
 
-    /// Writes the file; returns when it is there.
-    /// - Parameter path: absolute.
+    /// Writes the file; returns when it is complete.
+    /// - Parameter path: an absolute path.
     /// - Throws: such as `FileAlreadyExists`, `DiskFull`, `DecodeFailed`; `Cancelled` after ``cancelExport()``.
     public func export(to path: String) async throws {
         let (over, ending) = AsyncThrowingStream.makeStream(of: Void.self)
@@ -110,14 +110,14 @@ public final class AssetExportSession: Sendable {
         if isCancelled { cancelExport() }
         try await withTaskCancellationHandler {
             for try await _ in over {}
-            // A cancelled task ends the loop before the job has said so.
+            // If the task is cancelled, the loop may end before the job reports its end.
             if Task.isCancelled { throw SessionError(.cancelled, "the export was cancelled") }
         } onCancel: {
             cancelExport()
         }
     }
 
-    /// Ends the export; nothing of the file stays.
+    /// Cancels the export, and removes the unfinished file.
     public func cancelExport() {
         let job = state.withLock { state in
             state.isCancelled = true
@@ -126,7 +126,7 @@ public final class AssetExportSession: Sendable {
         if let job { Task { [asset] in await asset.client.cancel(asset.uri, job) } }
     }
 
-    /// About how many bytes the file will have; the confidence is 0 to 100.
+    /// The estimated size of the file in bytes; the confidence is in percent, 0 to 100.
     public func estimatedOutputFileLength() async throws(SessionError) -> (bytes: UInt64, confidence: Int) {
         let known = options().filter { ["preset", "file-type", "time-range"].contains($0.0) }
         let answer = try await asset.client.ask(asset.uri, "EstimateExport", [.string(asset.uri), .properties(known)])

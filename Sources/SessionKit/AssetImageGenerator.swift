@@ -11,12 +11,12 @@ import Synchronization
 ///     }
 ///
 /// Set the properties before the first picture. The files are in a private folder, which is removed when the asset is
-/// released: copy what shall stay.
+/// released: copy the files that you need longer.
 public final class AssetImageGenerator: Sendable {
     /// A picture of a film.
     public struct Image: Sendable, Hashable {
         public let requestedTime: MediaTime
-        /// When the picture begins.
+        /// The time at which the picture begins.
         public let actualTime: MediaTime
         public let path: String
     }
@@ -35,22 +35,23 @@ public final class AssetImageGenerator: Sendable {
 
     public init(_ asset: Asset) { self.asset = asset }
 
-    /// Whether the pictures are turned as the film says; default true.
+    /// Whether the pictures are rotated as the film requires; default true.
     public var appliesPreferredTrackTransform: Bool {
         get { state.withLock { $0.applies } }
         set { state.withLock { $0.applies = newValue } }
     }
-    /// The box that the pictures must fit into, in pixels; 0: any. They are never made larger.
+    /// The box that the pictures must fit into, in pixels; 0: no limit. Pictures are never made larger.
     public var maximumSize: (width: Int, height: Int) {
         get { state.withLock { $0.size } }
         set { state.withLock { $0.size = newValue } }
     }
-    /// How much earlier a picture may be; nil: as much as the nearest key frame is, which is fast. Zero: exact.
+    /// How much earlier the picture may be; nil: any time, so that the nearest key frame is used, which is fast. Zero:
+    /// exact.
     public var requestedTimeToleranceBefore: MediaTime? {
         get { state.withLock { $0.before } }
         set { state.withLock { $0.before = newValue } }
     }
-    /// How much later a picture may be.
+    /// How much later the picture may be; nil: any time.
     public var requestedTimeToleranceAfter: MediaTime? {
         get { state.withLock { $0.after } }
         set { state.withLock { $0.after = newValue } }
@@ -66,8 +67,8 @@ public final class AssetImageGenerator: Sendable {
         throw SessionError(.cancelled, "the picture was cancelled")
     }
 
-    /// The pictures in the order of the times. The sequence throws at the first that cannot be had; ending it early cancels
-    /// the rest.
+    /// The pictures in the order of the times. The sequence throws at the first picture that cannot be made. If the
+    /// iteration ends early, the remaining pictures are cancelled.
     public func images(for times: [MediaTime]) -> AsyncThrowingStream<Image, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Image.self)
         let task = Task { [asset, options = options()] in
@@ -111,7 +112,7 @@ public final class AssetImageGenerator: Sendable {
         return stream
     }
 
-    /// Cancels all pictures that were asked for (cancelAllCGImageGeneration).
+    /// Cancels all requested pictures (cancelAllCGImageGeneration).
     public func cancelAllImageGeneration() {
         let jobs = state.withLock { state in
             defer { state.jobs = [] }
@@ -130,7 +131,7 @@ public final class AssetImageGenerator: Sendable {
                 ),
             ]
             if state.before != nil || state.after != nil {
-                // What is not named is any time, as before.
+                // If only one tolerance is set, the other one stays unlimited.
                 options.append(("tolerance-before", .double(max(0, state.before?.seconds ?? 1e9))))
                 options.append(("tolerance-after", .double(max(0, state.after?.seconds ?? 1e9))))
             }

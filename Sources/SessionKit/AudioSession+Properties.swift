@@ -1,7 +1,7 @@
 import DBus
 import SessionBus
 
-// Properties that the daemon knows; each reading asks it. Throws `MediaServicesFailed` if it does not answer.
+// Properties of the daemon; each read asks the daemon. Throws `MediaServicesFailed` if it does not answer.
 
 extension AudioSession {
     /// The inputs and outputs in use, as far as the category uses them; empty while there is no sound server.

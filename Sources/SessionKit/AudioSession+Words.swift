@@ -1,4 +1,4 @@
-// The names of AVAudioSession, where the contract has different ones.
+// The names of AVAudioSession, where those on D-Bus differ.
 
 extension AudioSession {
     public typealias Category = PluginAPI.Category
@@ -44,7 +44,7 @@ extension AudioSession {
         public static let shouldResume = InterruptionOptions(rawValue: 1)
     }
 
-    /// A change of the route and its reason; of both routes the part that the session's category uses.
+    /// A change of the route and its reason. Both routes contain only the part that the session's category uses.
     public struct RouteChange: Sendable, Hashable {
         public let reason: RouteChangeReason
         public let previousRoute: RouteDescription
@@ -58,7 +58,7 @@ extension AudioSession {
 
     /// AVAudioSession's mediaServicesWereLost and mediaServicesWereReset.
     public enum MediaServicesEvent: Sendable, Hashable {
-        /// The sound server or the daemon is gone: nothing is heard, or the rules are not applied.
+        /// The sound server or the daemon is gone: there is no sound, or the rules are not applied.
         case lost
         /// It is back, and so is the session: open streams must be opened again.
         case reset

@@ -147,7 +147,7 @@ public actor AudioSession {
         hintBroadcast.stream()
     }
 
-    /// The sound server goes or comes back; also the daemon, if it is away for three seconds or loses its state.
+    /// The sound server is gone or back; also the daemon, if it is gone for three seconds or loses its state.
     public nonisolated var mediaServicesEvents: AsyncStream<MediaServicesEvent> { servicesBroadcast.stream() }
 
     /// How loud the session may be: ducked during a prompt, muted under the silent switch.
@@ -158,15 +158,15 @@ public actor AudioSession {
 
     // MARK: Properties
 
-    /// The category last set here; does not ask the daemon.
+    /// The category last set here, without asking the daemon.
     public var category: Category { client?.description.category ?? .soloAmbient }
-    /// As last set here, like ``category``.
+    /// The mode last set here, like ``category``.
     public var mode: Mode { client?.description.mode ?? .default }
-    /// As last set here, like ``category``.
+    /// The options last set here, like ``category``.
     public var categoryOptions: CategoryOptions { client?.description.options ?? [] }
     /// The state last reported by the daemon; `.inactive` while there is none.
     public var state: SessionState { client?.state ?? .inactive }
-    /// As last reported by the daemon: full volume and not muted while there is none.
+    /// The last report of the daemon; full volume and not muted while there is no daemon.
     public var loudness: Loudness { Loudness(gain: client?.duckGain ?? 0, isMuted: client?.isMuted ?? false) }
 
     /// The current properties of `org.sessiond1.Session`, by name.
@@ -232,7 +232,7 @@ public actor AudioSession {
             self.registration = nil
             registration.resume(returning: failure)
         } else if failure == nil {
-            // There was a daemon before, or none so far.
+            // There was a daemon before, or there has been none so far.
             servicesBroadcast.send(.reset)
         }
     }

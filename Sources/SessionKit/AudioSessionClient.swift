@@ -22,10 +22,10 @@ public final class AudioSessionClient {
         case refused(Failure)
     }
 
-    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
+    /// Called once, on the loop's thread. Called before the method returns if the daemon need not be asked.
     public typealias Reply = (Result<Void, Failure>) -> Void
 
-    /// As created, with all later changes that were not refused.
+    /// The parameters of the session, with all later changes that were not refused.
     public private(set) var description: Description
     /// The state last reported by the daemon, or implied by its answers; `.inactive` when the daemon counts as lost.
     public private(set) var state = SessionState.inactive

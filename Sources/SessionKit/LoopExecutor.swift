@@ -6,8 +6,8 @@ import Synchronization
 /// A thread with an ``EventLoop`` that also executes actors: their jobs and the loop's events run one after the other.
 ///
 /// One per process, started at its first use; it ends with the process.
-// SAFETY: `jobs` is under its lock, `descriptor` and `thread` are set before the thread can see them, everything else
-// is touched on the thread alone.
+// SAFETY: `jobs` is protected by its lock. `descriptor` and `thread` are set before the thread can read them.
+// Everything else is used only on the thread.
 final class LoopExecutor: SerialExecutor, @unchecked Sendable {
     static let shared = LoopExecutor()
 

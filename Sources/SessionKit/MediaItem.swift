@@ -1,9 +1,9 @@
 import DBus
 import PluginAPI
 
-/// A song, or an episode of a podcast, or a part of an audiobook (MPMediaItem).
+/// A song, an episode of a podcast, or a part of an audiobook (MPMediaItem).
 ///
-/// It is as it was when it was read; ``MediaLibrary/changes`` says when to read it again.
+/// It has the values of the time when it was read; ``MediaLibrary/changes`` reports when to read it again.
 public struct MediaItem: Sendable, Hashable, Identifiable {
     /// MPMediaType.
     public enum MediaType: String, Sendable, Hashable, CaseIterable {
@@ -11,44 +11,44 @@ public struct MediaItem: Sendable, Hashable, Identifiable {
         case audiobook
     }
 
-    /// Stays the same when the file is moved or renamed; 0: it is not of the library.
+    /// Stays the same when the file is moved or renamed; 0: it is not in the library.
     public let persistentID: UInt64
-    /// Nil for a type of a later version.
+    /// Nil for a type that this version does not know.
     public let mediaType: MediaType?
     public let title: String
-    /// As it is shown: of several artists, all of them.
+    /// The artist as shown; several artists are in one text.
     public let artist: String
     public let albumTitle: String
     public let albumArtist: String
     public let composer: String
     public let genre: String
-    /// 0: it is on no album.
+    /// 0: it has no album.
     public let albumPersistentID: UInt64
-    /// 0: not known; so are the next two.
+    /// 0: unknown; the same for the next two.
     public let albumTrackNumber: Int
     public let discNumber: Int
     public let year: Int
-    /// Seconds; 0: not known.
+    /// Seconds; 0: unknown.
     public let playbackDuration: Double
     public let isCompilation: Bool
     /// A `file:` URI.
     public let assetURL: String
-    /// Whether the file system with it is mounted.
+    /// Whether its file system is mounted.
     public let isAvailable: Bool
     /// Seconds since 1970.
     public let dateAdded: UInt64
-    /// 0…5; 0: none.
+    /// 0…5; 0: no rating.
     public let rating: Int
     public let playCount: Int
     public let skipCount: Int
     /// Seconds since 1970; nil: never.
     public let lastPlayedDate: UInt64?
-    /// Where a podcast or an audiobook goes on, in seconds.
+    /// The position at which a podcast or an audiobook continues, in seconds.
     public let bookmarkTime: Double
 
     public var id: UInt64 { persistentID }
 
-    /// The cover, at most so many pixels wide and high (0: as it is): the `file:` URI of a picture; nil: there is none.
+    /// The cover, at most `size` pixels wide and high (0: unchanged): the `file:` URI of a picture; nil: there is none.
     /// - Throws: `NotFound` if the item is no longer in the library, `DecodeFailed` for a damaged picture.
     public func artwork(size: Int = 0, from library: MediaLibrary = .default) async throws(SessionError) -> String? {
         try await library.artwork(of: persistentID, size: size)
@@ -81,7 +81,7 @@ extension MediaItem {
         bookmarkTime = fields["bookmark"]?.doubleValue ?? 0
     }
 
-    /// What plays, as a player says it over MPRIS: it may be no item of the library.
+    /// The playing item, from the MPRIS metadata of a player. It may not be in the library.
     init(metadata: [String: Value]) {
         func list(_ key: String) -> Value { .string((metadata[key]?.stringsValue ?? []).joined(separator: ", ")) }
         self.init([
@@ -95,7 +95,7 @@ extension MediaItem {
         ])
     }
 
-    /// As `LoadItems` of a player takes it: podcasts and audiobooks go on where they were.
+    /// The entry for `LoadItems` of a player. Podcasts and audiobooks start at their bookmarks.
     var entry: Value {
         var fields: [(String, Value)] = [("uri", .string(assetURL))]
         if persistentID > 0 { fields.append(("id", .uint64(persistentID))) }

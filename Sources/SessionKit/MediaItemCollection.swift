@@ -1,28 +1,28 @@
 import DBus
 public import PluginAPI
 
-/// Items with something in common, such as an album; or those that an app has put together (MPMediaItemCollection).
+/// Items with something in common, such as an album; or items that an app has collected (MPMediaItemCollection).
 public struct MediaItemCollection: Sendable, Hashable {
     enum Contents: Sendable, Hashable {
         case items([MediaItem])
         case query(MediaQuery)
     }
 
-    /// Of the album, artist, composer, genre or playlist; 0: an app has made the collection.
+    /// The number of the album, artist, composer, genre or playlist; 0: an app has made the collection.
     public let persistentID: UInt64
     public let title: String
-    /// Of an album.
+    /// The artist of an album.
     public let artist: String
     public let count: Int
-    /// Seconds, of all items.
+    /// The duration of all items, in seconds.
     public let playbackDuration: Double
-    /// The latest of its items; 0: not known.
+    /// The latest year of its items; 0: unknown.
     public let year: Int
-    /// The number of an item of it, with a cover if one has; 0: it is empty.
+    /// The number of one of its items, with a cover if there is one; 0: it is empty.
     public let representativeItem: UInt64
     let contents: Contents
 
-    /// A collection of an app, in this order.
+    /// A collection of an app, in the order of `items`.
     public init(items: [MediaItem]) {
         (persistentID, title, artist, year) = (0, "", "", 0)
         (count, playbackDuration) = (items.count, items.reduce(0) { $0 + $1.playbackDuration })
@@ -30,7 +30,7 @@ public struct MediaItemCollection: Sendable, Hashable {
         contents = .items(items)
     }
 
-    /// One of `org.sessiond1.Library.Collections`.
+    /// A collection from `org.sessiond1.Library.Collections`.
     init(_ fields: [String: Value], of query: MediaQuery) {
         persistentID = fields["id"]?.uint64Value ?? 0
         title = fields["title"]?.stringValue ?? ""
@@ -42,7 +42,7 @@ public struct MediaItemCollection: Sendable, Hashable {
         contents = .query(query.members(of: persistentID))
     }
 
-    /// Its items now.
+    /// Its current items.
     public func items(in library: MediaLibrary = .default) async throws(SessionError) -> [MediaItem] {
         switch contents {
         case .items(let items): return items
@@ -51,12 +51,13 @@ public struct MediaItemCollection: Sendable, Hashable {
     }
 }
 
-/// A playlist of the library (MPMediaPlaylist): its own, or a file (M3U, PLS, XSPF) in its folders, which is read only.
+/// A playlist of the library (MPMediaPlaylist): created by the user, or a playlist file (M3U, PLS, XSPF) in the
+/// folders, which cannot be changed.
 public struct MediaPlaylist: Sendable, Hashable {
     public let persistentID: UInt64
     public let name: String
     public let count: Int
-    /// Seconds, of all items.
+    /// The duration of all items, in seconds.
     public let playbackDuration: Double
 
     init(_ collection: MediaItemCollection) {
@@ -64,7 +65,7 @@ public struct MediaPlaylist: Sendable, Hashable {
         (count, playbackDuration) = (collection.count, collection.playbackDuration)
     }
 
-    /// The items of it, in its order, as a query: to play it, or to look for something in it.
+    /// Its items, in its order, as a query: to play them, or to filter them.
     public var query: MediaQuery {
         var query = MediaQuery()
         query.playlist = persistentID

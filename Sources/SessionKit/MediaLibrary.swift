@@ -9,27 +9,27 @@ import SessionBus
 ///     for try await item in library.items(.songs.filter(.genre, is: "jazz")) { print(item.title) }
 ///     for album in try await library.collections(.albums) { print(album.title, album.count) }
 ///
-/// The service starts its plugin, which goes on while this object exists.
+/// The service starts the plugin of the library. The plugin stays in use while this object exists.
 public actor MediaLibrary {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
-    /// The one of the user.
+    /// The library of the user.
     public static let `default` = MediaLibrary()
 
     public enum Change: Sendable, Hashable {
-        /// Something is different; at most once a second.
+        /// The library has changed; sent at most once a second.
         case changed(revision: UInt64)
-        /// Which items, if they are not many: before ``changed(revision:)``.
+        /// The items that have changed, if they are few; sent before ``changed(revision:)``.
         case items(added: [UInt64], changed: [UInt64], removed: [UInt64])
-        /// A scan has begun or ended.
+        /// A scan has started or ended.
         case scanning(Bool)
-        /// The library is gone. It is looked for, for a minute.
+        /// The library has ended. For a minute, this object tries to find it again.
         case unavailable
-        /// It is there again.
+        /// The library is available again.
         case available
     }
 
-    /// What somebody may have meant (``MediaLibrary/search(_:kinds:artist:album:max:)``).
+    /// A result of ``MediaLibrary/search(_:kinds:artist:album:max:)``.
     public struct Finding: Sendable, Hashable {
         public enum Kind: String, Sendable, Hashable, CaseIterable {
             case song, podcast, audiobook, album, artist
@@ -37,15 +37,15 @@ public actor MediaLibrary {
             case composer, genre, playlist
         }
 
-        /// Nil for a kind of a later version.
+        /// Nil for a kind that this version does not know.
         public let kind: Kind?
-        /// Of an item or a collection.
+        /// The number of an item or a collection.
         public let persistentID: UInt64
         public let title: String
         public let artist: String
-        /// 0…1: how well it fits.
+        /// 0…1: how well it matches.
         public let score: Double
-        /// What it is, to play it.
+        /// A query for playing it.
         public let query: MediaQuery
     }
 
@@ -58,14 +58,15 @@ public actor MediaLibrary {
 
     deinit { broadcast.finish() }
 
-    /// Every change from now on (beginGeneratingLibraryChangeNotifications): reading the sequence is the subscription.
+    /// Every change from now on (beginGeneratingLibraryChangeNotifications): reading the sequence subscribes to the
+    /// changes.
     public nonisolated var changes: AsyncStream<Change> {
         let stream = broadcast.stream()
         Task { await follow() }
         return stream
     }
 
-    /// The same, but returns when it is certain that no later change is missed.
+    /// The same. When it returns, no later change is missed.
     /// - Throws: `MediaServicesFailed` or `ResourceNotAvailable` if there is no library.
     public func subscribe() async throws(SessionError) -> AsyncStream<Change> {
         let stream = broadcast.stream()
@@ -99,17 +100,17 @@ public actor MediaLibrary {
 
     // MARK: Queries
 
-    /// The items of a query, read page by page while they are looked at.
+    /// The items of a query, read page by page during the iteration.
     ///
-    /// Where the library changes meanwhile, an item may be missing or come twice: ``changes`` says so.
+    /// If the library changes meanwhile, an item may be missing or occur twice: ``changes`` reports the change.
     public nonisolated func items(_ query: MediaQuery) -> MediaItems { MediaItems(query: query, library: self) }
 
-    /// How many items a query has.
+    /// The number of items of a query.
     public func count(_ query: MediaQuery) async throws(SessionError) -> Int {
         try await page(query, offset: 0, max: 0).count
     }
 
-    /// So many items from that one on, at most 5000; and how many there are in all.
+    /// At most `max` items from `offset` on, at most 5000; and the number of all items.
     public func page(
         _ query: MediaQuery, offset: Int, max: Int
     ) async throws(SessionError) -> (count: Int, items: [MediaItem]) {
@@ -123,7 +124,7 @@ public actor MediaLibrary {
         return (count, rows.map { MediaItem($0) })
     }
 
-    /// The item with that number; nil: there is none.
+    /// The item with that number; nil: it does not exist.
     public func item(_ persistentID: UInt64) async throws(SessionError) -> MediaItem? {
         var query = MediaQuery().filter(.persistentID, is: persistentID)
         query.includesUnavailableItems = true
@@ -137,7 +138,7 @@ public actor MediaLibrary {
         )
     }
 
-    /// The items of a query in groups, in the order of their names.
+    /// The collections of a query, in the order of their names.
     public func collections(_ query: MediaQuery) async throws(SessionError) -> [MediaItemCollection] {
         guard query.groupingType != .title else {
             return try await items(query).all.map { MediaItemCollection(items: [$0]) }
@@ -156,7 +157,8 @@ public actor MediaLibrary {
         }
     }
 
-    /// What a person or a microphone may have meant, best first: `ac dc`, `led zeppelin four`, `help by the beatles`.
+    /// The items and collections that match words as typed or heard, best match first: `ac dc`, `led zeppelin four`,
+    /// `help by the beatles`.
     /// - Parameter kinds: empty: all.
     public func search(
         _ text: String, kinds: Set<Finding.Kind> = [], artist: String = "", album: String = "", max: Int = 20
@@ -169,26 +171,26 @@ public actor MediaLibrary {
         return (answer.first?.arrayValue ?? []).compactMap(\.asProperties).map(Finding.init)
     }
 
-    /// The cover of an item: the `file:` URI of a picture of at most so many pixels; nil: it has none.
+    /// The cover of an item: the `file:` URI of a picture of at most `size` pixels; nil: it has none.
     func artwork(of item: UInt64, size: Int) async throws(SessionError) -> String? {
         let answer = try await client.ask("Artwork", [.uint64(item), .uint32(UInt32(clamping: size))])
         let uri = answer.first?.stringValue ?? ""
         return uri.isEmpty ? nil : uri
     }
 
-    // MARK: What a person says of items
+    // MARK: Values that the user sets
 
     /// - Throws: `BadParameter` for a rating that is not 0…5, `NotFound`.
     public func setRating(_ rating: Int, of item: MediaItem) async throws(SessionError) {
         try await set(item, [("rating", .uint32(UInt32(clamping: rating)))])
     }
 
-    /// Where a podcast or an audiobook goes on, in seconds.
+    /// Sets the position at which a podcast or an audiobook continues, in seconds.
     public func setBookmarkTime(_ seconds: Double, of item: MediaItem) async throws(SessionError) {
         try await set(item, [("bookmark", .double(seconds))])
     }
 
-    /// Nil: as the file says.
+    /// Nil: the type that the file states.
     public func setMediaType(_ type: MediaItem.MediaType?, of item: MediaItem) async throws(SessionError) {
         try await set(item, [("media-type", .string(type?.rawValue ?? ""))])
     }
@@ -204,7 +206,7 @@ public actor MediaLibrary {
         get async throws(SessionError) { try await collections(.playlists).map(MediaPlaylist.init) }
     }
 
-    /// Makes a playlist of the library.
+    /// Creates a playlist of the user.
     public func createPlaylist(_ name: String, items: [MediaItem] = []) async throws(SessionError) -> MediaPlaylist {
         let answer = try await client.ask("CreatePlaylist", [.string(name), Self.ids(items)])
         let id = answer.first?.uint64Value ?? 0
@@ -215,7 +217,7 @@ public actor MediaLibrary {
     }
 
     /// Replaces the items of a playlist.
-    /// - Throws: `NotSupported` for a playlist that is a file.
+    /// - Throws: `NotSupported` for a playlist file.
     public func setItems(_ items: [MediaItem], of playlist: MediaPlaylist) async throws(SessionError) {
         _ = try await client.ask("SetPlaylist", [.uint64(playlist.persistentID), Self.ids(items)])
     }
@@ -224,7 +226,7 @@ public actor MediaLibrary {
         _ = try await client.ask("RenamePlaylist", [.uint64(playlist.persistentID), .string(name)])
     }
 
-    /// The items stay in the library.
+    /// Deletes the playlist. Its items stay in the library.
     public func delete(_ playlist: MediaPlaylist) async throws(SessionError) {
         _ = try await client.ask("DeletePlaylist", [.uint64(playlist.persistentID)])
     }
@@ -233,12 +235,12 @@ public actor MediaLibrary {
 
     // MARK: Folders
 
-    /// Absolute paths.
+    /// The folders of the library, as absolute paths.
     public var folders: [String] {
         get async throws(SessionError) { try await client.get("Folders").stringsValue ?? [] }
     }
 
-    /// One more with each change (lastModifiedDate).
+    /// Increased by 1 with each change (lastModifiedDate).
     public var revision: UInt64 {
         get async throws(SessionError) { try await client.get("Revision").uint64Value ?? 0 }
     }
@@ -247,21 +249,22 @@ public actor MediaLibrary {
         get async throws(SessionError) { try await client.get("Scanning").boolValue ?? false }
     }
 
-    /// Adds a folder, and begins to read it.
+    /// Adds a folder, and starts to scan it.
     /// - Parameters:
-    ///   - path: absolute.
-    ///   - type: of everything in it; nil: as the files say.
+    ///   - path: an absolute path.
+    ///   - type: the type of all its files; nil: the type that each file states.
     public func addFolder(_ path: String, as type: MediaItem.MediaType? = nil) async throws(SessionError) {
         let options: [(String, Value)] = type.map { [("media-type", .string($0.rawValue))] } ?? []
         _ = try await client.ask("AddFolder", [.string(path), .properties(options)])
     }
 
-    /// The files stay, and so do counts, ratings and bookmarks if they come back.
+    /// Removes a folder from the library. Its files stay on the disk; counts, ratings and bookmarks come back if the
+    /// folder is added again.
     public func removeFolder(_ path: String) async throws(SessionError) {
         _ = try await client.ask("RemoveFolder", [.string(path)])
     }
 
-    /// Looks for changes in all folders, and returns when the scan has begun; ``changes`` says when it has ended.
+    /// Scans all folders. Returns when the scan has started; ``changes`` reports its end.
     public func scan() async throws(SessionError) {
         _ = try await client.ask("Scan", [.strings([]), .properties([])])
     }
@@ -294,12 +297,12 @@ public struct MediaItems: AsyncSequence, Sendable {
 
     let query: MediaQuery
     let library: MediaLibrary
-    /// The library sends at most 5000 in an answer.
+    /// The library returns at most 5000 items in one answer.
     static let pageSize = 1_000
 
     public func makeAsyncIterator() -> Iterator { Iterator(query: query, library: library) }
 
-    /// All of them at once.
+    /// All items at once.
     public var all: [MediaItem] {
         get async throws(SessionError) {
             var items: [MediaItem] = []

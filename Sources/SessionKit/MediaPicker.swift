@@ -2,19 +2,19 @@ public import DBus
 import PluginAPI
 import SessionBus
 
-/// Has a person pick items of the music library (MPMediaPickerController).
+/// Lets the user pick items of the music library (MPMediaPickerController).
 ///
 ///     var picker = MediaPicker(mediaTypes: [.music])
 ///     picker.allowsPickingMultipleItems = true
 ///     if let songs = try await picker.pick() { try await player.setQueue(with: songs) }
 ///
-/// A plugin of the kind `media-picker` shows a window. Where there is none, `sessionctl library pick` asks on the terminal of this
-/// program.
+/// A plugin of the kind `media-picker` shows a window. If there is none, `sessionctl library pick` shows a list on the
+/// terminal of this program.
 public struct MediaPicker: Sendable {
-    /// Empty: all.
+    /// Empty: all types.
     public var mediaTypes: Set<MediaItem.MediaType>
     public var allowsPickingMultipleItems = false
-    /// What is said above the list; nil: something general.
+    /// The text above the list; nil: a default text.
     public var prompt: String?
     private let bus: BusAddress
 
@@ -23,16 +23,16 @@ public struct MediaPicker: Sendable {
         (self.mediaTypes, self.bus) = (mediaTypes, bus)
     }
 
-    /// What a picker does.
+    /// How the pick ended.
     private enum Outcome: Sendable {
         case picked(MediaQuery.Picked)
         case cancelled
         case failed(SessionError)
     }
 
-    /// Waits until the person is done.
-    /// - Returns: the items in the order in which they were picked; nil: it was cancelled, by the person, because the library has
-    ///   gone, or because this task was cancelled.
+    /// Waits until the user has picked items or cancelled.
+    /// - Returns: the items in the order in which they were picked; nil: cancelled by the user, because the library
+    ///   ended, or because this task was cancelled.
     /// - Throws: `ResourceNotAvailable` if there is neither a picker nor a terminal.
     public func pick() async throws(SessionError) -> MediaItemCollection? {
         let library = MediaLibrary(bus: bus)
@@ -55,12 +55,12 @@ public struct MediaPicker: Sendable {
                 }
             }
             group.addTask {
-                // The end of the sequence is that of this task.
+                // The sequence ends when this task is cancelled.
                 for await change in changes where change == .unavailable { break }
                 return .cancelled
             }
             let outcome = await group.next() ?? .cancelled
-            // Whatever is still shown is closed: a picker whose caller has gone is cancelled.
+            // A picker that is still shown is closed: it is cancelled when its caller leaves the bus.
             await terminal?.cancel()
             await window.close()
             group.cancelAll()
@@ -89,7 +89,7 @@ public struct MediaPicker: Sendable {
         return answer.first?.boolValue == true && !ids.isEmpty ? .picked(.ids(ids)) : .cancelled
     }
 
-    /// Of `sessionctl library`.
+    /// The arguments of `sessionctl library`.
     private var arguments: [String] {
         var arguments = ["library", "pick"]
         if allowsPickingMultipleItems { arguments.append("--several") }
@@ -102,12 +102,12 @@ public struct MediaPicker: Sendable {
 }
 
 extension MediaQuery {
-    /// What a picker says of the items.
+    /// The result of a picker.
     enum Picked: Sendable {
         case ids([UInt64])
         case uris([String])
 
-        /// One for each item.
+        /// A query for each item.
         var queries: [MediaQuery] {
             switch self {
             case .ids(let ids): ids.map { MediaQuery().filter(.persistentID, is: $0) }
@@ -118,7 +118,7 @@ extension MediaQuery {
 }
 
 extension PluginKind {
-    /// Not in this package: whoever has a desktop brings one.
+    /// This package has no plugin of this kind; a desktop provides one.
     static let mediaPicker = PluginKind(
         word: "media-picker", id: "org.sessiond1.picker", program: "", interface: "org.sessiond1.MediaPicker",
         objectPath: "/org/sessiond1/media_picker", busName: "org.sessiond1.MediaPicker", category: nil, item: "",

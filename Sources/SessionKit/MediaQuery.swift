@@ -1,9 +1,9 @@
 import DBus
 import PluginAPI
 
-/// What collections are made of (MPMediaGrouping).
+/// The property by which items are grouped into collections (MPMediaGrouping).
 public enum MediaGrouping: String, Sendable, Hashable, CaseIterable {
-    /// Each item by itself.
+    /// Each item is a separate collection.
     case title
     case album, artist
     case albumArtist = "album-artist"
@@ -34,7 +34,8 @@ public enum MediaProperty: String, Sendable, Hashable, CaseIterable {
     case genrePersistentID = "genre-id"
 }
 
-/// A condition (MPMediaPropertyPredicate). Case and accents do not count. Of several artists, each is compared.
+/// A condition (MPMediaPropertyPredicate). Case and accents are ignored. If an item has several artists, each is
+/// compared.
 public struct MediaPropertyPredicate: Sendable, Hashable {
     /// MPMediaPredicateComparison.
     public enum Comparison: String, Sendable, Hashable {
@@ -60,7 +61,7 @@ public struct MediaPropertyPredicate: Sendable, Hashable {
     }
 }
 
-/// Which items are wanted, and how they are grouped (MPMediaQuery).
+/// The items to read, and their grouping (MPMediaQuery).
 ///
 ///     let albums = try await MediaQuery.albums.filter(.artist, is: "Björk").collections
 ///     for try await song in MediaLibrary.default.items(.songs) { print(song.title) }
@@ -69,7 +70,7 @@ public struct MediaQuery: Sendable, Hashable {
         case songs, albums, artists, compilations, composers, genres, playlists, podcasts, audiobooks
     }
 
-    /// By what items are sorted, one after the other.
+    /// The property by which items are sorted.
     public enum SortKey: String, Sendable, Hashable, CaseIterable {
         case title, artist
         case albumTitle = "album"
@@ -96,28 +97,28 @@ public struct MediaQuery: Sendable, Hashable {
     public static let composers = MediaQuery(.composers, .composer)
     public static let genres = MediaQuery(.genres, .genre)
     public static let playlists = MediaQuery(.playlists, .playlist)
-    /// The newest first.
+    /// Podcasts, the newest first.
     public static let podcasts = MediaQuery(.podcasts, .podcastTitle)
-    /// By audiobook: an audiobook of several files is one collection.
+    /// Audiobooks; an audiobook of several files is one collection.
     public static let audiobooks = MediaQuery(.audiobooks, .album)
 
     let preset: Preset?
-    /// The collections; those of a preset are as its name says.
+    /// The grouping of the collections; for a preset, the one in its name.
     public var groupingType: MediaGrouping
-    /// All must hold; at most 64.
+    /// The conditions. An item must meet all of them; at most 64.
     public var filterPredicates: Set<MediaPropertyPredicate> = []
-    /// Empty: as the preset says, and without a preset all.
+    /// Empty: the types of the preset; without a preset, all types.
     public var mediaTypes: Set<MediaItem.MediaType> = []
-    /// Words of title, artist, album, composer or genre; the last may be incomplete.
+    /// Words of the title, artist, album, composer or genre; the last word may be incomplete.
     public var text = ""
-    /// Also what is on file systems that are not mounted.
+    /// Includes items on file systems that are not mounted.
     public var includesUnavailableItems = false
     var order: [Order] = []
     var playlist: UInt64?
 
     private init(_ preset: Preset, _ grouping: MediaGrouping) { (self.preset, groupingType) = (preset, grouping) }
 
-    /// Everything with these properties, of all media types.
+    /// All items that meet the conditions, of all media types.
     public init(filterPredicates: Set<MediaPropertyPredicate> = []) {
         (preset, groupingType, self.filterPredicates) = (nil, .title, filterPredicates)
     }
@@ -145,7 +146,7 @@ public struct MediaQuery: Sendable, Hashable {
         return query
     }
 
-    /// The same query in another order; called again: within equal ones.
+    /// The same query in another order. A second call sorts the items that are equal in the first order.
     public func sorted(by key: SortKey, descending isDescending: Bool = false) -> MediaQuery {
         var query = self
         query.order.append(Order(key: key, isDescending: isDescending))
@@ -164,7 +165,7 @@ public struct MediaQuery: Sendable, Hashable {
 }
 
 extension MediaQuery {
-    /// As `org.sessiond1.Library` wants it.
+    /// The options of `org.sessiond1.Library`.
     var wire: Value {
         var fields: [(String, Value)] = []
         if let preset { fields.append(("preset", .string(preset.rawValue))) }
@@ -187,7 +188,7 @@ extension MediaQuery {
         return .properties(fields)
     }
 
-    /// The items of one collection of this query.
+    /// The items of one collection of this query, as a query.
     func members(of collection: UInt64) -> MediaQuery {
         var query = self
         switch groupingType {

@@ -1,15 +1,15 @@
-/// A time in media (CMTime): a fraction of a second, without rounding. A time scale of 600 has pictures of 24, 25, 30 and 60
-/// in a second exactly.
+/// A time in media (CMTime): a fraction of a second, without rounding. The time scale 600 represents pictures at 24,
+/// 25, 30 and 60 per second exactly.
 public struct MediaTime: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// Parts of a second; may be negative.
+    /// In units of 1/``timescale`` s; may be negative.
     public let value: Int64
-    /// How many such parts a second has; above 0.
+    /// Units per second; above 0.
     public let timescale: Int32
 
     public static let zero = MediaTime(value: 0, timescale: 1)
 
     /// The fraction is reduced, so that equal times are equal.
-    /// - Parameter timescale: above 0: anything else is a mistake in the program.
+    /// - Parameter timescale: above 0; other values are a programming error.
     public init(value: Int64, timescale: Int32) {
         precondition(timescale > 0, "a time scale is above 0")
         var (larger, smaller) = (value.magnitude, UInt64(timescale))
@@ -19,7 +19,7 @@ public struct MediaTime: Sendable, Hashable, Comparable, CustomStringConvertible
         self.timescale = Int32(Int64(timescale) / divisor)
     }
 
-    /// The nearest time with that scale (CMTimeMakeWithSeconds). Seconds that are no number become 0.
+    /// The nearest time with that time scale (CMTimeMakeWithSeconds). NaN becomes 0.
     public init(seconds: Double, preferredTimescale: Int32 = 600) {
         let parts = (seconds * Double(preferredTimescale)).rounded()
         let limit = 9.2e18
@@ -27,7 +27,7 @@ public struct MediaTime: Sendable, Hashable, Comparable, CustomStringConvertible
             value: parts.isNaN ? 0 : Int64(min(max(parts, -limit), limit)), timescale: preferredTimescale)
     }
 
-    /// Whole nanoseconds, as the service counts them.
+    /// A number of nanoseconds, the unit of the service.
     public init(nanoseconds: Int64) { self.init(value: nanoseconds, timescale: 1_000_000_000) }
 
     public var seconds: Double { Double(value) / Double(timescale) }
@@ -38,7 +38,7 @@ public struct MediaTime: Sendable, Hashable, Comparable, CustomStringConvertible
         return (left.high, left.low) < (right.high, right.low)
     }
 
-    /// Exact unless the sum needs a larger time scale than there is; then it is rounded to nanoseconds.
+    /// Exact, unless the sum needs a time scale above the largest one; then it is rounded to nanoseconds.
     public static func + (one: MediaTime, other: MediaTime) -> MediaTime {
         let scale = Int64(one.timescale) * Int64(other.timescale)
         let (left, isTooLarge) = one.value.multipliedReportingOverflow(by: Int64(other.timescale))
@@ -54,7 +54,7 @@ public struct MediaTime: Sendable, Hashable, Comparable, CustomStringConvertible
         one + MediaTime(value: -other.value, timescale: other.timescale)
     }
 
-    /// Nil if the reduced scale is too large.
+    /// Nil if the reduced time scale is too large.
     private init?(_ value: Int64, _ scale: Int64) {
         var (larger, smaller) = (value.magnitude, scale.magnitude)
         while smaller > 0 { (larger, smaller) = (smaller, larger % smaller) }

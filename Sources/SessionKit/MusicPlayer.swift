@@ -14,9 +14,11 @@ import SessionBus
 public actor MusicPlayer {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
-    /// The player of the user, which other programs control too. It plays on when this program ends, and keeps its queue.
+    /// The shared player of the user, which other programs control too. It plays on when this program ends, and saves
+    /// its queue.
     public static let systemMusicPlayer = MusicPlayer(.system)
-    /// A player of this program alone, which ends with it. In the background it is silent.
+    /// A player for this program alone, which ends with the program. It is silent while the program is in the
+    /// background.
     public static let applicationMusicPlayer = MusicPlayer(.application)
 
     public enum Kind: Sendable, Hashable {
@@ -26,7 +28,7 @@ public actor MusicPlayer {
     /// MPMusicPlaybackState.
     public enum PlaybackState: String, Sendable, Hashable, CaseIterable {
         case stopped, playing, paused
-        /// Another session has the sound; it goes on afterwards if it should.
+        /// Another session has the sound. The player may resume afterwards.
         case interrupted
         case seekingForward = "seeking-forward"
         case seekingBackward = "seeking-backward"
@@ -34,34 +36,34 @@ public actor MusicPlayer {
 
     /// MPMusicRepeatMode.
     public enum RepeatMode: String, Sendable, Hashable, CaseIterable {
-        /// As the user has it: in the system player. Never read.
+        /// The mode that the user has set in the system player. Never returned.
         case `default`
         case none, one, all
     }
 
     /// MPMusicShuffleMode.
     public enum ShuffleMode: String, Sendable, Hashable, CaseIterable {
-        /// As the user has it: in the system player. Never read.
+        /// The mode that the user has set in the system player. Never returned.
         case `default`
         case off, songs
-        /// Albums in random order, each in its own.
+        /// The albums in random order, the songs of each album in order.
         case albums
     }
 
-    /// What an app is told if it reads ``MusicPlayer/changes``.
+    /// A change, as ``MusicPlayer/changes`` reports it.
     public enum Change: Sendable, Hashable {
         /// PlaybackStateDidChange.
         case playbackState(PlaybackState)
-        /// NowPlayingItemDidChange: the number of the item in the library, 0 if it is not of the library; nil: there is
-        /// none.
+        /// NowPlayingItemDidChange: the number of the item in the library, 0 if it is not in the library; nil: there is
+        /// no item.
         case nowPlayingItem(persistentID: UInt64?)
         /// VolumeDidChange.
         case volume
         /// IsPreparedToPlayDidChange.
         case isPreparedToPlay(Bool)
-        /// The items of the queue, or their order.
+        /// The items of the queue or their order have changed.
         case queue
-        /// An item could not be played, and why. The next one is tried.
+        /// An item could not be played, with the reason. The player tries the next one.
         case itemFailed(String)
     }
 
@@ -72,10 +74,10 @@ public actor MusicPlayer {
     private let broadcast = Broadcast<Change>()
     private var told = Told()
 
-    /// What was told last, and what has been since the player was found.
+    /// The last known values, and the properties that have changed since the player was found.
     private struct Told {
         var state: PlaybackState?
-        /// The path of the item in the queue, by which the same one is known again.
+        /// The path of the item in the queue, which identifies it.
         var track: String?
         var isPrepared: Bool?
         var isNew: Set<String> = []
@@ -84,8 +86,8 @@ public actor MusicPlayer {
     private static let mpris = (path: "/org/mpris/MediaPlayer2", interface: "org.mpris.MediaPlayer2.Player")
 
     /// - Parameters:
-    ///   - name: the session's, for the user; nil: the name of this program. Only of an application player.
-    ///   - category: of an application player. With the default one, it is silent in the background.
+    ///   - name: the name of the session, for the user; nil: the name of this program. Only for an application player.
+    ///   - category: only for an application player. With the default category, it is silent in the background.
     ///   - bus: the bus of the daemon.
     public init(
         _ kind: Kind, name: String? = nil, category: AudioSession.Category = .soloAmbient, bus: BusAddress = .session
@@ -93,7 +95,7 @@ public actor MusicPlayer {
         self.init(kind, name: name, category: category, bus: bus, environment: [:])
     }
 
-    /// - Parameter environment: variables of an application player that differ.
+    /// - Parameter environment: changed variables for an application player.
     package init(
         _ kind: Kind, name: String? = nil, category: AudioSession.Category = .soloAmbient, bus: BusAddress,
         environment: [String: String]
@@ -115,12 +117,12 @@ public actor MusicPlayer {
         CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "Music"
     }
 
-    /// Ends an application player. It can be used again, with an empty queue. The system player goes on.
+    /// Ends an application player. It can be used again, with an empty queue. The system player plays on.
     public func close() async { if kind == .application { await client.close() } }
 
-    // MARK: Notices
+    // MARK: Changes
 
-    /// Every change from now on: reading the sequence is what beginGeneratingPlaybackNotifications is on iOS.
+    /// Every change from now on. Reading the sequence corresponds to beginGeneratingPlaybackNotifications on iOS.
     public nonisolated var changes: AsyncStream<Change> {
         let stream = broadcast.stream()
         Task { await follow() }
@@ -160,7 +162,7 @@ public actor MusicPlayer {
         if properties["Volume"] != nil { broadcast.send(.volume) }
     }
 
-    /// What it was when it was found, as far as nothing later is known.
+    /// Reads the values of the player when it is found, unless newer ones are already known.
     private func catchUp() async {
         guard let own = try? await client.properties(),
             let shown = try? await client.properties(of: Self.mpris.interface, at: Self.mpris.path)
@@ -175,7 +177,7 @@ public actor MusicPlayer {
         if !told.isNew.contains("Metadata") { settle(shown["Metadata"]?.asProperties ?? [:], isTold: !isFirst) }
     }
 
-    /// A player that cannot play its item is stopped.
+    /// A player in an unknown state, such as after a failure, is reported as stopped.
     private static func state(_ word: String) -> PlaybackState { PlaybackState(rawValue: word) ?? .stopped }
 
     private func settle(state: PlaybackState, isTold: Bool = true) {
@@ -203,14 +205,14 @@ public actor MusicPlayer {
 
     // MARK: Queue
 
-    /// Plays what the query has, in its order, from its first item on; at most 10,000 items. Nothing plays until ``play()``.
-    /// - Throws: `NotFound` if the query has no items: the queue stays as it is.
+    /// Loads the items of the query in its order, at most 10,000. Nothing plays until ``play()``.
+    /// - Throws: `NotFound` if the query has no items; the queue then stays unchanged.
     public func setQueue(with query: MediaQuery) async throws(SessionError) {
         let answer = try await library.client.ask("Uris", [query.wire, .uint32(0)])
         try await load(answer.first?.arrayValue ?? [], at: 0)
     }
 
-    /// The same with a collection.
+    /// Loads the items of a collection.
     public func setQueue(with collection: MediaItemCollection) async throws(SessionError) {
         switch collection.contents {
         case .items(let items): try await setQueue(with: items)
@@ -218,7 +220,7 @@ public actor MusicPlayer {
         }
     }
 
-    /// The same with items. `first` is the place of the one that plays first.
+    /// Loads items. `first` is the index of the item that plays first.
     public func setQueue(with items: [MediaItem], startingAt first: Int = 0) async throws(SessionError) {
         try await load(items.map(\.entry), at: first)
     }
@@ -228,7 +230,7 @@ public actor MusicPlayer {
         try await client.ask("LoadItems", [.array(of: "a{sv}", entries), .uint32(UInt32(clamping: first))])
     }
 
-    /// The item that plays, or plays next; nil: the queue is empty.
+    /// The item that plays or will play next; nil: the queue is empty.
     public var nowPlayingItem: MediaItem? {
         get async throws(SessionError) {
             let value = try await client.get("Metadata", of: Self.mpris.interface, at: Self.mpris.path)
@@ -239,8 +241,8 @@ public actor MusicPlayer {
         }
     }
 
-    /// Goes to the first such item in the queue; it plays if the current one played.
-    /// - Throws: `NotFound` if the queue does not have it.
+    /// Moves to the first such item in the queue. It plays if the player was playing.
+    /// - Throws: `NotFound` if it is not in the queue.
     public func setNowPlayingItem(_ item: MediaItem) async throws(SessionError) {
         let rows = try await client.ask("Items").first?.arrayValue ?? []
         let place = rows.lazy.compactMap(\.asProperties).first { row in
@@ -251,7 +253,7 @@ public actor MusicPlayer {
         try await client.ask("GoTo", [path])
     }
 
-    /// Its place in the list, from 0; nil: the queue is empty.
+    /// The index of the item in the queue, from 0; nil: the queue is empty.
     public var indexOfNowPlayingItem: Int? {
         get async throws(SessionError) {
             let index = try await client.get("IndexOfCurrentItem").uint32Value
@@ -285,7 +287,7 @@ public actor MusicPlayer {
         try await set("ShuffleMode", mode == .default ? nil : mode.rawValue)
     }
 
-    /// Nil: as the system player has it.
+    /// Nil: the value of the system player.
     private func set(_ property: String, _ word: String?) async throws(SessionError) {
         if let word { return try await client.set(property, .string(word)) }
         guard kind == .application else { return }
@@ -293,7 +295,7 @@ public actor MusicPlayer {
         try await client.set(property, try await system.get(property))
     }
 
-    /// Seconds since the beginning of the item.
+    /// Seconds since the start of the item.
     public var currentPlaybackTime: Double {
         get async throws(SessionError) { try await client.get("Position").doubleValue ?? 0 }
     }
@@ -303,7 +305,7 @@ public actor MusicPlayer {
         try await client.ask("SeekTo", [.double(seconds)])
     }
 
-    /// 0 while it does not play, 1 as usual, 8 and −8 while it seeks.
+    /// 0 while it does not play, 1 at normal speed, 8 and −8 while it seeks.
     public var currentPlaybackRate: Double {
         get async throws(SessionError) { try await client.get("CurrentRate").doubleValue ?? 0 }
     }
@@ -315,40 +317,40 @@ public actor MusicPlayer {
         try await play()
     }
 
-    /// 0…1, of this player alone.
+    /// 0…1; the volume of this player only.
     public var volume: Double { get async throws(SessionError) { try await client.get("Volume").doubleValue ?? 1 } }
 
     public func setVolume(_ volume: Double) async throws(SessionError) {
         try await client.set("Volume", .double(volume))
     }
 
-    /// Whether the item can be played at once.
+    /// Whether the item can start to play without a delay.
     public var isPreparedToPlay: Bool {
         get async throws(SessionError) { try await client.get("ItemStatus").stringValue == "ready" }
     }
 
     // MARK: Control
 
-    /// Opens the item; ``play()`` does this itself.
+    /// Opens the item. ``play()`` does this itself.
     /// - Returns: whether it can be played.
     @discardableResult
     public func prepareToPlay() async throws(SessionError) -> Bool {
         try await client.ask("Prepare").first?.boolValue ?? false
     }
 
-    /// - Throws: why the session may not play, such as `InsufficientPriority` during a call; `CannotStartPlaying` with an
-    ///   empty queue.
+    /// - Throws: the reason why the session may not play, such as `InsufficientPriority` during a call;
+    ///   `CannotStartPlaying` if the queue is empty.
     public func play() async throws(SessionError) { try await client.ask("Play") }
     public func pause() async throws(SessionError) { try await client.ask("Pause") }
-    /// Goes back to the beginning of the item.
+    /// Stops, and goes back to the start of the item.
     public func stop() async throws(SessionError) { try await client.ask("Stop") }
 
-    /// It plays if the current one played; at the end of the queue nothing happens.
+    /// Moves to the next item. It plays if the player was playing. At the end of the queue nothing happens.
     public func skipToNextItem() async throws(SessionError) { try await client.ask("Next") }
     public func skipToPreviousItem() async throws(SessionError) { try await client.ask("Previous") }
     public func skipToBeginning() async throws(SessionError) { try await client.ask("SkipToBeginning") }
 
-    /// Silently at eight times the speed, until ``endSeeking()`` or the end of the item.
+    /// Moves forward at eight times the speed without sound, until ``endSeeking()`` or the end of the item.
     /// - Throws: `CannotStartPlaying` if nothing plays.
     public func beginSeekingForward() async throws(SessionError) {
         try await client.ask("BeginSeeking", [.string("forward")])

@@ -5,12 +5,12 @@ import PluginAPI
 import Processes
 import SessionBus
 
-/// A plugin program that this program has started for itself. On the thread of the loop alone.
+/// A plugin program that this program has started for itself. To be used only on the thread of the loop.
 final class OwnProcess {
     private let program: String
     private let process: Int32
     private var watch: ProcessWatch?
-    /// Until the process has ended: only its parent can take its exit code, and must.
+    /// Set until the process has ended: its parent must read its exit code, and no other process can.
     private var keptAlive: OwnProcess?
     private var isOver = false
     private var killer: Timer?
@@ -18,7 +18,7 @@ final class OwnProcess {
     private var subscription: Subscription?
     private var deadline: Timer?
 
-    /// Seconds in which it must serve, and in which it must end when it is asked to.
+    /// The time limits for its start and for its end after a request, in seconds.
     private static let (startTime, endTime) = (15.0, 3.0)
 
     init(_ name: String, _ arguments: [String], _ environment: [String: String]) throws(SessionError) {
@@ -43,7 +43,7 @@ final class OwnProcess {
         if watch == nil { ended() }
     }
 
-    /// Beside this program, or in PATH.
+    /// The path of a program: in the folder of this program, or in PATH.
     static func find(_ name: String, _ path: String?) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
@@ -60,11 +60,11 @@ final class OwnProcess {
         _ = ChildChange.next(of: process)
         watch = nil
         killer = nil
-        answer(.failure(SessionError(.mediaServicesFailed, "\(program) ended at its start")))
+        answer(.failure(SessionError(.mediaServicesFailed, "\(program) ended while it started")))
         keptAlive = nil
     }
 
-    /// Asks it to end, and makes sure that it does.
+    /// Asks the process to end, and kills it if it does not.
     func end() {
         guard !isOver else { return }
         kill(process, SIGTERM)
@@ -75,23 +75,25 @@ final class OwnProcess {
         killer?.arm(after: Self.endTime)
     }
 
-    /// Its unique name, once it has one below `namespace`.
+    /// The unique name of its connection, when it owns a name below `namespace`.
     func owner(
         below namespace: String, on connection: Connection, isolation: isolated (any Actor)? = #isolation
     ) async throws(SessionError) -> String {
         let name = "\(namespace).instance\(process)"
         return try await withCheckedContinuation { continuation in
             waiting = continuation
-            if isOver { return answer(.failure(SessionError(.mediaServicesFailed, "\(program) ended at its start"))) }
+            if isOver {
+                return answer(.failure(SessionError(.mediaServicesFailed, "\(program) ended while it started")))
+            }
             subscription = connection.watchOwners(below: namespace) { [unowned self] found, owner in
-                // If another connection has its name, it uses a similar one.
+                // If another connection owns its name, it uses the name with a suffix.
                 if !owner.isEmpty, found == name || found.hasPrefix(name + "_") { answer(.success(owner)) }
             }
             connection.askBus("GetNameOwner", [.string(name)]) { [weak self] result in
                 if let owner = (try? result.get())?.first?.stringValue { self?.answer(.success(owner)) }
             }
             let timer = Timer(on: LoopExecutor.shared.loop) { [unowned self] in
-                answer(.failure(SessionError(.timedOut, "\(program) does not serve")))
+                answer(.failure(SessionError(.timedOut, "\(program) did not start in time")))
             }
             timer.arm(after: Self.startTime)
             deadline = timer
@@ -101,7 +103,7 @@ final class OwnProcess {
     private func answer(_ result: Result<String, SessionError>) {
         guard let waiting else { return }
         self.waiting = nil
-        // Not from its own handler.
+        // The watch must not be released from its own handler.
         LoopExecutor.shared.loop.later { [self] in
             subscription = nil
             deadline = nil

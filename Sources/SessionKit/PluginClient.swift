@@ -3,29 +3,29 @@ import EventLoop
 import PluginAPI
 import SessionBus
 
-/// A plugin as an app calls it: a connection of its own, on the thread of the sessions.
+/// An app's client of a plugin: a separate connection, on the thread of the sessions.
 actor PluginClient {
     nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
-    /// Which process it is.
+    /// The process of the plugin.
     enum Source: Sendable {
-        /// The daemon starts it for all programs.
+        /// The daemon starts the plugin for all programs.
         case shared(uri: String)
-        /// This program starts it for itself, with these arguments, and it ends with this program.
+        /// This program starts the plugin for itself, with these arguments. The plugin ends with this program.
         case own(arguments: [String], environment: [String: String])
     }
 
     enum News: Sendable {
-        /// It serves, now or again.
+        /// The plugin was found, for the first time or again.
         case found
         case signal(member: String, values: [Value])
         case changed(interface: String, properties: [String: Value])
         case lost
     }
 
-    /// Seconds in which the plugin answers.
+    /// The time limit for an answer of the plugin, in seconds.
     static let patience = 60.0
-    /// Seconds until a plugin that has gone is looked for again, and how often.
+    /// The time between two tries to find a plugin that has ended, in seconds, and the number of tries.
     private static let (pause, tries) = (1.0, 60)
 
     private let kind: PluginKind
@@ -36,7 +36,7 @@ actor PluginClient {
     private var search: Task<Result<String, SessionError>, Never>?
     private var subscriptions: [Subscription] = []
     private var process: OwnProcess?
-    /// Gets the news, on the thread of the loop.
+    /// Gets the events, on the thread of the loop.
     private var tell: (@Sendable (News) -> Void)?
 
     init(_ kind: PluginKind, on bus: BusAddress, _ source: Source) {
@@ -45,15 +45,15 @@ actor PluginClient {
 
     isolated deinit { close() }
 
-    /// Looks for the plugin, and gets the news from now on. Where the daemon starts the plugin, it is found again after it has
-    /// gone. Only the first call has an effect.
+    /// Finds the plugin, and reports its events from now on. If the daemon starts the plugin, it is found again after
+    /// it has ended. Only the first call has an effect.
     func follow(_ tell: @escaping @Sendable (News) -> Void) async {
         guard self.tell == nil else { return }
         self.tell = tell
         _ = try? await found()
     }
 
-    /// Ends a process of its own. A later call starts another one.
+    /// Ends the plugin if this program started it. A later call starts a new one.
     func close() {
         subscriptions = []
         process?.end()
@@ -65,7 +65,7 @@ actor PluginClient {
 
     // MARK: Calls
 
-    /// Calls a method of the plugin's object, or of another object of it.
+    /// Calls a method of the plugin's object, or of another object of the plugin.
     @discardableResult
     func ask(
         _ member: String, _ arguments: [Value] = [], of interface: String? = nil, at path: String? = nil,
@@ -96,9 +96,9 @@ actor PluginClient {
         return answer.first?.asProperties ?? [:]
     }
 
-    // MARK: Where it is
+    // MARK: Finding the plugin
 
-    /// Its unique name; starts it if it does not run.
+    /// The unique name of the plugin; starts it if it does not run.
     @discardableResult
     func found() async throws(SessionError) -> String {
         if let place { return place }
@@ -168,7 +168,7 @@ actor PluginClient {
         }
     }
 
-    // MARK: A process of its own
+    // MARK: A plugin for this program alone
 
     private func start(
         _ arguments: [String], _ environment: [String: String], _ connection: Connection
@@ -205,17 +205,17 @@ extension Connection {
         }
     }
 
-    /// Has the daemon open a plugin; its unique name.
+    /// Asks the daemon to open a plugin; returns its unique name.
     func open(
         _ kind: PluginKind, _ uri: String, isolation: isolated (any Actor)? = #isolation
     ) async throws(SessionError) -> String {
-        // Seconds in which the daemon starts it.
+        // The daemon needs this many seconds at most to start a plugin.
         let patience = 30.0
         let opened = try await ask(
             BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind.word), .string(uri)],
             timeout: patience)
         guard let name = opened.first?.stringValue else {
-            throw SessionError(.resourceNotAvailable, "the service has opened no plugin")
+            throw SessionError(.resourceNotAvailable, "the service did not open a plugin")
         }
         let owner = try await ask(
             StandardName.bus, StandardName.busPath, StandardName.bus, "GetNameOwner", [.string(name)],

@@ -4,7 +4,7 @@ import Glibc
 import PluginAPI
 import Processes
 
-/// `sessionctl library pick` on the terminal of this program.
+/// Runs `sessionctl library pick` on the terminal of this program.
 actor TerminalPick {
     nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
@@ -37,7 +37,7 @@ actor TerminalPick {
         }
     }
 
-    /// What was picked; nil: it was cancelled.
+    /// The picked items; nil: cancelled.
     var uris: [String]? {
         get async throws(SessionError) {
             var ends: [Int32] = [-1, -1]
@@ -48,7 +48,7 @@ actor TerminalPick {
             defer { close(ends[0]) }
             do throws(SpawnFailure) {
                 defer { close(ends[1]) }
-                // In the group of this program, which has the terminal.
+                // In the process group of this program, which owns the terminal.
                 process = try Spawn.start(
                     program, arguments, environment: environment, descriptors: [(from: ends[1], to: STDOUT_FILENO)],
                     ownGroup: false)
@@ -62,7 +62,7 @@ actor TerminalPick {
         }
     }
 
-    /// Returns when the process has ended; reads what it says meanwhile.
+    /// Returns when the process has ended. Reads its output meanwhile.
     private func end(of descriptor: Int32) async {
         await withCheckedContinuation { continuation in
             let loop = LoopExecutor.shared.loop

@@ -11,46 +11,46 @@ import SessionBus
 ///     for await now in progress { print(now.fractionCompleted) }
 ///     print(try await upload.response.location)
 ///
-/// The plugin for uploads sends the file. The upload goes on when this program ends, unless ``Options/isDetached`` is false,
-/// and also after a restart of the plugin or of the machine.
+/// The plugin for uploads sends the file. The upload continues after this program ends, unless ``Options/isDetached``
+/// is false, and also after a restart of the plugin or of the machine.
 public actor Upload {
     /// The thread of the loop: messages from the bus and calls from tasks run on it, one after the other.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
     public enum Method: String, Sendable, CaseIterable {
-        /// `tus` if the server says that it speaks it, else `put`.
+        /// `tus` if the server supports it, otherwise `put`.
         case auto
-        /// tus 1.0.0: continued after a cut from where it was.
+        /// tus 1.0.0; after a cut, continued at the confirmed offset.
         case tus
-        /// One request; after a cut from the beginning.
+        /// One request; after a cut, sent again from the start.
         case put
-        /// A form with a file; after a cut from the beginning.
+        /// A form with a file; after a cut, sent again from the start.
         case post
     }
 
     public struct Options: Sendable, Hashable {
         public var method = Method.auto
-        /// The name of the file's field in a form; nil: `file`.
+        /// The name of the form field that contains the file; nil: `file`.
         public var field: String?
-        /// Further fields of a form; metadata with tus.
+        /// More fields of a form; with tus, metadata.
         public var form: [String: String] = [:]
-        /// They may be credentials: they are sent to the host of the URL alone, and never shown.
+        /// May be credentials: they are sent only to the origin of the URL, and never shown.
         public var headers: [String: String] = [:]
-        /// Nil: by the file's extension.
+        /// Nil: found by the file's extension.
         public var contentType: String?
-        /// Bytes that one request of tus sends; nil: 8 MiB.
+        /// The largest piece in one request of tus, in bytes; nil: 8 MiB.
         public var chunkSize: UInt64?
-        /// Bytes in a second; nil: as many as possible.
+        /// The largest rate in bytes per second; nil: no limit.
         public var rate: UInt64?
-        /// Whether it sends while the network is metered.
+        /// Whether the upload may use a metered network.
         public var allowsMeteredNetwork = false
-        /// Whether the file is deleted when it is uploaded.
+        /// Whether the file is deleted after the upload.
         public var deletesWhenDone = false
         /// Whether each request of tus has a checksum.
         public var hasChecksum = false
-        /// How often it tries again without progress; nil: 5; 0: for ever.
+        /// The number of tries without progress; nil: 5; 0: no limit.
         public var tries: UInt32?
-        /// Whether it goes on when this program ends.
+        /// Whether the upload continues after this program ends.
         public var isDetached = true
 
         public init() {}
@@ -59,7 +59,7 @@ public actor Upload {
     public enum State: String, Sendable {
         case waiting, running, paused, finished, failed, cancelled
 
-        /// Whether nothing happens any more.
+        /// Whether this is a final state.
         public var isEnd: Bool {
             switch self {
             case .waiting, .running, .paused: false
@@ -74,24 +74,24 @@ public actor Upload {
         public var fractionCompleted = 0.0
         public var completedBytes: UInt64 = 0
         public var totalBytes: UInt64 = 0
-        /// Of the latest seconds.
+        /// The mean of the latest seconds.
         public var bytesPerSecond = 0.0
-        /// Seconds; nil: not known.
+        /// Seconds; nil: unknown.
         public var estimatedTimeRemaining: Double?
-        /// Why it waits, or failed; else empty.
+        /// The reason why it waits or failed; otherwise empty.
         public var message = ""
 
         public init() {}
     }
 
-    /// What the server answered last.
+    /// The last answer of the server.
     public struct Response: Sendable, Hashable {
-        /// 0: it is not known any more.
+        /// 0: unknown, because the answer was discarded.
         public let status: Int
         public let headers: [String: String]
-        /// At most 64 KiB.
+        /// The start of the body, at most 64 KiB.
         public let body: [UInt8]
-        /// Where the file is, as the server said; else where it was sent.
+        /// The address of the file that the server named; otherwise the address to which it was sent.
         public let location: String
     }
 
@@ -106,7 +106,7 @@ public actor Upload {
     private var result: Result<Response, SessionError>?
     private let broadcast = Broadcast<Progress>()
 
-    /// Does not begin yet.
+    /// Does not start the upload.
     ///
     /// - Parameters:
     ///   - file: an absolute path.
@@ -125,10 +125,11 @@ public actor Upload {
     /// Every change from now on, until the end. Get this sequence before ``start()``: earlier changes are not repeated.
     public nonisolated var progress: AsyncStream<Progress> { broadcast.stream() }
 
-    /// Begins; returns when the plugin has taken the file.
-    /// - Throws: why it did not, such as `NotFound` or `BadParameter`. A second call throws `IsBusy`.
+    /// Starts the upload; returns when the plugin has accepted the file.
+    /// - Throws: the reason why the plugin refused it, such as `NotFound` or `BadParameter`. A second call throws
+    ///   `IsBusy`.
     public func start() async throws(SessionError) {
-        guard client == nil, result == nil else { throw SessionError(.isBusy, "the upload has begun already") }
+        guard client == nil, result == nil else { throw SessionError(.isBusy, "the upload has already been started") }
         do throws(Failure) {
             let connection = try Connection(bus, loop: LoopExecutor.shared.loop)
             self.connection = connection
@@ -145,7 +146,7 @@ public actor Upload {
     }
 
     /// The server's answer, when the upload has ended.
-    /// - Throws: why the upload failed; `Cancelled` if it was cancelled.
+    /// - Throws: the reason why the upload failed; `Cancelled` if it was cancelled.
     public var response: Response {
         get async throws(SessionError) {
             if let result { return try result.get() }
@@ -153,10 +154,10 @@ public actor Upload {
         }
     }
 
-    /// Ends it; nothing of it stays at a server that speaks tus.
+    /// Cancels the upload. A server that supports tus also removes its part.
     public func cancel() { client?.cancel() }
 
-    /// An upload that does not speak tus begins anew when it resumes.
+    /// Pauses the upload. With a method other than tus, it starts again when it resumes.
     public func pause() { client?.pause() }
     public func resume() { client?.resume() }
 
@@ -185,7 +186,7 @@ public actor Upload {
 }
 
 extension Upload.Options {
-    /// As `org.sessiond1.Uploads` wants them.
+    /// The options of `org.sessiond1.Uploads`.
     var value: Value {
         var values: [(String, Value)] = [
             ("method", .string(method.rawValue)), ("metered", .string(allowsMeteredNetwork ? "send" : "wait")),

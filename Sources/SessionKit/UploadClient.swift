@@ -5,25 +5,25 @@ import SessionBus
 
 /// An upload for a program with its own loop; ``Upload`` is built on it.
 ///
-/// The plugin for uploads sends the file, in a process of its own: the upload goes on without this object, unless its
-/// options say otherwise, and also when the plugin or the machine starts again.
+/// The plugin for uploads sends the file in a separate process. The upload continues without this object, unless its
+/// options say otherwise, and also after a restart of the plugin or of the machine.
 public final class UploadClient {
     public enum Event: Sendable, Hashable {
-        /// It is a job now, at that path of the plugin; or the same job again, after the plugin was started again.
+        /// The upload is a job at that path of the plugin. Also sent for the same job after a restart of the plugin.
         case began(job: String)
         case changed(Upload.Progress)
-        /// The plugin is gone. It is started again, and continues.
+        /// The plugin has ended. It is started again, and continues.
         case interrupted
         /// The last event.
         case ended(Result<Upload.Response, SessionError>)
     }
 
-    /// Seconds after which an absent plugin is asked for again, and how long it is asked for.
+    /// The time between two tries to find a plugin that has ended, and the time for all tries, in seconds.
     private static let patience = (interval: 1.0, total: 90.0)
-    /// Seconds that a plugin may take to answer: it may have to look at a slow disk.
+    /// The time limit for an answer of the plugin, in seconds: its disk may be slow.
     private static let timeout = 60.0
 
-    /// Nil until the plugin has it.
+    /// Nil until the plugin has accepted the upload.
     public private(set) var job: String?
     public private(set) var progress = Upload.Progress()
     private let file: String
@@ -40,7 +40,7 @@ public final class UploadClient {
     private var lostAt: UInt64?
     private lazy var retry = Timer(on: connection.loop) { [unowned self] in open() }
 
-    /// Asks for the upload.
+    /// Starts the upload.
     ///
     /// - Parameters:
     ///   - file: an absolute path.
@@ -54,14 +54,14 @@ public final class UploadClient {
         open()
     }
 
-    /// Ends it; nothing of it stays at a server that speaks tus.
+    /// Cancels the upload. A server that supports tus also removes its part.
     public func cancel() {
         guard !isCancelled, !isOver else { return }
         isCancelled = true
         if job != nil { ask("Cancel") }
     }
 
-    /// A pause of an upload that does not speak tus begins anew when it resumes.
+    /// Pauses the upload. With a method other than tus, it starts again when it resumes.
     public func pause() { if job != nil { ask("Pause") } }
     public func resume() { if job != nil { ask("Resume") } }
 
@@ -80,7 +80,7 @@ public final class UploadClient {
 
     // MARK: The plugin
 
-    /// Has the daemon start the plugin, if it does not run.
+    /// Asks the daemon to start the plugin, if it does not run.
     private func open() {
         connection.call(
             BusName.service, ObjectPath.root, BusName.plugins, "Open",
@@ -131,7 +131,7 @@ public final class UploadClient {
             guard let self, !isOver else { return }
             switch answer {
             case .failure(let failure):
-                // It has just ended: another one is started.
+                // If the plugin has just ended, `place` is empty, and a new plugin is started.
                 if !place.isEmpty { end(.failure(SessionError(failure))) }
             case .success(let values):
                 job = values.first?.objectPathValue
@@ -159,7 +159,7 @@ public final class UploadClient {
             },
         ]
         onEvent(.began(job: job))
-        // It may have changed, and ended, before the subscription.
+        // The job may have changed or ended before the subscription.
         read()
     }
 
@@ -200,7 +200,7 @@ public final class UploadClient {
             place, PluginKind.uploads.objectPath, PluginKind.uploads.interface, "Answer", [.objectPath(job)],
             timeout: Self.timeout
         ) { [weak self] answer in
-            // The file is there, whatever became of the answer.
+            // The upload has succeeded even if its answer cannot be read.
             self?.end(.success(Upload.Response((try? answer.get()) ?? [])))
         }
     }

@@ -1,9 +1,9 @@
 /// ID3v2.2, 2.3 and 2.4 (id3.org), and ID3v1 at the end of a file.
 enum ID3 {
-    /// Where the sound begins: behind the tags that begin at that place.
+    /// The start of the sound, after the tags that begin at `start`.
     static func skip(_ source: SoundSource, _ start: UInt64) -> UInt64 {
         var place = start
-        // Some programs write a second tag in front of the first.
+        // Some programs write a second tag before the first one.
         for _ in 0..<4 {
             guard let header = Header(source.bytes(place, 10)) else { return place }
             place += UInt64(header.size + (header.hasFooter ? 20 : 10))
@@ -33,7 +33,7 @@ enum ID3 {
 
     static func read(_ source: SoundSource, _ start: UInt64, into facts: inout SoundFacts) {
         guard let header = Header(source.bytes(start, 10)) else { return }
-        // Unsynchronised as a whole (up to 2.3): places in it are not those in the file.
+        // The whole tag is unsynchronised (up to 2.3): positions in the decoded tag differ from positions in the file.
         let isWhole = header.isUnsynchronised && header.version < 4
         var part = source
         var place = start + 10
@@ -53,7 +53,7 @@ enum ID3 {
             read(frame, part, into: &facts)
             place = frame.end
         }
-        // Up to 2.3, day and month are by themselves.
+        // Up to version 2.3, the day and the month are in a separate frame.
         if let day = facts.tags.removeValue(forKey: "TDAT")?.first, day.utf8.count == 4,
             facts.first("DATE")?.utf8.count == 4,
             let year = facts.first("DATE")
@@ -62,7 +62,7 @@ enum ID3 {
         }
     }
 
-    /// Without the zeros that keep players from taking a tag for sound.
+    /// Reverses the unsynchronisation: removes the zero bytes that keep players from reading a tag as sound.
     private static func synchronised(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -79,7 +79,7 @@ enum ID3 {
         let place: UInt64
         let size: Int
         let isUnsynchronised: Bool
-        /// Compressed or encrypted.
+        /// The frame is compressed or encrypted.
         let isHidden: Bool
         var end: UInt64 { place + UInt64(size) }
 
@@ -92,7 +92,8 @@ enum ID3 {
             var size = isShort ? Int(head[3...].number) : Int(head[4..<8].number)
             if header.version == 4 {
                 let safe = head[4..<8].syncsafe
-                // iTunes wrote plain sizes: they are believed where only they lead to another frame or to the end.
+                // iTunes wrote sizes that are not syncsafe. Such a size is used if only it leads to another frame or to
+                // the end.
                 if safe != size,
                     Self.leads(source, start + 10 + UInt64(safe), limit)
                         || !Self.leads(source, start + 10 + UInt64(size), limit)
@@ -160,7 +161,7 @@ enum ID3 {
         }
     }
 
-    /// The texts of a frame: an encoding, and texts with zeros between them.
+    /// The texts of a frame: an encoding byte, and texts separated by zeros.
     private static func texts(_ content: ArraySlice<UInt8>) -> [String] {
         guard let encoding = content.first else { return [] }
         let rest = content.dropFirst()
@@ -175,7 +176,7 @@ enum ID3 {
         return text.unicodeScalars.split(separator: "\0", omittingEmptySubsequences: false).map { String($0) }
     }
 
-    /// Each of the texts may have a mark of the order of its bytes; those without follow the first.
+    /// Splits UTF-16 texts. Each text may have a byte order mark; a text without one has the order of the first text.
     private static func wide(_ bytes: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var parts: [ArraySlice<UInt8>] = []
         var start = bytes.startIndex
@@ -217,7 +218,7 @@ enum ID3 {
         if !rest.isEmpty { facts.addPicture(isFront: kind == 3) { rest } }
     }
 
-    /// `(17)`, `(51)(39)Text`, `17`, `((text)`, `Text`.
+    /// The genres in `(17)`, `(51)(39)Text`, `17`, `((text)` or `Text`.
     static func genres(_ text: String) -> [String] {
         var result: [String] = []
         var rest = text[...]
@@ -239,7 +240,7 @@ enum ID3 {
         if rest.hasPrefix("((") { rest = rest.dropFirst() }
         if rest.isEmpty { return result }
         if let name = Genres.name(rest) { return result + [name] }
-        // Often the name of the number before it.
+        // The text after a number is often the name of the same genre.
         return result.contains(String(rest)) ? result : result + [String(rest)]
     }
 

@@ -8,7 +8,7 @@ enum MP4File {
         var size: Int { Int(clamping: end - body) }
     }
 
-    /// The atoms in a range; none behind one that is damaged.
+    /// The atoms in a range, up to the first damaged one.
     private static func atoms(_ source: SoundSource, _ start: UInt64, _ end: UInt64) -> [Atom] {
         var atoms: [Atom] = []
         var place = start
@@ -62,7 +62,7 @@ enum MP4File {
     }
 
     private static func read(_ source: SoundSource, _ meta: Atom, _ facts: inout SoundFacts) {
-        // QuickTime has no version and flags here.
+        // In QuickTime files this atom has no version and flags.
         let start = source.starts(meta.body + 4, with: "hdlr") ? meta.body : meta.body + 4
         for list in atoms(source, start, meta.end) where list.name == "ilst" {
             for item in atoms(source, list.body, list.end) { read(source, item: item, &facts) }
@@ -95,7 +95,7 @@ enum MP4File {
         default:
             guard let name = names[item.name] else { return }
             for atom in data where atom.size <= 4_104 {
-                // Kind 2 is UTF-16; all others are UTF-8.
+                // Type 2 is UTF-16; all others are read as UTF-8.
                 let isWide = source.bytes(atom.body + 3, 1).first == 2
                 facts.add(name, isWide ? content(atom).utf16Text(isBig: true) : content(atom).utf8Text)
             }

@@ -1,4 +1,4 @@
-/// MPEG audio, layers 1 to 3, and AAC with ADTS headers: how long it is.
+/// The duration of MPEG audio, layers 1 to 3, and of AAC with ADTS headers.
 enum MPEGAudio {
     private struct Frame {
         let size: Int
@@ -6,7 +6,7 @@ enum MPEGAudio {
         let rate: Int
         let bitRate: Int
         let isAAC: Bool
-        /// Where Xing's header is in it.
+        /// The position of the Xing header in the frame.
         let tables: Int
 
         init?(_ bytes: ArraySlice<UInt8>) {
@@ -54,12 +54,12 @@ enum MPEGAudio {
         ]
     }
 
-    /// Seconds; nil if no frame is near the start.
+    /// The duration in seconds; nil if there is no frame near the start.
     static func duration(_ source: SoundSource, _ start: UInt64) -> Double? {
         let near = Array(source.bytes(start, 65_536))
         var index = 0
         while index + 7 < near.count {
-            // A second frame where the first one ends: otherwise any two bytes could be one.
+            // A second frame must begin where the first one ends; otherwise any two bytes could be taken for a frame.
             if near[index] == 0xFF, let frame = Frame(near[index...]) {
                 let next = index + frame.size
                 if next + 7 > near.count || Frame(near[next...]).map({ $0.rate == frame.rate }) == true {
@@ -78,7 +78,7 @@ enum MPEGAudio {
         if source.size > 128, source.starts(source.size - 128, with: "TAG") { end -= 128 }
         let size = Double(end > start ? end - start : 0)
         if frame.isAAC {
-            // Frames differ in size: the mean of the first ones.
+            // Frames differ in size, so the mean size of the first ones is used.
             var (index, count) = (bytes.startIndex, 0)
             while index + 7 < bytes.endIndex, let next = Frame(bytes[index...]) {
                 index += next.size

@@ -1,4 +1,4 @@
-/// APEv2, which Monkey's Audio, WavPack, Musepack and some MP3 files have at their end; and ID3v1 there.
+/// APEv2, at the end of Monkey's Audio, WavPack, Musepack and some MP3 files; and ID3v1 at the same place.
 enum APETag {
     static func readEnd(_ source: SoundSource, into facts: inout SoundFacts) {
         var oldest = SoundFacts(wantsPicture: false)
@@ -35,7 +35,7 @@ enum APETag {
     }
 }
 
-/// WAV (with its lists and ID3) and AIFF: files of chunks.
+/// WAV (with its INFO lists and ID3) and AIFF: files that consist of chunks.
 enum ChunkFile {
     private static func chunks(
         _ source: SoundSource, _ start: UInt64, _ end: UInt64, isBig: Bool,
@@ -100,7 +100,7 @@ enum ChunkFile {
         facts.duration = duration
     }
 
-    /// A number of 80 bits, as 68881 had them.
+    /// An 80-bit floating-point number.
     private static func extended(_ bytes: ArraySlice<UInt8>) -> Double {
         let exponent = Int(bytes.bigNumber(0, 2) & 0x7FFF) - 16_383 - 63
         guard (-200...200).contains(exponent) else { return 0 }
@@ -115,7 +115,7 @@ enum ASFFile {
     static let identity: [UInt8] = [
         0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11, 0xA6, 0xD9, 0x00, 0xAA, 0x00, 0x62, 0xCE, 0x6C,
     ]
-    // The first bytes suffice to tell these objects apart.
+    // The first bytes of their ids are enough to distinguish these objects.
     private static let (properties, description, extended): ([UInt8], [UInt8], [UInt8]) = (
         [0xA1, 0xDC, 0xAB, 0x8C], [0x33, 0x26, 0xB2, 0x75], [0x40, 0xA4, 0xD0, 0xD2]
     )
@@ -125,7 +125,7 @@ enum ASFFile {
         let header = source.bytes(0, 30)
         let end = min(source.size, header.littleNumber(16, 8))
         var place: UInt64 = 30
-        // What is there several times: the first value is in another object, which may come later.
+        // For values that occur several times, the first value is in another object, which may come later.
         var further = SoundFacts(wantsPicture: facts.wantsPicture)
         for _ in 0..<min(header.littleNumber(24, 4), 256) where place + 24 <= end {
             let head = source.bytes(place, 24)
@@ -155,7 +155,7 @@ enum ASFFile {
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { bytes.utf16Text(isBig: false) }
 
-    /// The objects of the extension of the header, of which one has values that are there several times.
+    /// Reads the objects in the extension of the header; one of them contains the values that occur several times.
     private static func readMore(_ source: SoundSource, _ start: UInt64, _ end: UInt64, into facts: inout SoundFacts) {
         var place = start
         for _ in 0..<256 where place + 24 <= end {
@@ -205,7 +205,7 @@ enum ASFFile {
     }
 }
 
-/// The durations of rarer formats, from their first bytes.
+/// The durations of rarer formats, computed from their first bytes.
 enum OtherFiles {
     static func readDSF(_ source: SoundSource, into facts: inout SoundFacts) {
         let place = source.bytes(20, 8).littleNumber(0, 8)
@@ -241,7 +241,7 @@ enum OtherFiles {
         return rate > 0 ? Double(head.littleNumber(14, 4)) / Double(rate) : 0
     }
 
-    /// Of stream version 8 and of version 7.
+    /// The duration of Musepack files of stream versions 8 and 7.
     static func musepackDuration(_ source: SoundSource, _ start: UInt64) -> Double {
         let rates = [44_100.0, 48_000, 37_800, 32_000]
         let head = source.bytes(start, 64)

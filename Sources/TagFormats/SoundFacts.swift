@@ -1,15 +1,16 @@
-/// What a music file says about itself.
+/// The properties of a music file, as the file states them.
 public struct SoundFacts: Sendable, Equatable {
-    /// The values by their names: those of Vorbis comments, in capitals, whatever the format calls them (`TITLE`, `ARTIST`,
-    /// `ALBUMARTIST`, `TRACKNUMBER`, `DATE`, `COMPILATION`, `MUSICBRAINZ_ALBUMID`, …); also `STIK` and `PODCAST` of Apple.
+    /// The values by name. The names are those of Vorbis comments in capitals, for every format (`TITLE`, `ARTIST`,
+    /// `ALBUMARTIST`, `TRACKNUMBER`, `DATE`, `COMPILATION`, `MUSICBRAINZ_ALBUMID`, …), and Apple's `STIK` and
+    /// `PODCAST`.
     public internal(set) var tags: [String: [String]] = [:]
-    /// Seconds; 0: not known.
+    /// Seconds; 0: unknown.
     public internal(set) var duration = 0.0
-    /// The cover, if it was asked for.
+    /// The cover, if it was requested.
     public internal(set) var picture: [UInt8]?
     public internal(set) var hasPicture = false
 
-    /// Whether the cover is wanted.
+    /// Whether the cover is requested.
     let wantsPicture: Bool
 
     init(wantsPicture: Bool) { self.wantsPicture = wantsPicture }
@@ -18,7 +19,7 @@ public struct SoundFacts: Sendable, Equatable {
 
     private static let limits = (values: 64, bytes: 4_096)
 
-    /// Adds a value: without what surrounds it, and not twice.
+    /// Adds a value without surrounding spaces, and without duplicates.
     mutating func add(_ name: String, _ value: String) {
         var text = value[...]
         while let last = text.unicodeScalars.last, last.value <= 0x20 { text.unicodeScalars.removeLast() }
@@ -29,20 +30,20 @@ public struct SoundFacts: Sendable, Equatable {
         if known.count < Self.limits.values, !known.contains(value) { tags[name] = known + [value] }
     }
 
-    /// Only if no tag of higher rank has said it.
+    /// Adds the values of a tag of lower rank, for names that have no value yet.
     mutating func addMissing(_ other: SoundFacts) {
         for (name, values) in other.tags where tags[name] == nil { tags[name] = values }
         hasPicture = hasPicture || other.hasPicture
         picture = picture ?? other.picture
     }
 
-    /// - Parameter bytes: read only if the cover is wanted.
+    /// - Parameter bytes: read only if the cover is requested.
     mutating func addPicture(isFront: Bool, _ bytes: () -> ArraySlice<UInt8>) {
         hasPicture = true
         if wantsPicture, picture == nil || isFront { picture = Array(bytes()) }
     }
 
-    /// A name that files spell in several ways, such as `MusicBrainz Album Id`.
+    /// The standard name for a name that files spell in several ways, such as `MusicBrainz Album Id`.
     static func name(_ text: String) -> String {
         let name = text.uppercased()
         return aliases[name] ?? name
@@ -63,7 +64,7 @@ public struct SoundFacts: Sendable, Equatable {
 
 /// Reads music files.
 public enum SoundFile {
-    /// Nil: none of the known formats.
+    /// Nil: the format is not supported.
     public static func read(_ source: SoundSource, wantsPicture: Bool = false) -> SoundFacts? {
         var facts = SoundFacts(wantsPicture: wantsPicture)
         guard read(source, into: &facts) else { return nil }

@@ -1,16 +1,16 @@
-/// The bytes of a file at any place. The first and the last ones are in memory, where nearly all tags are.
+/// The bytes of a file at any position. Its first and last bytes are in memory, where nearly all tags are.
 public final class SoundSource {
     public let size: UInt64
     private let head: [UInt8]
     private let tail: [UInt8]
     private let fetch: (_ place: UInt64, _ count: Int) -> [UInt8]
 
-    /// No part of a file that is read at once is larger: a picture in a tag.
+    /// The largest part of a file that is read at once, in bytes: a picture in a tag.
     static let limit = 32 << 20
 
     /// - Parameters:
-    ///   - head: the first bytes, `tail` the last ones; they may overlap.
-    ///   - fetch: bytes from a place, fewer at the end of the file.
+    ///   - head: the first bytes; `tail`: the last bytes. They may overlap.
+    ///   - fetch: reads bytes from a position, fewer at the end of the file.
     public init(
         size: UInt64, head: [UInt8], tail: [UInt8] = [], _ fetch: @escaping (_ place: UInt64, _ count: Int) -> [UInt8]
     ) {
@@ -20,7 +20,7 @@ public final class SoundSource {
     /// A file in memory.
     public convenience init(_ bytes: [UInt8]) { self.init(size: UInt64(bytes.count), head: bytes) { _, _ in [] } }
 
-    /// Up to `count` bytes from a place; fewer at the end.
+    /// At most `count` bytes from a position; fewer at the end of the file.
     func bytes(_ place: UInt64, _ count: Int) -> ArraySlice<UInt8> {
         guard place < size, count > 0 else { return [] }
         let count = Int(min(UInt64(min(count, Self.limit)), size - place))
@@ -36,7 +36,7 @@ public final class SoundSource {
     }
 }
 
-/// Bytes that are read from front to back. What is behind the end reads as zero.
+/// Reads bytes from front to back. After the end it returns zeros.
 struct Bytes {
     var rest: ArraySlice<UInt8>
 
@@ -58,9 +58,9 @@ struct Bytes {
 }
 
 extension Sequence<UInt8> {
-    /// The first byte is the highest one.
+    /// The big-endian number in these bytes.
     var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
-    /// Seven bits of each byte, as ID3 writes sizes.
+    /// A number with seven bits in each byte, as ID3 writes sizes.
     var syncsafe: Int { reduce(0) { $0 << 7 | Int($1 & 0x7F) } }
     var utf8Text: String { String(decoding: Array(self), as: UTF8.self) }
     var latinText: String { String(String.UnicodeScalarView(map { UnicodeScalar($0) })) }
@@ -71,7 +71,7 @@ extension ArraySlice<UInt8> {
         dropFirst(place).prefix(count).reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
     func bigNumber(_ place: Int, _ count: Int) -> UInt64 { dropFirst(place).prefix(count).number }
-    /// UTF-16 in that order of bytes; without a mark of the order if it begins with one.
+    /// The UTF-16 text in this byte order. A byte order mark at the start is removed.
     func utf16Text(isBig: Bool) -> String {
         var isBig = isBig
         var rest = self

@@ -1,6 +1,6 @@
 /// The comments of Vorbis, Opus, Speex and FLAC.
 enum VorbisComment {
-    /// - Parameter bytes: from the size of the vendor's name on.
+    /// - Parameter bytes: start at the size of the vendor's name.
     static func read(_ bytes: ArraySlice<UInt8>, into facts: inout SoundFacts) {
         var reader = Bytes(bytes)
         reader.skip(Int(clamping: reader.little(4)))
@@ -18,7 +18,8 @@ enum VorbisComment {
         }
     }
 
-    /// How many bytes the comments have, by their own sizes, if they do not fit into `size`; 0 if that is impossible.
+    /// The size of the comments in bytes, computed from their own sizes, if they do not fit into `size`; 0 if the sizes
+    /// are impossible.
     static func size(_ source: SoundSource, _ place: UInt64, atLeast size: Int) -> Int {
         func end(_ bytes: ArraySlice<UInt8>) -> Int? {
             var place = 4 + Int(bytes.littleNumber(0, 4))
@@ -68,14 +69,14 @@ enum VorbisComment {
     }
 }
 
-/// FLAC (RFC 9639): its blocks of metadata.
+/// FLAC (RFC 9639): its metadata blocks.
 enum FLACFile {
     static func read(_ source: SoundSource, _ start: UInt64, into facts: inout SoundFacts) {
         var place = start + 4
         for _ in 0..<1_024 {
             let header = Array(source.bytes(place, 4))
             guard header.count == 4 else { return }
-            // Some programs write a size that is too small for what is in the block.
+            // Some programs write a size that is too small for the content of the block.
             var size = Int(header[1...].number)
             place += 4
             switch header[0] & 0x7F {
@@ -101,7 +102,7 @@ enum FLACFile {
         return rate > 0 ? Double(samples) / Double(rate) : 0
     }
 
-    /// By the sizes of its parts.
+    /// The size of the picture block, computed from the sizes of its parts.
     private static func pictureSize(_ start: ArraySlice<UInt8>) -> Int {
         let kind = Int(start.bigNumber(4, 4))
         guard kind < 1_024 else { return 0 }
@@ -122,7 +123,8 @@ enum FLACFile {
     }
 }
 
-/// Ogg (RFC 3533) with Vorbis, Opus, Speex or FLAC: the first packets of the first stream of sound, and the end.
+/// Ogg (RFC 3533) with Vorbis, Opus, Speex or FLAC: reads the first packets of the first audio stream, and the end of
+/// the file.
 enum OggFile {
     private struct Page {
         let serial: UInt32
@@ -173,7 +175,7 @@ enum OggFile {
         return !streams.isEmpty
     }
 
-    /// The samples in a second, and those to be skipped, of a stream of sound.
+    /// The sample rate of an audio stream, and the number of samples to skip.
     private static func stream(_ first: ArraySlice<UInt8>) -> (rate: UInt64, skip: UInt64)? {
         if first.starts(with: "\u{1}vorbis".utf8) { return (first.littleNumber(12, 4), 0) }
         if first.starts(with: "OpusHead".utf8) { return (48_000, first.littleNumber(10, 2)) }
@@ -192,7 +194,7 @@ enum OggFile {
         {
             VorbisComment.read(packet.dropFirst(4), into: &facts)
         } else if packet.count >= 8, packet.prefix(4).littleCount <= packet.count, !packet.starts(with: "OggS".utf8) {
-            // Speex has no name in front of them.
+            // In Speex no name precedes the comments.
             VorbisComment.read(packet[...], into: &facts)
         } else {
             return false
@@ -204,7 +206,7 @@ enum OggFile {
         -> Double
     {
         guard stream.rate > 0 else { return 0 }
-        // The last page of the stream, among the last bytes.
+        // The last page of the stream is searched in the last bytes of the file.
         let size = min(source.size, 65_536)
         let from = source.size - size
         let tail = Array(source.bytes(from, Int(size)))

@@ -1,4 +1,4 @@
-/// The text of bytes by RFC 4648, 4, with padding.
+/// Base64 with padding (RFC 4648, section 4).
 public enum Base64 {
     private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -18,7 +18,7 @@ public enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// `Upload-Metadata` of tus: names without spaces and commas, values as Base64.
+    /// `Upload-Metadata` of tus: names without spaces and commas, values in Base64.
     public static func metadata(_ pairs: [(name: String, value: String)]) -> String {
         pairs.map { pair in pair.value.isEmpty ? pair.name : "\(pair.name) \(text(of: Array(pair.value.utf8)))" }
             .joined(separator: ",")

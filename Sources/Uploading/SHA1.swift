@@ -1,10 +1,10 @@
-/// SHA-1 (FIPS 180-4): the checksum that every server with tus's checksum extension must know. No protection against an
-/// attacker. The libraries that the program is linked to offer none: libcurl keeps its own to itself.
+/// SHA-1 (FIPS 180-4): the checksum that every server with tus's checksum extension must support. It does not protect
+/// against an attacker. It is implemented here because no linked library offers it; libcurl does not export its own.
 public struct SHA1 {
     private var state: (UInt32, UInt32, UInt32, UInt32, UInt32) = (
         0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0
     )
-    /// What is not a whole block yet.
+    /// The bytes of an incomplete block.
     private var rest: [UInt8] = []
     private var count: UInt64 = 0
 
@@ -34,7 +34,7 @@ public struct SHA1 {
         rest = Array(bytes[start...])
     }
 
-    /// Its 20 bytes.
+    /// The 20 bytes of the digest.
     public func digest() -> [UInt8] {
         var hash = self
         let padding = [0x80] + [UInt8](repeating: 0, count: (119 - rest.count) % 64)

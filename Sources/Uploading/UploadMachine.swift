@@ -1,41 +1,41 @@
 public import PluginAPI
 
-/// One upload: what the server answers goes in, and what it is asked next comes out.
+/// The state machine of one upload. Its inputs are the answers of the server; its effects are the next requests.
 ///
-/// A value without a network, a clock or a file. Whoever carries it out passes every event (``Input``) to
-/// ``handle(_:at:)`` and carries out the returned effects (``Effect``) in order. Rules for every sequence of inputs:
+/// A value without a network, a clock or a file. The owner passes every event (``Input``) to ``handle(_:at:)`` and
+/// carries out the returned effects (``Effect``) in order. Rules for every sequence of inputs:
 ///
 /// - At most one request is under way, and only while the upload is allowed to use the network.
-/// - What the server has is what it says it has: after any trouble it is asked, and nothing before that offset is sent
+/// - Only the server states how much it has. After each failure it is asked, and no byte before that offset is sent
 ///   again.
 /// - It is done only if the server has confirmed the last byte, or has accepted the whole file.
-/// - After trouble that passes, it waits and tries again; five times without progress, and then it fails.
-/// - After the end nothing comes out any more.
+/// - After a temporary failure, it waits and tries again. After five tries without progress, it fails.
+/// - After the end there are no more effects.
 ///
 /// Times are those of `MonotonicClock`, in microseconds.
 public struct UploadMachine: Sendable, Hashable {
-    /// How the file gets to the server.
+    /// The method by which the file is sent.
     public enum Method: String, Sendable, CaseIterable {
-        /// The server is asked whether it speaks tus; if not, ``put``.
+        /// The server is asked whether it supports tus; if not, ``put``.
         case auto
-        /// tus 1.0.0: in pieces, continued after a cut from where it was.
+        /// tus 1.0.0: in pieces; after a cut, continued at the confirmed offset.
         case tus
-        /// One request; after a cut from the beginning.
+        /// One request; after a cut, sent again from the start.
         case put
-        /// A form with a file; after a cut from the beginning.
+        /// A form with a file; after a cut, sent again from the start.
         case post
     }
 
-    /// What the upload is, before anything has happened.
+    /// The parameters of an upload, before it starts.
     public struct Plan: Sendable, Hashable {
         public var method: Method
-        /// Of the file, in bytes.
+        /// The size of the file, in bytes.
         public var size: UInt64
-        /// The largest piece that is sent by one request of tus, in bytes.
+        /// The largest piece in one request of tus, in bytes.
         public var chunkSize: UInt64
-        /// How often it tries again without progress; 0: until it is cancelled.
+        /// The number of tries without progress; 0: no limit.
         public var tries: Int
-        /// 0…1, by which its waits differ from those of other uploads, so that not all come back at once.
+        /// 0…1. The waits of uploads differ by this, so that not all uploads come back at the same time.
         public var spread: Double
 
         public init(
@@ -50,42 +50,42 @@ public struct UploadMachine: Sendable, Hashable {
         }
     }
 
-    /// The default of ``Plan/chunkSize``, and the least that it is made smaller to.
+    /// The default of ``Plan/chunkSize``, and the smallest size to which it is reduced.
     public static let chunkSize: UInt64 = 8 << 20
     public static let leastChunkSize: UInt64 = 64 << 10
 
-    /// What the server is asked.
+    /// A request to the server.
     public enum Request: Sendable, Hashable {
-        /// `OPTIONS`: whether it speaks tus.
+        /// `OPTIONS`: asks whether the server supports tus.
         case ask
-        /// tus: a new upload.
+        /// tus: creates an upload.
         case create
-        /// tus: how much it has.
+        /// tus: asks for the offset.
         case offset
-        /// tus: the next piece.
+        /// tus: sends the next piece.
         case send(offset: UInt64, count: UInt64)
         /// The whole file, by ``Method/put`` or ``Method/post``.
         case whole
-        /// Whether what was put is there: its size.
+        /// Asks for the size of the uploaded file, to check that it is there.
         case proof
     }
 
-    /// What the server answered, as far as it matters here.
+    /// The parts of the server's answer that matter here.
     public struct Answer: Sendable, Hashable {
         public var status: Int
-        /// Seconds after which it wants to be asked again.
+        /// The seconds that the server asks the client to wait.
         public var retryAfter: Double?
-        /// The address that it named, absolute; nil: none, or one that must not be used.
+        /// The absolute address that the server named; nil: none, or one that must not be used.
         public var location: String?
         /// `Upload-Offset`.
         public var offset: UInt64?
-        /// `Upload-Length`; of a proof, `Content-Length`.
+        /// `Upload-Length`; for a proof, `Content-Length`.
         public var length: UInt64?
-        /// Whether it speaks tus 1.0.0 and creates uploads.
+        /// Whether the server supports tus 1.0.0 and the creation of uploads.
         public var speaksTus: Bool
-        /// Whether its body is a page for people.
+        /// Whether the body is a web page.
         public var isPage: Bool
-        /// What it says about it, for people; may be empty.
+        /// The message of the server for people; may be empty.
         public var words: String
 
         public init(
@@ -104,20 +104,20 @@ public struct UploadMachine: Sendable, Hashable {
     }
 
     public enum Input: Sendable, Hashable {
-        /// Whether it may use the network now.
+        /// Whether the upload may use the network now.
         case allowed(Bool)
-        /// The answer to the request under way.
+        /// The answer to the running request.
         case answered(Answer)
-        /// There is no answer, for a reason that may pass. `counts`: whether it is one of the tries; not while this machine
+        /// There is no answer, for a temporary reason. `counts`: whether this counts as a try; false while this machine
         /// has no network.
         case cut(String, counts: Bool)
-        /// There is no answer, and the reason stays.
+        /// There is no answer, for a permanent reason.
         case broke(SessionError)
-        /// The file is not what it was.
+        /// The file has changed.
         case sourceLost(SessionError)
-        /// The time of ``Effect/wait(until:)``.
+        /// The time of ``Effect/wait(until:)`` has come.
         case timePassed
-        /// The network is another one, or back: waiting has no reason any more.
+        /// The network has changed or is back: there is no reason to wait any more.
         case networkChanged
         case pause
         case resume
@@ -126,13 +126,13 @@ public struct UploadMachine: Sendable, Hashable {
 
     public enum Effect: Sendable, Hashable {
         case request(Request)
-        /// The request under way is given up; no answer to it is passed.
+        /// Cancel the running request; its answer is not passed.
         case abort
-        /// ``Input/timePassed`` is expected then, unless another time is named before.
+        /// Pass ``Input/timePassed`` at this time, unless an earlier time is requested later.
         case wait(until: UInt64)
-        /// What is known has changed and is to be kept; `mustSurvive`: also if the machine loses its power now.
+        /// Store the state. `mustSurvive`: it must also survive a power failure now.
         case save(mustSurvive: Bool)
-        /// The server is to remove what it has at that address.
+        /// Ask the server to remove the upload at that address.
         case remove(String)
         case end(End)
     }
@@ -144,47 +144,47 @@ public struct UploadMachine: Sendable, Hashable {
     }
 
     public enum Stage: Sendable, Hashable {
-        /// To be asked as soon as it is allowed.
+        /// The request will be sent as soon as the upload is allowed.
         case ready(Request)
         case working(Request)
-        /// After trouble, for a reason that people can read.
+        /// After a failure, with a reason for people.
         case waiting(Request, until: UInt64, why: String)
         case over(End)
     }
 
-    /// As it is carried out: `auto` until the server has been asked.
+    /// The method that is used: `auto` until the server has answered.
     public private(set) var method: Method
-    /// Where the whole file or the creation goes.
+    /// The address for the whole file or for the creation.
     public private(set) var address: String
-    /// The address of the upload, as the server named it (tus).
+    /// The address of the upload that the server named (tus).
     public private(set) var uploadAddress: String?
     public private(set) var chunkSize: UInt64
-    /// How much the server has confirmed (tus).
+    /// The number of bytes that the server has confirmed (tus).
     public private(set) var confirmed: UInt64
     public private(set) var stage: Stage
     public private(set) var isPaused = false
-    /// Whether it may use the network.
+    /// Whether the upload may use the network.
     public private(set) var isAllowed = false
-    /// Tries without progress so far.
+    /// The number of tries without progress.
     public private(set) var troubles = 0
-    /// Waits since the last progress or change of the network: each is longer than the one before.
+    /// The number of waits since the last progress or change of the network. Each wait is longer than the one before.
     private var waits = 0
     public let size: UInt64
     private let tries: Int
     private let spread: Double
-    /// The most that was ever confirmed: a server that forgets what it has makes no progress when it has it again.
+    /// The largest offset that was ever confirmed: if a server loses data and gets them again, this is no progress.
     private var best: UInt64
     private var redirects = 0
 
-    /// Seconds before the first, second … try.
+    /// The waits before the first, second … try, in seconds.
     static let delays = [1.0, 3, 8, 22, 60]
-    /// The longest wait that a server may ask for, in seconds.
+    /// The longest wait that a server may request, in seconds.
     static let longestWait = 3_600.0
     private static let redirectLimit = 5
 
     /// - Parameters:
-    ///   - uploadAddress: that of an upload that was begun before (tus).
-    ///   - confirmed: what the server had of it.
+    ///   - uploadAddress: the address of an upload that was started before (tus).
+    ///   - confirmed: the number of bytes that the server had of it.
     public init(
         _ plan: Plan, to address: String, uploadAddress: String? = nil, confirmed: UInt64 = 0, isPaused: Bool = false
     ) {
@@ -206,7 +206,7 @@ public struct UploadMachine: Sendable, Hashable {
             }
     }
 
-    /// Whether it would use the network if it were allowed.
+    /// Whether it would use the network if it were allowed to.
     public var wantsNetwork: Bool {
         guard !isPaused else { return false }
         return switch stage {
@@ -272,7 +272,7 @@ public struct UploadMachine: Sendable, Hashable {
         return next()
     }
 
-    /// It is not allowed any more.
+    /// The upload may not use the network any more.
     private mutating func holdBack() -> [Effect] {
         guard case .working(let request) = stage else { return [] }
         stage = .ready(afterTrouble(request))
@@ -292,7 +292,7 @@ public struct UploadMachine: Sendable, Hashable {
 
     private func fail(_ code: SessionError.Code, _ reason: String) -> End { .failed(SessionError(code, reason)) }
 
-    /// What is asked after a request that nobody knows the result of.
+    /// The next request after a request whose result is unknown.
     private func afterTrouble(_ request: Request) -> Request {
         switch request {
         case .send: .offset
@@ -338,10 +338,10 @@ public struct UploadMachine: Sendable, Hashable {
             uploadAddress = nil
             confirmed = 0
             return [.save(mustSurvive: false)]
-                + retry(.create, "the server has forgotten the upload (\(answer.status))", now)
+                + retry(.create, "the server no longer knows the upload (\(answer.status))", now)
         case .tooLarge:
             guard chunkSize > UploadMachine.leastChunkSize else {
-                return removal + end(fail(.networkFailed, "\(said): it takes no file of this size"))
+                return removal + end(fail(.networkFailed, "\(said): it does not accept a file of this size"))
             }
             chunkSize = max(UploadMachine.leastChunkSize, chunkSize / 4)
             return [.save(mustSurvive: false)] + go(to: .offset)
@@ -357,7 +357,7 @@ public struct UploadMachine: Sendable, Hashable {
         guard let location = answer.location, redirects <= UploadMachine.redirectLimit else {
             let why =
                 answer.location == nil
-                ? "the server sends the upload to an address that cannot be used" : "the server redirects without end"
+                ? "the server redirects to an address that cannot be used" : "the server redirects without end"
             return end(fail(.networkFailed, "\(why) (\(answer.status)): check the address"))
         }
         switch request {
@@ -376,36 +376,38 @@ public struct UploadMachine: Sendable, Hashable {
         case .create:
             guard let location = answer.location else {
                 let why = "the server created an upload without a usable address (\(answer.status))"
-                return end(fail(.networkFailed, "\(why): does it speak tus?"))
+                return end(fail(.networkFailed, "\(why): check whether it supports tus"))
             }
             uploadAddress = location
             confirmed = 0
             guard size > 0 else { return end(.done) }
             return [.save(mustSurvive: true)] + go(to: piece)
         case .offset:
-            // Somebody else may have answered, such as a network that wants a password first.
+            // Another server may have answered, such as the login page of a network.
             guard let offset = answer.offset else {
-                return retry(.offset, "the answer to tus was none of tus (\(answer.status))", now)
+                return retry(.offset, "the server's answer is not tus (\(answer.status))", now)
             }
             guard offset <= size, answer.length ?? size == size else {
                 return end(
-                    fail(.invalidSource, "the server has another file at the address of this upload: upload it anew"))
+                    fail(.invalidSource, "the server has another file at the address of this upload: upload it again"))
             }
             return came(to: offset)
         case .send(let start, let count):
             guard let offset = answer.offset, offset > start, offset <= start + count else {
-                return retry(.offset, "the server did not confirm what was sent (\(answer.status))", now)
+                return retry(.offset, "the server did not confirm the bytes that were sent (\(answer.status))", now)
             }
             return came(to: offset)
         case .whole:
-            // Not what stores files say; a network that wants a password first says it to everything.
+            // A file store does not answer with a web page. The login page of a network answers every request like
+            // this.
             guard method == .put, answer.status == 200, answer.isPage else { return end(.done) }
             return go(to: .proof)
         case .proof:
             guard answer.length == size, !answer.isPage || size == 0 else {
                 return end(
                     fail(
-                        .networkFailed, "the server answered with a page and has not stored the file: check the address"
+                        .networkFailed,
+                        "the server answered with a web page and has not stored the file: check the address"
                     ))
             }
             return end(.done)

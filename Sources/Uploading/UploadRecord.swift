@@ -1,7 +1,7 @@
-/// What is kept of an upload until it ends, and the text it is kept in.
+/// The stored state of an upload until it ends, and its text form.
 ///
-/// A text that is not whole is none: it ends with a line of its own. Contains the headers of the caller, which may be
-/// credentials: nobody else may read the file.
+/// A text is valid only if it is complete: it ends with a special line. It contains the headers of the caller, which
+/// may be credentials, so only the user may read the file.
 public struct UploadRecord: Sendable, Hashable {
     public struct Pair: Sendable, Hashable {
         public var name: String
@@ -10,19 +10,19 @@ public struct UploadRecord: Sendable, Hashable {
         public init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
     }
 
-    /// What the caller asked for.
+    /// The options of the caller.
     public struct Options: Sendable, Hashable {
         public var method = UploadMachine.Method.auto
-        /// The name of the file's field in a form.
+        /// The name of the form field that contains the file.
         public var field = "file"
-        /// Further fields of a form; metadata with tus.
+        /// More fields of a form; with tus, metadata.
         public var form: [Pair] = []
         public var headers: [Pair] = []
         public var contentType = ""
         public var chunkSize = UploadMachine.chunkSize
-        /// Bytes in a second; 0: no limit.
+        /// The largest rate in bytes per second; 0: no limit.
         public var rate: UInt64 = 0
-        /// Whether it sends on a network that is paid by what is sent.
+        /// Whether it may use a metered network.
         public var sendsOnMetered = false
         public var deletesWhenDone = false
         /// Whether each piece has a checksum (tus).
@@ -32,15 +32,15 @@ public struct UploadRecord: Sendable, Hashable {
         public init() {}
     }
 
-    /// Of its job.
+    /// The number of its job.
     public var number: UInt64
     public var path: String
     public var address: String
     public var options: Options
     public var identity: FileIdentity
-    /// As it is carried out.
+    /// The method that is used.
     public var method: UploadMachine.Method
-    /// Where the whole file or the creation goes, after redirections.
+    /// The address for the whole file or for the creation, after redirects.
     public var target: String
     public var uploadAddress: String?
     public var confirmed: UInt64
@@ -58,7 +58,7 @@ public struct UploadRecord: Sendable, Hashable {
         isPaused = false
     }
 
-    /// The bytes of the texts that the caller gave.
+    /// The size of the texts that the caller gave, in bytes.
     public var weight: Int {
         let texts = [path, address, options.field, options.contentType]
         return (options.form + options.headers).reduce(texts.reduce(0) { $0 + $1.utf8.count }) {
@@ -66,7 +66,7 @@ public struct UploadRecord: Sendable, Hashable {
         }
     }
 
-    /// As the upload is now.
+    /// Updates the record from the machine.
     public mutating func take(_ machine: UploadMachine) {
         method = machine.method
         target = machine.address
@@ -76,7 +76,7 @@ public struct UploadRecord: Sendable, Hashable {
         isPaused = machine.isPaused
     }
 
-    /// The upload, to be continued.
+    /// A machine that continues the upload.
     public func machine(spread: Double) -> UploadMachine {
         UploadMachine(
             UploadMachine.Plan(
@@ -119,7 +119,7 @@ public struct UploadRecord: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Nil unless the text is whole and every value in it is one.
+    /// Nil unless the text is complete and every value is valid.
     public init?(text: String) {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.popLast() == "", lines.popLast() == UploadRecord.tail[...], lines.first == UploadRecord.head[...]
@@ -177,7 +177,7 @@ public struct UploadRecord: Sendable, Hashable {
         self.isPaused = isPaused
     }
 
-    /// Without spaces, line ends and other characters that are none.
+    /// The text with every byte escaped that is not a visible ASCII character.
     private static func escaped(_ text: String) -> String {
         var escaped = ""
         for byte in text.utf8 {

@@ -1,17 +1,17 @@
-/// Which uploads may use the network now.
+/// Decides which uploads may use the network now.
 public enum UploadSlots {
-    /// How many at once.
+    /// The number of uploads at the same time.
     public static let limit = 3
 
     public struct Wish: Sendable, Hashable {
         public let number: UInt64
         /// Whether it would use the network.
         public let wantsNetwork: Bool
-        /// Whether it uses it already.
+        /// Whether it already uses the network.
         public let isAllowed: Bool
-        /// Whether it may on a network that is paid by what is sent.
+        /// Whether it may use a metered network.
         public let sendsOnMetered: Bool
-        /// Whether it continues where it was, so that nothing is lost when it has to stop.
+        /// Whether it continues at its position after a stop, so that no sent data are lost.
         public let continues: Bool
 
         public init(
@@ -22,15 +22,15 @@ public enum UploadSlots {
         }
     }
 
-    /// The numbers of those that may. Whoever is at it goes on; then the oldest come first.
+    /// The numbers of the uploads that may use the network. Running uploads continue; then the oldest come first.
     ///
-    /// - Parameter isFallingAsleep: the machine is; its connections may be gone when it wakes. Nothing begins, and only what
-    ///   would have to begin anew goes on.
+    /// - Parameter isFallingAsleep: the machine goes to sleep, and its connections may be gone when it wakes. No upload
+    ///   starts, and only uploads that would have to start again continue.
     public static func allowed(_ wishes: [Wish], isMetered: Bool, isFallingAsleep: Bool = false) -> Set<UInt64> {
         let able = wishes.filter {
             $0.wantsNetwork && (!isMetered || $0.sendsOnMetered) && (!isFallingAsleep || $0.isAllowed && !$0.continues)
         }
-        // Of thousands only the first few are wanted.
+        // Of thousands, only the first few are needed.
         var first: [Wish] = []
         for wish in able {
             let place = first.firstIndex { isBefore(wish, $0) } ?? first.count

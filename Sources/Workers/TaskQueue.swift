@@ -1,11 +1,11 @@
 /// The tasks that wait for a worker.
 ///
-/// The owners take turns: one that asks for thousands does not delay the next one's first. Of one owner, the oldest task
-/// comes first. No operation looks at all tasks.
+/// The owners take turns: an owner with thousands of tasks does not delay the first task of another owner. The tasks of
+/// one owner are done in order. No operation visits all tasks.
 struct TaskQueue: Sendable {
     typealias Task = WorkerPool.Task
 
-    /// The tasks of one owner in order. Those that are no longer waiting are left out when they come first.
+    /// The tasks of one owner in order. Tasks that no longer wait are removed when they are first in the line.
     private struct Line: Sendable {
         let owner: String
         var short = Fifo()
@@ -22,31 +22,31 @@ struct TaskQueue: Sendable {
 
         mutating func removeFirst() {
             begin += 1
-            // Now and then, not one by one.
+            // Removed in blocks, because removing them one by one would be slow.
             guard begin == tasks.count || begin >= 64 else { return }
             tasks.removeFirst(begin)
             begin = 0
         }
     }
 
-    /// The owner whose turn is next comes first.
+    /// The line of the owner whose turn is next comes first.
     private var lines: [Line] = []
     private var short: [UInt64: Task] = [:]
     private var long: [UInt64: Task] = [:]
     private var held: [UInt64: Task] = [:]
-    /// All that are in a line.
+    /// All tasks that are in a line.
     private var lined: Set<UInt64> = []
 
     var isEmpty: Bool { count == 0 }
-    /// With those that are held.
+    /// The number of tasks, including held ones.
     var count: Int { short.count + long.count + held.count }
 
-    /// The number of those that could be done now.
+    /// The number of tasks that could be started now.
     func count(long isWanted: Bool) -> Int { short.count + (isWanted ? long.count : 0) }
 
     mutating func add(_ task: Task) {
         if task.isLong { long[task.id] = task } else { short[task.id] = task }
-        // One that was held is in its old place.
+        // A held task is still at its old place.
         guard lined.insert(task.id).inserted else { return }
         let index = lines.firstIndex { $0.owner == task.owner } ?? lines.endIndex
         if index == lines.endIndex { lines.append(Line(owner: task.owner)) }
@@ -60,7 +60,7 @@ struct TaskQueue: Sendable {
         if isEmpty { self = TaskQueue() }
     }
 
-    /// It is not done before ``release(_:)``.
+    /// The task is not started before ``release(_:)``.
     mutating func hold(_ id: UInt64) {
         guard let task = short.removeValue(forKey: id) ?? long.removeValue(forKey: id) else { return }
         held[id] = task
@@ -70,14 +70,14 @@ struct TaskQueue: Sendable {
         if let task = held.removeValue(forKey: id) { add(task) }
     }
 
-    /// Removes all; returns them, oldest first.
+    /// Removes all tasks; returns them, oldest first.
     mutating func removeAll() -> [UInt64] {
         defer { self = TaskQueue() }
         return (Array(short.keys) + long.keys + held.keys).sorted()
     }
 
-    /// Removes the next task; nil: none can be done now.
-    /// - Parameter isWanted: whether it may be a long one.
+    /// Removes the next task; nil: none can be started now.
+    /// - Parameter isWanted: whether the task may be a long one.
     mutating func next(long isWanted: Bool) -> Task? {
         var index = 0
         while index < lines.count {
@@ -93,7 +93,7 @@ struct TaskQueue: Sendable {
                 index += 1
                 continue
             }
-            // Its turn is over.
+            // The turn of its owner is over.
             var line = lines.remove(at: index)
             if task.isLong { line.long.removeFirst() } else { line.short.removeFirst() }
             lined.remove(task.id)
@@ -109,7 +109,7 @@ struct TaskQueue: Sendable {
         return one.id < other.id ? one : other
     }
 
-    /// Removes those that no longer wait.
+    /// Removes the tasks that no longer wait.
     private static func skip(_ fifo: inout Fifo, _ waiting: [UInt64: Task], _ lined: inout Set<UInt64>) {
         while let task = fifo.first, waiting[task.id] == nil {
             fifo.removeFirst()

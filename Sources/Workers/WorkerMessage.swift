@@ -1,6 +1,7 @@
-/// What a program and its worker say to each other: a name and values.
+/// A message between a program and its worker: a name and values.
 ///
-/// Both ends decode it with care: a worker reads files of strangers, and a damaged decoder may write anything.
+/// Both sides check every message when they decode it: a worker reads untrusted files, and a decoder that such a file
+/// controls may write anything.
 public struct WorkerMessage: Sendable, Hashable {
     /// The value of a field.
     public enum Field: Sendable, Hashable {
@@ -20,7 +21,7 @@ public struct WorkerMessage: Sendable, Hashable {
         self.fields = fields
     }
 
-    /// Nil for any other type, and for a field that is not there.
+    /// Nil for a field of another type, and for a missing field.
     public func flag(_ key: String) -> Bool? { if case .flag(let value) = fields[key] { value } else { nil } }
     public func whole(_ key: String) -> Int64? { if case .whole(let value) = fields[key] { value } else { nil } }
     public func number(_ key: String) -> Double? { if case .number(let value) = fields[key] { value } else { nil } }
@@ -34,12 +35,12 @@ public struct WorkerMessage: Sendable, Hashable {
 // MARK: Bytes
 
 extension WorkerMessage {
-    /// The most bytes of one message: a picture of the largest size.
+    /// The largest message in bytes: a picture of the largest size.
     static let limit = 64 << 20
-    /// Messages in messages.
+    /// The largest depth of messages in messages.
     private static let depthLimit = 4
 
-    /// The bytes of the message, after their number in four bytes.
+    /// The bytes of the message, after their count in four bytes.
     var frame: [UInt8] {
         var bytes: [UInt8] = [0, 0, 0, 0]
         write(to: &bytes)
@@ -87,7 +88,7 @@ extension WorkerMessage {
         bytes += text.utf8
     }
 
-    /// The message in these bytes, without their number; nil if they are not exactly one.
+    /// Decodes the bytes of one message, without their count; nil if they are not exactly one message.
     init?(_ bytes: ArraySlice<UInt8>) {
         var reader = Reader(rest: bytes)
         guard let message = reader.message(depth: 0), reader.rest.isEmpty else { return nil }
@@ -131,7 +132,7 @@ extension WorkerMessage {
             return bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
 
-        /// A number of things of which each takes at least a byte.
+        /// A count of elements that each need at least one byte.
         private mutating func count() -> Int? {
             guard let count = number().flatMap(Int.init(exactly:)), count <= rest.count else { return nil }
             return count
@@ -149,16 +150,16 @@ extension WorkerMessage {
     }
 }
 
-/// Messages out of bytes as they come.
+/// Splits a stream of bytes into messages.
 struct FrameReader {
     private var bytes: [UInt8] = []
 
-    /// Why no message can follow any more.
+    /// The stream is damaged: no message can follow.
     struct Damage: Error {}
 
     mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 
-    /// The next whole message; nil: more bytes are needed.
+    /// The next complete message; nil: more bytes are needed.
     mutating func next() throws(Damage) -> WorkerMessage? {
         guard bytes.count >= 4 else { return nil }
         let count = bytes[..<4].reversed().reduce(0) { $0 << 8 | Int($1) }

@@ -1,25 +1,28 @@
-/// Which worker does which task, when a worker is started and when it is killed: what happens goes in, and what has to be
-/// done comes out.
+/// Decides which worker does which task, and when a worker is started and killed. Inputs are what has happened; effects
+/// are what must be done.
 ///
-/// - A task is done by one worker, which does nothing else meanwhile. A task of which nothing is heard for longer than its
-///   patience has failed, and its worker is killed.
-/// - A worker that ends fails its task, and nothing else.
-/// - Long tasks leave one worker for short ones, and no more are stopped than leave all workers for others.
-/// - The owners of tasks take turns, however many tasks each has.
-/// - A worker is replaced after a number of tasks, because decoders leak, and ends when there is nothing to do for a while.
+/// - A task is done by one worker, which does nothing else meanwhile. If a task sends nothing for longer than its
+///   patience, it has failed, and its worker is killed.
+/// - If a worker ends, its task fails, and no other task is affected.
+/// - One worker is kept free of long tasks, for short ones. The number of paused workers is limited, so that all
+///   workers can still run.
+/// - The owners of tasks take turns, however many tasks each of them has.
+/// - A worker is replaced after a number of tasks, because decoders leak memory. It ends after some time without a
+///   task.
 /// - A cancelled task ends at once: its worker is killed.
 ///
 /// Times are those of ``MonotonicClock``, in microseconds.
 public struct WorkerPool: Sendable {
-    /// How many there are, and for how long.
+    /// The limits of a pool.
     public struct Limits: Sendable {
-        /// Workers that run at the same time, at least two.
+        /// The number of workers that run at the same time, at least two.
         public var workers: Int
-        /// Tasks of one worker.
+        /// The number of tasks after which a worker is replaced.
         public var tasks: Int
-        /// Microseconds until a worker is ready. The first one of a user may have to read all plugins of GStreamer.
+        /// The time until a worker must be ready, in microseconds. The first worker of a user may have to read all
+        /// plugins of GStreamer.
         public var start: UInt64
-        /// Microseconds for which a worker without a task is kept.
+        /// The time after which a worker without a task ends, in microseconds.
         public var idle: UInt64
 
         public init(workers: Int, tasks: Int = 200, start: UInt64 = 120_000_000, idle: UInt64 = 30_000_000) {
@@ -30,19 +33,19 @@ public struct WorkerPool: Sendable {
         }
     }
 
-    /// A task, from its request to its end.
+    /// A task, from its request to its result.
     public struct Task: Sendable, Hashable {
-        /// Its number; never used again.
+        /// The number of the task; never used again.
         public let id: UInt64
-        /// Who has asked for it.
+        /// The client that requested the task.
         public let owner: String
-        /// Microseconds between two answers.
+        /// The longest time between two answers, in microseconds.
         public let patience: UInt64
-        /// Microseconds in all, without those for which it is stopped.
+        /// The longest duration of the task in microseconds, without the time while it is paused.
         public let longest: UInt64
-        /// It may take minutes.
+        /// The task may take minutes.
         public let isLong: Bool
-        /// Tasks with the same text are done faster by the same worker.
+        /// Tasks with the same affinity are faster on the same worker.
         public let affinity: String
 
         public init(
@@ -54,49 +57,49 @@ public struct WorkerPool: Sendable {
         }
     }
 
-    /// What happens. Workers are numbered; a number is never used again.
+    /// An event. Workers have numbers; a number is never used again.
     public enum Input: Sendable, Hashable {
         case asked(Task)
-        /// A worker shall be there before there is a task.
+        /// A worker is to be started before there is a task.
         case prepare
-        /// It has said that it is ready.
+        /// The worker has reported that it is ready.
         case ready(worker: UInt64)
-        /// A part of its answer.
+        /// The worker has sent a part of its answer.
         case answered(worker: UInt64)
-        /// The last part of its answer.
+        /// The worker has sent the last part of its answer.
         case done(worker: UInt64)
-        /// Its process has ended, or said what it must not.
+        /// The process of the worker has ended, or has sent an invalid message.
         case ended(worker: UInt64)
-        /// Its process could not be started.
+        /// The process of the worker could not be started.
         case notStarted(worker: UInt64)
         case cancelled(task: UInt64)
         case paused(task: UInt64)
         case resumed(task: UInt64)
-        /// The time that ``Effect/wait(until:)`` named.
+        /// The time of ``Effect/wait(until:)`` has come.
         case timePassed
     }
 
-    /// What has to be done, in this order.
+    /// An action to carry out; several in this order.
     public enum Effect: Sendable, Hashable {
-        /// A process is to be started.
+        /// Start a process.
         case start(worker: UInt64)
-        /// The task is for that worker.
+        /// Give the task to the worker.
         case give(task: UInt64, worker: UInt64)
-        /// Its process is to be killed; nothing that it still says counts.
+        /// Kill the process; its later messages are ignored.
         case kill(worker: UInt64)
-        /// Its process is to be stopped, or to go on (`SIGSTOP`, `SIGCONT`).
+        /// Stop the process, or let it continue (`SIGSTOP`, `SIGCONT`).
         case stop(worker: UInt64)
         case `continue`(worker: UInt64)
         case fail(task: UInt64, Reason)
-        /// ``Input/timePassed`` is expected then; replaces an earlier one.
+        /// Pass ``Input/timePassed`` at this time; replaces an earlier one.
         case wait(until: UInt64)
     }
 
-    /// Why a task failed.
+    /// The reason why a task failed.
     public enum Reason: Sendable, Hashable {
-        /// Nothing was heard for that many microseconds.
+        /// It sent nothing for this many microseconds.
         case silent(UInt64)
-        /// It was not done after that many microseconds.
+        /// It was not done after this many microseconds.
         case tookTooLong(UInt64)
         /// Its worker ended.
         case workerEnded
@@ -109,7 +112,7 @@ public struct WorkerPool: Sendable {
             case starting(due: UInt64)
             case idle(since: UInt64)
             case working(Task, due: UInt64)
-            /// Its process is stopped.
+            /// The process is stopped.
             case paused(Task)
         }
 
@@ -117,17 +120,17 @@ public struct WorkerPool: Sendable {
         var state: State
         var count = 0
         var affinity = ""
-        /// What is left of its task's time, when it was given to it or went on at ``began``.
+        /// The remaining time of its task at ``began``, when it got the task or the task was resumed, in microseconds.
         var left: UInt64 = .max
         var began: UInt64 = 0
 
-        /// The task goes on now.
+        /// The task starts or resumes now.
         mutating func work(on task: Task, _ now: UInt64) {
             began = now
             state = .working(task, due: due(task, now))
         }
 
-        /// When the task has failed if nothing is heard of it after now.
+        /// The time at which the task fails if it sends nothing after now.
         func due(_ task: Task, _ now: UInt64) -> UInt64 {
             let (end, isNever) = began.addingReportingOverflow(left)
             return isNever ? now &+ task.patience : min(now &+ task.patience, end)
@@ -151,11 +154,11 @@ public struct WorkerPool: Sendable {
     private var workers: [Worker] = []
     private var queue = TaskQueue()
     private var lastWorker: UInt64 = 0
-    /// Starts that failed, one after the other.
+    /// The number of consecutive failed starts.
     private var failures = 0
     private var timer: UInt64?
 
-    /// After so many starts that failed, tasks fail.
+    /// After this many failed starts, the waiting tasks fail.
     private static let patienceWithStarts = 2
 
     public init(_ limits: Limits) { self.limits = limits }
@@ -163,7 +166,8 @@ public struct WorkerPool: Sendable {
     /// Whether there is a task.
     public var isBusy: Bool { !queue.isEmpty || workers.contains { $0.task != nil } }
 
-    /// Whether the task may be paused: of stopped workers there are only so many that all others can still run.
+    /// Whether the task may be paused: the number of stopped workers is limited, so that all other workers can still
+    /// run.
     public func canPause(_ task: UInt64) -> Bool {
         workers.count(where: \.isPaused) < 3 * limits.workers || !workers.contains { $0.task?.id == task }
     }
@@ -240,7 +244,7 @@ public struct WorkerPool: Sendable {
 
     private mutating func ended(_ id: UInt64, _ effects: inout [Effect]) {
         guard let worker = workers.first(where: { $0.id == id }) else { return }
-        // It may be only its connection that has ended.
+        // Its connection may have ended while the process still runs.
         kill(id, &effects)
         if let task = worker.task {
             effects.append(.fail(task: task.id, .workerEnded))
@@ -279,7 +283,7 @@ public struct WorkerPool: Sendable {
         effects.append(.continue(worker: workers[index].id))
     }
 
-    /// What is overdue.
+    /// Handles all tasks and workers whose time is over.
     private mutating func expire(_ now: UInt64, _ effects: inout [Effect]) {
         for worker in workers {
             switch worker.state {
@@ -297,8 +301,8 @@ public struct WorkerPool: Sendable {
         }
     }
 
-    /// Gives tasks to workers without one, and starts workers for those that are left. Workers that are stopped do not
-    /// count, up to three times as many.
+    /// Gives tasks to idle workers, and starts workers for the other tasks. Stopped workers do not count, up to three
+    /// times the number of workers.
     private mutating func serve(_ now: UInt64, _ effects: inout [Effect]) {
         while hasIdleWorker, let task = queue.next(long: runningLong < limits.workers - 1) {
             guard let index = idleWorker(for: task) else { break }
@@ -325,7 +329,7 @@ public struct WorkerPool: Sendable {
         workers.count { if case .working(let task, _) = $0.state { task.isLong } else { false } }
     }
 
-    /// The one that knows the file, else the one that has been idle for the shortest time: others may end.
+    /// The idle worker that knows the file, otherwise the one that became idle last, so that the others can end.
     private func idleWorker(for task: Task) -> Int? {
         var best: (index: Int, knows: Bool, since: UInt64)?
         for (index, worker) in workers.enumerated() {
@@ -345,7 +349,7 @@ public struct WorkerPool: Sendable {
             case .paused: nil
             }
         }.min()
-        // A timer that fires too early is harmless, and an answer need not set it anew.
+        // A timer that fires too early is harmless, so an answer need not set it again.
         guard let next, timer.map({ next < $0 }) ?? true else { return }
         timer = next
         effects.append(.wait(until: next))

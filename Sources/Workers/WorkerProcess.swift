@@ -2,40 +2,42 @@ import CLinux
 import EventLoop
 import Glibc
 
-/// The worker's end: a process that reads files of strangers, and has little it could do with what they make of it.
+/// The worker's side. A worker is a process that reads untrusted files, and has few rights in case such a file takes
+/// control of it.
 public final class WorkerProcess {
-    /// The most bytes of memory that it may map.
+    /// The largest memory that it may map, in bytes.
     private static let largestMemory: UInt64 = 2 << 30
 
     private let socket: Int32
     private var reader = FrameReader()
     private var descriptors: [Int32] = []
 
-    /// First in the program: it ends with its parent, and is last in turn.
+    /// Must be the first call of the program. The process ends with its parent, and has the lowest priority.
     /// - Parameter socket: the last argument of the program.
     public init(socket: Int32) {
         self.socket = socket
         ParentProcess.endWithIt(signal: SIGKILL)
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-        // A limit of the size of files is an error of the task, not the end of this process.
+        // Exceeding a file size limit must fail the task, and not end this process.
         signal(SIGXFSZ, SIG_IGN)
         nice(10)
     }
 
-    /// From here on the process has little memory, and dumps no core. Not before libraries that it needs are there: one
-    /// that does not fit would be taken for a broken one.
+    /// Limits the memory of the process and disables core dumps. To be called after all libraries are loaded: a library
+    /// that does not fit into the memory would look damaged.
     public func limit() { shim_limit_worker(rlim_t(Self.largestMemory)) }
 
-    /// From here on the process can open no connection, start no program and send no signal, and, where the kernel allows
-    /// it, look into no other process (Landlock) and write to no file but those that it gets (`unshare`).
+    /// Isolates the process. Afterwards it cannot open a connection, start a program or send a signal. Where the kernel
+    /// allows it, it also cannot inspect other processes (Landlock), and can write only to the files that it gets
+    /// (`unshare`).
     ///
-    /// Must be called before there is another thread, and after everything that writes files of its own.
-    /// - Returns: whether the kernel allows it: no file can be opened for writing any more.
+    /// Must be called before another thread exists, and after all code that writes its own files.
+    /// - Returns: whether the kernel allows it. Then no file can be opened for writing any more.
     @discardableResult public static func isolate() -> Bool { shim_isolate() & (1 | 4) != 0 }
 
-    /// Says that it is ready, and does tasks until its parent closes the socket.
+    /// Reports that it is ready, and does tasks until the parent closes the socket.
     ///
-    /// The descriptors of a task are its own, and closed after it.
+    /// The worker owns the descriptors of a task, and closes them after the task.
     public func serve(_ perform: (_ request: WorkerMessage, _ descriptors: [Int32]) -> WorkerMessage) {
         send(WorkerMessage("ready"))
         while let request = next() {
@@ -46,7 +48,7 @@ public final class WorkerProcess {
         }
     }
 
-    /// A part of an answer. Ends the process if nobody hears it.
+    /// Sends a part of an answer. Ends the process if the parent has closed the socket.
     public func send(_ message: WorkerMessage) {
         let frame = message.frame
         var rest = frame[...]

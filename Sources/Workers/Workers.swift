@@ -3,18 +3,18 @@ public import EventLoop
 import Glibc
 import Processes
 
-/// Processes that open the files of strangers. A decoder that hangs, crashes or takes all memory costs its task a clear
-/// error, and nothing else.
+/// Processes that open untrusted files. If a decoder hangs, crashes or uses all its memory, only its task fails, with a
+/// clear error.
 ///
-/// The rules are ``WorkerPool``'s. A worker is a program that gets a socket as its last argument and speaks
-/// ``WorkerMessage``s on it: `ready` first, and for each request any number of answers and `done`. It must not outlive this
-/// process; ``WorkerProcess`` does all that.
+/// ``WorkerPool`` decides. A worker is a program that gets a socket as its last argument, and sends and receives
+/// ``WorkerMessage``s on it: first `ready`, then for each request any number of answers and `done`. It must end with
+/// this process. ``WorkerProcess`` implements all this.
 public final class Workers {
-    /// Why a task has no result.
+    /// The reason why a task has no result.
     public enum Failure: Error, Sendable, Hashable {
-        /// Nothing was heard for that many seconds.
+        /// It sent nothing for this many seconds.
         case silent(Double)
-        /// It was not done after that many seconds.
+        /// It was not done after this many seconds.
         case tookTooLong(Double)
         /// The worker ended.
         case ended
@@ -34,7 +34,7 @@ public final class Workers {
     private let arguments: [String]
     private var pool: WorkerPool
     private var lines: [UInt64: Line] = [:]
-    /// Killed ones that have not ended yet.
+    /// Killed processes that have not ended yet.
     private var dying: [Int32: ProcessWatch] = [:]
     private var requests: [UInt64: Request] = [:]
     private var tasks: [UInt64: UInt64] = [:]
@@ -42,12 +42,12 @@ public final class Workers {
     private lazy var timer = Timer(on: loop) { [unowned self] in take(.timePassed) }
 
     /// - Parameters:
-    ///   - program: its path; PATH is not looked through.
-    ///   - arguments: before the number of the socket.
+    ///   - program: its path; it is not searched in PATH.
+    ///   - arguments: the arguments before the number of the socket.
     public init(_ program: String, _ arguments: [String], _ limits: WorkerPool.Limits, on loop: EventLoop) {
         (self.loop, self.program, self.arguments) = (loop, program, arguments)
         pool = WorkerPool(limits)
-        // A worker that has ended must not end this process.
+        // Writing to a worker that has ended must not end this process.
         signal(SIGPIPE, SIG_IGN)
     }
 
@@ -62,18 +62,20 @@ public final class Workers {
     /// Starts a worker before it is needed.
     public func prepare() { take(.prepare) }
 
-    /// Has a task done. Everything is called from the loop.
+    /// Gives a task to a worker. All handlers are called from the loop.
     ///
     /// - Parameters:
-    ///   - descriptors: copies go to the worker with the request; they stay the caller's and must be open until the end.
-    ///   - owner: who has asked for it; owners take turns.
-    ///   - patience: seconds between two answers.
-    ///   - longest: seconds in all.
-    ///   - isLong: whether it may take minutes.
-    ///   - affinity: tasks with the same text are done faster by the same worker.
-    ///   - onAnswer: each answer but the last.
-    ///   - onEnd: the answer `done` or `failed`, or why there is none; once, not after ``cancel(_:)``.
-    /// - Returns: its number.
+    ///   - descriptors: the worker gets copies with the request. The caller still owns them, and must keep them open
+    ///     until the end.
+    ///   - owner: the client that requested the task; owners take turns.
+    ///   - patience: the longest time between two answers, in seconds.
+    ///   - longest: the longest duration of the task, in seconds.
+    ///   - isLong: whether the task may take minutes.
+    ///   - affinity: tasks with the same affinity are faster on the same worker.
+    ///   - onAnswer: called with each answer but the last.
+    ///   - onEnd: called once with the answer `done` or `failed`, or with the reason why there is none; not after
+    ///     ``cancel(_:)``.
+    /// - Returns: the number of the task.
     public func run(
         _ message: WorkerMessage, for owner: String = "", descriptors: [Int32] = [], patience: Double,
         longest: Double = .infinity, isLong: Bool = false, affinity: String = "",
@@ -86,18 +88,18 @@ public final class Workers {
         let task = WorkerPool.Task(
             id: id, owner: owner, patience: MonotonicClock.microseconds(patience),
             longest: longest.isFinite ? MonotonicClock.microseconds(longest) : .max, isLong: isLong, affinity: affinity)
-        // Whatever becomes of the task comes from the loop, later.
+        // All results of the task come later, from the loop.
         take(.asked(task))
         return id
     }
 
-    /// Ends a task at once; nothing more is said about it.
+    /// Ends a task at once; its handlers are not called any more.
     public func cancel(_ task: UInt64) {
         guard requests.removeValue(forKey: task) != nil else { return }
         take(.cancelled(task: task))
     }
 
-    /// Whether the task may be paused. It may not if too many workers are stopped.
+    /// Whether the task may be paused; false if too many workers are stopped.
     public func canPause(_ task: UInt64) -> Bool { pool.canPause(task) }
 
     /// Stops the worker of a task, until ``resume(_:)``.
@@ -139,7 +141,7 @@ public final class Workers {
         guard let line = lines.removeValue(forKey: worker) else { return }
         line.kill()
         let process = line.process
-        // Until then it is a zombie.
+        // Until the process is reaped, it is a zombie.
         dying[process] = ProcessWatch(UInt32(process), on: loop) { [weak self] in
             _ = ChildChange.next(of: process)
             self?.dying[process] = nil
@@ -176,10 +178,10 @@ extension Workers.Failure {
     }
 }
 
-/// A worker's process and the socket to it.
+/// The process of a worker, and the socket to it.
 private final class Line {
     var onMessage: (WorkerMessage) -> Void = { _ in }
-    /// Its end, or that of the connection; at most once.
+    /// Called when the process or the connection ends; at most once.
     var onEnd: () -> Void = {}
 
     let process: Int32
@@ -189,13 +191,14 @@ private final class Line {
     private var outgoing: [UInt8] = []
     private var isOver = false
 
-    /// Nil if it could not be started.
+    /// Nil if the process could not be started.
     init?(_ program: String, _ arguments: [String], on loop: EventLoop) {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
         defer { close(ends[1]) }
-        // No other program is started before the next lines have closed it: one thread starts them all.
+        // The child inherits this descriptor. No other program can be started before it is closed again, because one
+        // thread starts them all.
         _ = fcntl(ends[1], F_SETFD, 0)
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         guard let process = try? Spawn.startConfined(program, arguments + [String(ends[1])], openFiles: nil) else {
@@ -213,7 +216,7 @@ private final class Line {
 
     func signal(_ number: Int32) { Glibc.kill(-process, number) }
 
-    /// With everything that it has started itself.
+    /// Kills the process and all processes that it has started.
     func kill() {
         isOver = true
         watch = nil

@@ -8,11 +8,11 @@ import SessionBus
 /// `sessionctl inspect`.
 struct InspectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "inspect", abstract: "Show what is in a film or a sound.")
+        commandName: "inspect", abstract: "Show the properties of a film or a sound.")
 
     @Argument(help: "The file.", completion: .file())
     var file: String
-    @Flag(help: "Find the exact duration by the times of all packets; reads the whole file.")
+    @Flag(help: "Compute the exact duration from the times of all packets; reads the whole file.")
     var precise = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -80,15 +80,15 @@ struct ThumbnailCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "thumbnail", abstract: "Take pictures of a film.",
         discussion: """
-            Without --at and --every: the thumbnail in the cache that programs share; its path is printed. Otherwise each \
-            picture is a file, and a line has the time that was asked for, the time of the picture, and its path.
+            Without --at and --every: prints the path of the thumbnail in the cache that programs share. Otherwise each \
+            picture is a file, and a line shows the requested time, the time of the picture, and its path.
             """)
 
     @Argument(help: "The film.", completion: .file())
     var file: String
-    @Option(help: "Times in seconds, or in percent of the film such as 50%, with commas between them.")
+    @Option(help: "Times in seconds, or in percent of the film such as 50%, separated by commas.")
     var at: String?
-    @Option(help: "A picture every so many seconds.")
+    @Option(help: "The time between two pictures, in seconds.")
     var every: Double?
     @Flag(help: "The picture at exactly that time, not the nearest key frame.")
     var exact = false
@@ -219,7 +219,7 @@ private struct NumberedName {
         return head + String(repeating: "0", count: max(0, width - text.count)) + text + tail
     }
 
-    /// By the ending.
+    /// The format of the picture, from the extension.
     var format: String {
         let ending = (isNumbered ? tail : head).split(separator: ".").last?.lowercased() ?? ""
         return ending == "png" ? "png" : ending == "webp" ? "webp" : "jpeg"
@@ -229,30 +229,30 @@ private struct NumberedName {
 /// `sessionctl export`.
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Write another file from a film or a sound.",
-        discussion: "The new file appears when it is whole. Ctrl-C cancels, and nothing of it stays.")
+        commandName: "export", abstract: "Export a film or a sound to a new file.",
+        discussion: "The new file appears when it is complete. Ctrl-C cancels the export and leaves no file.")
 
     @Argument(help: "The film or sound.", completion: .file())
     var file: String
-    @Argument(help: "The new file; its ending names the type: mp4, mov, m4a or webm.", completion: .file())
+    @Argument(help: "The new file; its extension sets the type: mp4, mov, m4a or webm.", completion: .file())
     var target: String
-    @Option(help: "What to make of it; default: medium.")
+    @Option(help: "The preset; default: medium.")
     var preset: ExportPreset?
-    @Option(help: "The type of the new file; default: by its ending.")
+    @Option(help: "The type of the new file; default: the one of its extension.")
     var type: ExportFileType?
-    @Flag(help: "Put the index first, so that it plays while it is being loaded.")
+    @Flag(help: "Put the index first, so that the film can play while it is downloaded.")
     var network = false
-    @Option(help: "Begin at that time, in seconds.")
+    @Option(help: "Start at this time, in seconds.")
     var from: Double?
-    @Option(help: "End at that time, in seconds.")
+    @Option(help: "End at this time, in seconds.")
     var to: Double?
     @Flag(help: "Replace an existing file.")
     var overwrite = false
-    @Flag(help: "Leave out where it was made.")
+    @Flag(help: "Leave out tags with the location of the recording.")
     var stripLocation = false
-    @Flag(help: "Only estimate how large it becomes, and how long that takes.")
+    @Flag(help: "Only estimate the size of the new file and the duration of the export.")
     var estimate = false
-    @Flag(help: "Return at once; 'sessionctl jobs' shows how far it is.")
+    @Flag(help: "Return at once; 'sessionctl jobs' shows the progress.")
     var detach = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -333,7 +333,7 @@ extension ProgressLine {
         isDrawn = false
     }
 
-    /// The state of a job that works on media.
+    /// Shows the state of a job that counts milliseconds of media.
     mutating func show(_ job: [String: Value]) {
         state = (job["State"]?.stringValue ?? "").escaped
         let progress = job["Progress"]?.doubleValue ?? -1

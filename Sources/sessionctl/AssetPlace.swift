@@ -12,15 +12,15 @@ class PluginPlace {
     /// The unique name of the plugin's connection.
     let place: String
 
-    /// Seconds that a file may wait for others and then be read: the plugin has a limit of its own.
+    /// The time limit for a file to wait for others and to be read, in seconds. The plugin has its own limits.
     static let patience = 300.0
 
     /// - Parameters:
-    ///   - uri: what it is to open.
-    ///   - purpose: for the error that it is not there.
+    ///   - uri: the item that the plugin must open.
+    ///   - purpose: for the error if there is no such plugin.
     init(_ kind: PluginKind, for uri: String, _ purpose: String, _ service: Service) throws {
         (self.service, self.kind) = (service, kind)
-        // It may have to be started first.
+        // The daemon may have to start the plugin first.
         let answer: [Value] = try service.wait { reply in
             service.connection.call(
                 BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind.word), .string(uri)],
@@ -33,7 +33,7 @@ class PluginPlace {
         place = owner?.first?.stringValue ?? name
     }
 
-    /// Calls a method of the plugin's object and waits.
+    /// Calls a method of the plugin's object, and waits for the answer.
     func ask(_ member: String, _ arguments: [Value]) throws -> [Value] {
         try service.wait { reply in
             service.connection.call(
@@ -42,9 +42,9 @@ class PluginPlace {
     }
 }
 
-/// The plugin of films, and a file for it.
+/// The plugin for films, and a file for it.
 final class AssetPlace: PluginPlace {
-    /// Absolute, as a URI.
+    /// The absolute path of the file, as a URI.
     let uri: String
 
     init(_ file: String, _ service: Service) throws {
@@ -53,7 +53,7 @@ final class AssetPlace: PluginPlace {
     }
 }
 
-/// A job of the plugin, from its begin to its end; ctrl-C cancels it.
+/// A job of the plugin, from its start to its end; ctrl-C cancels it.
 final class FollowedJob {
     /// Its properties changed.
     var onChanged: () -> Void = {}
@@ -63,7 +63,7 @@ final class FollowedJob {
     private(set) var properties: [String: Value] = [:]
     private let place: PluginPlace
     private var path = ""
-    /// What came before its path was known.
+    /// Signals that arrived before the path of the job was known.
     private var unheard: [Message] = []
     private var subscriptions: [Subscription] = []
     private var signals: [SignalWatch] = []
@@ -92,7 +92,7 @@ final class FollowedJob {
         }
     }
 
-    /// Starts it by that method and runs until it has ended; returns the exit code.
+    /// Starts the job by that method, and waits until it has ended; returns the exit code.
     func run(_ member: String, _ arguments: [Value]) throws -> Int32 {
         let service = place.service
         let answer: [Value] = try service.wait { reply in
@@ -101,7 +101,7 @@ final class FollowedJob {
                 timeout: PluginPlace.patience, reply)
         }
         path = answer.first?.objectPathValue ?? "/"
-        // It may have failed before anybody listened.
+        // The job may have failed before the subscription.
         service.connection.call(
             place.place, path, StandardName.properties, "GetAll", [.string(BusName.job)], timeout: Service.timeout
         ) { [weak self] answer in self?.learn((try? answer.get())?.first?.asProperties ?? [:]) }
@@ -146,7 +146,7 @@ final class FollowedJob {
     }
 
     private func cancel(_ number: Int32) {
-        // A second time: whatever it does.
+        // At a second signal, the command ends at once.
         if signal != 0 { code = 128 + number }
         signal = number
         if !path.isEmpty { sendCancel() }

@@ -14,7 +14,7 @@ import SessionBus
 /// out as unknown.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Look for what is wrong, and name the command that mends it.",
+        commandName: "doctor", abstract: "Find faults, and print the command that corrects each one.",
         discussion: "Exits 1 if there is an error. Works without the service, the sound server and the bus, too.")
 
     @OptionGroup var output: OutputOptions
@@ -132,7 +132,7 @@ private final class Examination {
 
     private func lookAtService() {
         guard connection != nil else {
-            return diagnosis.add("service", .unknown, "without a bus, nobody can tell whether sessiond runs")
+            return diagnosis.add("service", .unknown, "without a bus, it is unknown whether sessiond runs")
         }
         guard let owner = askBus("GetNameOwner", [.string(BusName.service)])?.stringValue else {
             return tellAbsence()

@@ -17,7 +17,7 @@ struct JobInfo {
 
     subscript(_ property: String) -> Value? { properties[property] }
 
-    /// Its path without what all have in common: `assets/3`.
+    /// Its path without the common start: `assets/3`.
     var label: String {
         let parts = path.split(separator: "/")
         return parts.count == 5 && parts[3] == "job" ? "\(parts[2])/\(parts[4])" : path
@@ -36,7 +36,7 @@ struct JobInfo {
         return .dictionary(key: "s", value: "v", place + entries)
     }
 
-    /// Old ones first.
+    /// Old jobs first.
     fileprivate var order: (String, UInt64) {
         (String(path.reversed().drop { $0 != "/" }), path.split(separator: "/").last.flatMap { UInt64($0) } ?? 0)
     }
@@ -55,7 +55,7 @@ extension Service {
                     place, ObjectPath.root, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", [],
                     timeout: Self.timeout
                 ) { answer in
-                    // A plugin without jobs has no such object, and another may have ended meanwhile.
+                    // A plugin without jobs has no such object, and a plugin may have ended meanwhile.
                     for object in (try? answer.get())?.first?.dictionaryValue ?? [] {
                         guard let path = object.key.objectPathValue else { continue }
                         for entry in object.value.dictionaryValue ?? [] where entry.key.stringValue == BusName.job {
@@ -69,7 +69,7 @@ extension Service {
         }
     }
 
-    /// The connections of plugins: those with the names of our kinds, and those that the daemon lists.
+    /// The connections of plugins: those with the bus names of our kinds, and those that the daemon lists.
     private func jobPlaces() throws -> [String] {
         do throws(Failure) {
             let all = try connection.askBusAndWait("ListNames", timeout: Self.timeout).first?.stringsValue ?? []

@@ -14,14 +14,15 @@ final class Keyboard {
         case enter, tab, escape, backspace, deleteAll, pageUp, pageDown, home, end
     }
 
-    /// Seconds in which the rest of an escape sequence comes, which slow lines cut: else it was the key Escape.
+    /// The time in which the rest of an escape sequence must arrive, in seconds: slow lines may split it. Otherwise the
+    /// key was Escape.
     private static let escapeTime = 0.05
 
     private let descriptor: Int32
     private var watch: IOWatch?
     private let onKey: (Key) -> Void
     private let onGone: () -> Void
-    /// The beginning of a sequence or a character.
+    /// The start of an incomplete sequence or character.
     private var rest: [UInt8] = []
     private lazy var escape = Timer(on: loop) { [unowned self] in decode(isWhole: true) }
     private let loop: EventLoop
@@ -29,7 +30,7 @@ final class Keyboard {
     /// Nil if there is no such terminal.
     /// - Parameters:
     ///   - descriptor: of the terminal.
-    ///   - onGone: the terminal is gone.
+    ///   - onGone: called when the terminal is closed.
     init?(
         _ loop: EventLoop, descriptor: Int32 = STDIN_FILENO, onGone: @escaping () -> Void = {},
         _ onKey: @escaping (Key) -> Void
@@ -53,7 +54,7 @@ final class Keyboard {
         decode(isWhole: false)
     }
 
-    /// - Parameter isWhole: whether nothing more belongs to what is there.
+    /// - Parameter isWhole: whether no more bytes belong to the input.
     private func decode(isWhole: Bool) {
         escape.disarm()
         while let first = rest.first {
@@ -72,12 +73,12 @@ final class Keyboard {
         }
     }
 
-    /// Bytes of the sequence that `rest` begins with; nil: its end is missing.
+    /// The length of the sequence at the start of `rest`, in bytes; nil: its end is missing.
     private func escapeLength(_ isWhole: Bool) -> Int? {
         guard rest.count > 1 else { return isWhole ? 1 : nil }
-        // Another key follows it: Alt and a letter, or Escape twice.
+        // Another key follows: Alt with a letter, or Escape twice.
         guard rest[1] == UInt8(ascii: "[") || rest[1] == UInt8(ascii: "O") else { return rest[1] == 0x1B ? 1 : 2 }
-        // Up to the letter that ends it.
+        // The sequence ends with a letter.
         if let end = rest.dropFirst(2).firstIndex(where: { (0x40...0x7E).contains($0) }) { return end + 1 }
         return isWhole ? rest.count : nil
     }

@@ -3,11 +3,11 @@ import MediaValues
 import PluginAPI
 import SessionBus
 
-/// What `play` is told to play: files and addresses, and names of the music library.
+/// The arguments of `play`: files, addresses, and names in the music library.
 enum LibraryChoice {
     private static let kinds = ["album", "artist", "song", "genre", "composer", "playlist", "podcast", "audiobook"]
 
-    /// Items as `LoadItems` takes them.
+    /// The items in the form of `LoadItems`.
     static func entries(_ names: [String], _ query: String?, _ service: Service) throws -> [Value] {
         var place: LibraryPlace?
         func library() throws -> LibraryPlace {
@@ -27,7 +27,7 @@ enum LibraryChoice {
         }
         if let query {
             let found = try uris(keys(of: query, library()), library())
-            guard !found.isEmpty else { throw Complaint.refused("the library has nothing for '\(query.escaped)'") }
+            guard !found.isEmpty else { throw Complaint.refused("the library has no items for '\(query.escaped)'") }
             entries += found
         }
         return entries
@@ -41,7 +41,7 @@ enum LibraryChoice {
         ("where", .array(of: "(ssv)", [.structure([.string(property), .string("is"), .variant(value)])]))
     }
 
-    /// What has that name; otherwise what is most like it.
+    /// The items of the entry with that name, or with the most similar name.
     private static func items(_ kind: String, _ name: String, _ place: LibraryPlace) throws -> [Value] {
         if kind == "playlist" { return try uris([("playlist", .uint64(place.playlist(name).id))], place) }
         let property = ["song": "title", "podcast": "album", "audiobook": "album"][kind] ?? kind

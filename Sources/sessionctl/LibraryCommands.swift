@@ -8,9 +8,9 @@ import SessionBus
 /// `sessionctl library`.
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "library", abstract: "Search the music library, and say what is in it.",
+        commandName: "library", abstract: "Show, search and change the music library.",
         discussion: """
-            Without a subcommand: 'library' shows the folders and how many items there are; 'library songs' lists songs, \
+            Without a subcommand: 'library' shows the folders and the number of items; 'library songs' lists songs, \
             'library albums' albums, and so on.
             """,
         subcommands: [
@@ -59,7 +59,7 @@ final class LibraryPlace: PluginPlace {
     }
 }
 
-/// What is looked for in the library, as options.
+/// The conditions of a query, as options.
 struct LibraryFilter: ParsableArguments {
     @Option(help: "Of this artist.")
     var artist: String?
@@ -79,7 +79,7 @@ struct LibraryFilter: ParsableArguments {
     var rating: UInt32?
     @Option(help: "In this playlist: its name or its number.")
     var playlist: String?
-    @Option(help: "With these words anywhere; the last may be incomplete.")
+    @Option(help: "With these words in any field; the last word may be incomplete.")
     var text: String?
 
     /// The keys of a query, besides its preset.
@@ -120,16 +120,16 @@ struct LibraryListCommand: ParsableCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The order: title, artist, album, year, added, last-played, play-count, rating or random; with - before it: descending; several with commas.",
+            "The order: title, artist, album, year, added, last-played, play-count, rating or random; with - before it: descending; several separated by commas.",
             valueName: "keys"))
     var sort: String?
-    @Flag(help: "The items of the groups, not the groups.")
+    @Flag(help: "List the items of the groups, not the groups.")
     var items = false
-    @Flag(help: "Also what is on file systems that are not mounted.")
+    @Flag(help: "Also list items on file systems that are not mounted.")
     var unavailable = false
-    @Flag(help: "With status: the files that could not be read, and why.")
+    @Flag(help: "With status: list the files that could not be read, with the reasons.")
     var failed = false
-    @Option(help: "How many at most; 0: all.")
+    @Option(help: "The largest number of results; 0: all.")
     var max: UInt32 = 0
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -148,7 +148,7 @@ struct LibraryListCommand: ParsableCommand {
         }
     }
 
-    /// What JSON has of an item.
+    /// The fields of an item in JSON.
     static let allFields = [
         "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc", "number",
         "year",
@@ -158,7 +158,7 @@ struct LibraryListCommand: ParsableCommand {
 
     private static let page: UInt32 = 2_000
 
-    /// All rows of a method that answers with pages.
+    /// All rows of a method that returns pages.
     private func rows(_ ask: (_ offset: UInt32, _ max: UInt32) throws -> [Value]) throws -> (
         count: UInt32, rows: [Value]
     ) {
@@ -256,7 +256,7 @@ struct LibraryListCommand: ParsableCommand {
             Table.Cell(
                 facts["Scanning"]?.boolValue == true ? "under way" : Self.last(facts["LastScan"]?.uint64Value ?? 0)),
         ])
-        let polled = count("polled") > 0 ? ", \(count("polled")) looked at now and then" : ""
+        let polled = count("polled") > 0 ? ", \(count("polled")) checked from time to time" : ""
         table.add([Table.Cell("changes", .dim), Table.Cell("\(count("watched")) folders watched\(polled)")])
         if count("failed") > 0 {
             table.add([Table.Cell("not read", .dim), Table.Cell("\(count("failed")) files; see --failed", .warning)])
@@ -283,20 +283,20 @@ struct LibraryListCommand: ParsableCommand {
 struct LibrarySearchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "search",
-        abstract: "Find what somebody may have meant: 'ac dc', 'led zeppelin four', 'help by the beatles'.")
+        abstract: "Find items by words as typed or heard: 'ac dc', 'led zeppelin four', 'help by the beatles'.")
 
     @Argument(help: "The words.")
     var words: [String]
     @Option(
         help:
-            "Only of these kinds, with commas: song, podcast, audiobook, album, artist, album-artist, composer, genre, playlist."
+            "Only of these kinds, separated by commas: song, podcast, audiobook, album, artist, album-artist, composer, genre, playlist."
     )
     var kind: String?
     @Option(help: "By this artist.")
     var artist: String?
     @Option(help: "On this album.")
     var album: String?
-    @Option(help: "How many at most.")
+    @Option(help: "The largest number of results.")
     var max: UInt32 = 20
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -332,12 +332,12 @@ struct LibrarySearchCommand: ParsableCommand {
 /// `sessionctl library scan`.
 struct LibraryScanCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "scan", abstract: "Look for changes in folders, and wait until all is read.",
-        discussion: "Ctrl-C cancels it; what is read stays.")
+        commandName: "scan", abstract: "Find and read changed files, and wait for the end of the scan.",
+        discussion: "Ctrl-C cancels the scan; the files that were already read stay in the library.")
 
     @Argument(help: "Folders in the library; default: all.", completion: .directory)
     var paths: [String] = []
-    @Flag(help: "Read also what has not changed.")
+    @Flag(help: "Read all files, also unchanged ones.")
     var full = false
     @Flag(help: "Do not wait: print the job and exit.")
     var detach = false
@@ -386,15 +386,15 @@ struct LibraryScanCommand: ParsableCommand {
 /// `sessionctl library add`.
 struct LibraryAddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Add a folder to the library, and read what is in it.")
+        commandName: "add", abstract: "Add a folder to the library, and read its files.")
 
     @Argument(help: "The folder.", completion: .directory)
     var folder: String
-    @Option(help: "What all in it is: music, podcast or audiobook; default: as the files say.")
+    @Option(help: "The type of all its files: music, podcast or audiobook; default: each file decides.")
     var mediaType: String?
-    @Flag(help: "Do not watch it for changes.")
+    @Flag(help: "Do not watch the folder for changes.")
     var noWatch = false
-    @Flag(help: "Do not wait until all is read.")
+    @Flag(help: "Do not wait for the end of the scan.")
     var detach = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
@@ -404,7 +404,7 @@ struct LibraryAddCommand: ParsableCommand {
             throw Complaint.refused("\(folder.escaped): \(String(cString: strerror(errno)))")
         }
         defer { free(real) }
-        // A name that is no text is a URI.
+        // A name that is not UTF-8 is passed as a URI.
         let bytes = Array(UnsafeBufferPointer(start: real, count: strlen(real))).map { UInt8(bitPattern: $0) }
         return String(validating: bytes, as: UTF8.self) ?? FileURI.shared(bytes)
     }
@@ -426,7 +426,7 @@ struct LibraryRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Remove a folder from the library; its files stay.")
 
-    @Argument(help: "The folder, also if it is no longer there.", completion: .directory)
+    @Argument(help: "The folder; it need not exist any more.", completion: .directory)
     var folder: String
     @OptionGroup var bus: BusOptions
 
@@ -446,13 +446,13 @@ struct LibrarySetCommand: ParsableCommand {
     var items: [String]
     @Option(help: "0 to 5.")
     var rating: UInt32?
-    @Option(help: "Where to go on, in seconds; 0: at the beginning.")
+    @Option(help: "The position at which it continues, in seconds; 0: the start.")
     var bookmark: Double?
-    @Option(help: "music, podcast or audiobook; empty: as the file says.")
+    @Option(help: "music, podcast or audiobook; empty: the file decides.")
     var mediaType: String?
-    @Option(help: "How often it was played.")
+    @Option(help: "The number of times it was played.")
     var playCount: UInt32?
-    @Option(help: "How often it was skipped.")
+    @Option(help: "The number of times it was skipped.")
     var skipCount: UInt32?
     @OptionGroup var bus: BusOptions
 
@@ -477,11 +477,11 @@ struct LibrarySetCommand: ParsableCommand {
 /// `sessionctl library playlist`.
 struct LibraryPlaylistCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "playlist", abstract: "Make, fill, rename or delete a playlist of the library.",
+        commandName: "playlist", abstract: "Create, change, rename or delete a playlist of the library.",
         subcommands: [Create.self, Fill.self, Rename.self, Delete.self])
 
     struct Create: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Make a playlist; its number is printed.")
+        static let configuration = CommandConfiguration(abstract: "Create a playlist, and print its number.")
         @Argument(help: "Its name.")
         var name: String
         @Argument(help: "Items: numbers or files.")
@@ -527,7 +527,7 @@ struct LibraryPlaylistCommand: ParsableCommand {
     }
 
     struct Delete: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Delete a playlist; its items stay.")
+        static let configuration = CommandConfiguration(abstract: "Delete a playlist; its items stay in the library.")
         @Argument(help: "Its name or its number.")
         var playlist: String
         @OptionGroup var bus: BusOptions

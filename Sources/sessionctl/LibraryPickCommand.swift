@@ -8,18 +8,18 @@ import SessionBus
 /// `sessionctl library pick`.
 struct LibraryPickCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pick", abstract: "Have a person pick items on the terminal, and print their URIs.",
+        commandName: "pick", abstract: "Let the user pick items on the terminal, and print their URIs.",
         discussion: """
             Type to filter; up, down, page up and page down move; tab marks an item (with --several); enter picks; escape \
-            or ctrl-C cancels, with the exit code 1 or 130. The list is drawn on the terminal, whatever the standard output \
-            is: sessionctl play $(sessionctl library pick). If the library goes away, it is cancelled at once.
+            or ctrl-C cancels, with the exit code 1 or 130. The list is drawn on the terminal even if the standard output \
+            is not a terminal: sessionctl play $(sessionctl library pick). If the library ends, the command is cancelled.
             """)
 
-    @Flag(help: "Several items may be picked.")
+    @Flag(help: "Allow picking several items.")
     var several = false
-    @Option(help: "What to say above the list.")
+    @Option(help: "The text above the list.")
     var prompt: String?
-    @Option(help: "Only of these types, with commas: music, podcast, audiobook; default: all.")
+    @Option(help: "Only of these types, separated by commas: music, podcast, audiobook; default: all.")
     var mediaType: String?
     @OptionGroup var filter: LibraryFilter
     @OptionGroup var output: OutputOptions
@@ -56,7 +56,7 @@ struct LibraryPickCommand: ParsableCommand {
     }
 }
 
-/// The items of the library that fit a query and a filter, page by page. Only the answers to the latest filter count.
+/// The items of the library that match a query and a filter, page by page. Answers to older filters are ignored.
 final class PickerSource {
     let place: LibraryPlace
     private let query: [(String, Value)]
@@ -65,7 +65,7 @@ final class PickerSource {
     private var isNew = true
     private var asked: Set<Int> = []
     private var subscription: Subscription?
-    /// How many there are, a page of them, and whether it replaces all others.
+    /// Called with the number of items, a page of them, and whether it replaces all other pages.
     var onAnswer: (_ count: Int, _ page: Int, _ rows: [PickList.Row], _ isNew: Bool) -> Void = { _, _, _, _ in }
     var onFailure: (Failure) -> Void = { _ in }
     var onChanged: () -> Void = {}
@@ -77,7 +77,7 @@ final class PickerSource {
         ) { [unowned self] _ in onChanged() }
     }
 
-    /// From now on, other answers are wanted.
+    /// Starts with a new filter.
     func begin(filter: String) {
         generation += 1
         isNew = true
@@ -108,7 +108,7 @@ final class PickerSource {
     }
 }
 
-/// A list on a terminal from which a person picks.
+/// A list on a terminal from which the user picks.
 final class TerminalPicker {
     private static let (enter, leave): (StaticString, StaticString) = ("\u{1B}[?1049h", "\u{1B}[?25h\u{1B}[?1049l")
     private var list: PickList
@@ -122,7 +122,7 @@ final class TerminalPicker {
     private var gone: Subscription?
     private var complaint: Complaint?
     private var isLoading = true
-    /// Enter was pressed before the answer to the filter.
+    /// Enter was pressed before the answer to the filter arrived.
     private var isEntered = false
 
     init(_ list: PickList, prompt: String, _ source: PickerSource, terminal descriptor: Int32) {
@@ -133,8 +133,8 @@ final class TerminalPicker {
 
     deinit { close(descriptor) }
 
-    /// What was picked.
-    /// - Throws: that it was cancelled, or why.
+    /// The picked items.
+    /// - Throws: the reason, also if it was cancelled.
     func run() throws -> [PickList.Row] {
         let place = source.place
         source.onAnswer = { [unowned self] count, page, rows, isNew in
@@ -180,7 +180,7 @@ final class TerminalPicker {
     }
 
     private func pressed(_ key: Keyboard.Key) {
-        // What is shown is of the filter before: its first item is not what the person means.
+        // The list still shows the items of the previous filter, so its first item is not the one that the user means.
         isEntered = isLoading && key == .editing(.enter)
         if isEntered { return }
         switch list.press(key, height: height) {
@@ -207,7 +207,7 @@ final class TerminalPicker {
     // MARK: Drawing
 
     private var size: (columns: Int, rows: Int) { terminal.size ?? (80, 24) }
-    /// Rows of the list: without the prompt, the filter and the help.
+    /// The number of rows of the list, without the prompt, the filter and the help.
     private var height: Int { max(1, size.rows - 3) }
 
     private func put(_ text: String) { _ = Output.put(Terminal.isUnicode ? text : text.inASCII, on: descriptor) }
@@ -220,7 +220,7 @@ final class TerminalPicker {
         let counted = isLoading ? "…" : "\(list.count)" + (list.marked.isEmpty ? "" : ", \(list.marked.count) marked")
         let typed = "> " + list.filter
         let room = width - counted.columns - 2
-        // The end of a long filter is what is being typed.
+        // Of a long filter, the end is shown, where the user types.
         let shown = typed.columns <= room ? typed : "…" + String(typed.suffix(max(0, room - 1)))
         var lines = [
             terminal.styled(prompt.truncated(to: width), .strong),

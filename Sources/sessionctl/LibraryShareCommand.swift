@@ -10,10 +10,10 @@ struct LibraryShareCommand: ParsableCommand {
         commandName: "share", abstract: "Show the library to televisions and speakers, through Rygel.",
         discussion: """
             Offers the library on the bus as org.gnome.UPnP.MediaServer2.sessiond, until ctrl-C. Rygel, with its plug-in \
-            External, shows it on the network by UPnP and DLNA: whoever is on the network can play the music.
+            External, shows it on the network by UPnP and DLNA: every device on the network can play the music.
             """)
 
-    @Option(help: "What is shown there.")
+    @Option(help: "The name that televisions and speakers show.")
     var name = "Music"
     @OptionGroup var bus: BusOptions
 

@@ -5,12 +5,12 @@ import MediaValues
 import PluginAPI
 import SessionBus
 
-/// The music library as `org.gnome.UPnP.MediaServer2`: Rygel shows it to televisions and speakers, Grilo to programs.
+/// The music library as `org.gnome.UPnP.MediaServer2`. Rygel offers it to televisions and speakers, Grilo to programs.
 ///
-/// The tree: the queries; in each their collections, or for songs the items; in a collection its items. Nothing of it is kept: every
-/// answer is read from the library.
+/// The tree has the queries; in each query its collections, or for songs the items; and in a collection its items.
+/// Nothing is cached: every answer is read from the library.
 final class MediaServer {
-    /// A place in the tree.
+    /// A node of the tree.
     private enum Node: Equatable {
         case root
         case query(String)
@@ -20,7 +20,7 @@ final class MediaServer {
         case cover(UInt64)
     }
 
-    /// The queries that are shown, with their names for people and what they are grouped by; "": by nothing.
+    /// The queries in the tree, with their names for people and their groupings; "": no grouping.
     private static let queries: [(word: String, name: String, grouping: String)] = [
         ("albums", "Albums", "album"), ("artists", "Artists", "artist"), ("songs", "Songs", ""),
         ("genres", "Genres", "genre"), ("composers", "Composers", "composer"),
@@ -33,7 +33,7 @@ final class MediaServer {
     private static let fields = [
         "id", "uri", "title", "artist", "album", "genre", "year", "number", "duration", "artwork",
     ]
-    /// The most of an answer, and of a page of the library.
+    /// The largest number of rows in an answer, and in a page of the library.
     private static let (limit, page) = (20_000, 5_000)
     private static let coverSize: UInt32 = 600
 
@@ -42,13 +42,13 @@ final class MediaServer {
     private let name: String
     private var connection: Connection { place.service.connection }
     private var subscriptions: [Subscription] = []
-    /// The last change was only of counts, ratings or bookmarks.
+    /// The last change added and removed no item: usually a count, a rating or a bookmark, but also changed tags.
     private var isSmall = false
 
     private typealias Answer = Result<[Value], Failure>
     private typealias Fields = [(String, Value)]
 
-    /// - Parameter name: what televisions show.
+    /// - Parameter name: the name that televisions show.
     init(_ place: LibraryPlace, name: String, suffix: String) throws {
         (self.place, self.name) = (place, name)
         root = "/org/gnome/UPnP/MediaServer2/" + suffix
@@ -60,7 +60,7 @@ final class MediaServer {
         ]
         switch try connection.requestName("org.gnome.UPnP.MediaServer2." + suffix) {
         case .owner: break
-        case .taken: throw Complaint.refused("the library is shared already: another program has this name on the bus")
+        case .taken: throw Complaint.refused("the library is already shared: another program owns its name on the bus")
         }
     }
 
@@ -91,7 +91,7 @@ final class MediaServer {
             }
             if id == nil, node != .query(String(part)) { return nil }
         }
-        // Only one way to write it.
+        // Each node has exactly one valid path.
         return node != .query("covers") && self.path(node) == path ? node : nil
     }
 
@@ -182,7 +182,7 @@ final class MediaServer {
         }
     }
 
-    /// One after the other.
+    /// Describes the nodes one after the other.
     private func describe(_ nodes: [Node], into rows: [Fields], _ reply: @escaping (Result<[Fields], Failure>) -> Void)
     {
         guard let first = nodes.first else { return reply(.success(rows)) }
@@ -212,10 +212,10 @@ final class MediaServer {
             reply)
     }
 
-    /// Asks for one page after the other.
+    /// Reads all pages, one after the other.
     /// - Parameters:
-    ///   - arguments: of the method, for a place and a number of rows.
-    ///   - fields: what is shown of a row.
+    ///   - arguments: the arguments of the method, for an offset and a number of rows.
+    ///   - fields: the fields of a row to show.
     private func pages(
         _ member: String, offset: Int, max: Int, into rows: [Fields],
         _ arguments: @escaping (_ offset: Value, _ count: Value) -> [Value],
@@ -288,7 +288,7 @@ final class MediaServer {
         return isThere ? Int64(status.st_size) : nil
     }
 
-    /// Everything that is known of a node.
+    /// All properties of a node.
     private func facts(of node: Node, _ reply: @escaping (Result<Fields, Failure>) -> Void) {
         let gone = Failure.unknownObject("there is no such object any more")
         switch node {
@@ -312,7 +312,7 @@ final class MediaServer {
                     })
             }
         case .collection(let word, let id):
-            // The library has no question for one collection.
+            // The library has no method for a single collection.
             collections(of: word, offset: 0, max: Self.limit) { [weak self] answer in
                 guard let self else { return }
                 let path = Value.objectPath(path(.collection(query: word, id: id)))
@@ -376,7 +376,7 @@ final class MediaServer {
         switch message.member {
         case "ItemsChanged":
             let lists = ((try? message.arguments()) ?? []).map { $0.arrayValue?.count ?? 0 }
-            // Who is told reads everything again.
+            // A client that gets the signal reads everything again.
             isSmall = lists.count == 3 && lists[0] == 0 && lists[2] == 0
         case "Changed":
             if !isSmall {

@@ -1,32 +1,32 @@
 import DBus
 
-/// The items that a person picks from: a filter, what fits it, where the cursor is, and what is marked. It has no terminal
-/// and no library.
+/// The state of a list from which the user picks items: the filter, the matching items, the cursor and the marks. It
+/// uses neither a terminal nor the library.
 struct PickList {
     typealias Row = [String: Value]
 
     enum Outcome: Equatable {
         case nothing
-        /// Only what is shown is different.
+        /// Only the display has changed.
         case shown
-        /// Other items are wanted.
+        /// The filter has changed.
         case filtered
         case picked
         case cancelled
     }
 
-    /// Rows are asked for in pages of this size.
+    /// The number of rows in a page.
     static let pageSize = 200
 
     let picksSeveral: Bool
     private(set) var filter: String
-    /// How many items fit the filter.
+    /// The number of items that match the filter.
     private(set) var count = 0
     private(set) var cursor = 0
-    /// The first row that is shown.
+    /// The first visible row.
     private(set) var top = 0
     private var pages: [Int: [Row]] = [:]
-    /// In the order in which they were marked.
+    /// The marked rows, in the order in which they were marked.
     private(set) var marked: [Row] = []
     private var markedIDs: Set<UInt64> = []
 
@@ -39,18 +39,18 @@ struct PickList {
 
     func isMarked(_ row: Row) -> Bool { row["id"]?.uint64Value.map(markedIDs.contains) ?? false }
 
-    /// What was picked: what is marked, otherwise what the cursor is on.
+    /// The picked rows: the marked ones, otherwise the one at the cursor.
     var picked: [Row] { marked.isEmpty ? self[cursor].map { [$0] } ?? [] : marked }
 
-    /// The page that is missing to show so many rows.
+    /// The first missing page of the visible rows.
     func missingPage(height: Int) -> Int? {
         guard count > 0 else { return nil }
         let last = min(count, top + max(1, height)) - 1
         return (top / Self.pageSize...max(top, last) / Self.pageSize).first { pages[$0] == nil }
     }
 
-    /// An answer of the library.
-    /// - Parameter isNew: whether it is the first one for a filter, or after a change of the library.
+    /// Stores an answer of the library.
+    /// - Parameter isNew: whether it is the first answer for a filter, or after a change of the library.
     mutating func learn(_ count: Int, page: Int, _ rows: [Row], isNew: Bool) {
         if isNew { pages = [:] }
         self.count = count
@@ -58,7 +58,7 @@ struct PickList {
         cursor = max(0, min(cursor, count - 1))
     }
 
-    /// Keeps the cursor among the rows that are shown.
+    /// Keeps the cursor in the visible rows.
     mutating func scroll(height: Int) {
         let height = max(1, height)
         if cursor < top { top = cursor }
@@ -88,7 +88,7 @@ struct PickList {
     private mutating func type(_ letter: Character) -> Outcome { filter(by: filter + String(letter)) }
 
     private mutating func filter(by text: String) -> Outcome {
-        // The library takes no longer texts.
+        // The library does not accept longer texts.
         guard text.utf8.count <= 200 else { return .nothing }
         filter = text
         (cursor, top) = (0, 0)
@@ -102,7 +102,7 @@ struct PickList {
         return .shown
     }
 
-    /// Marks what the cursor is on, or takes the mark away, and goes on to the next one.
+    /// Marks the row at the cursor, or removes its mark, and moves to the next row.
     private mutating func mark() -> Outcome {
         guard picksSeveral, let row = self[cursor], let id = row["id"]?.uint64Value else { return .nothing }
         if markedIDs.remove(id) != nil {

@@ -2,7 +2,7 @@ import DBus
 import Glibc
 import PluginAPI
 
-/// One line of a terminal that is overwritten: what plays or records, the position, and the level.
+/// One line of a terminal that is overwritten: the item that plays or records, the position, and the level.
 struct ProgressLine {
     var state = ""
     var style = Style.good
@@ -10,7 +10,7 @@ struct ProgressLine {
     var position = 0.0
     /// Seconds; nil if there is no known end.
     var duration: Double?
-    /// How far it is, where that is no time: shown instead of position and duration.
+    /// The progress if it is not a time; shown instead of the position and the duration.
     var figures: String?
     /// A text shown instead of the levels.
     var remark = ""

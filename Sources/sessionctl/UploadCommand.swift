@@ -12,46 +12,46 @@ extension Upload.Method: ExpressibleByArgument {}
 /// `sessionctl upload`.
 struct UploadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "upload", abstract: "Send a file to a web server, and wait until it is there.",
+        commandName: "upload", abstract: "Send a file to a web server, and wait for the end of the upload.",
         discussion: """
-            It is continued after a cut, and after a restart of the plugin or of the machine. Ctrl-C cancels it; with \
-            --detach it goes on in the background, see 'jobs' and 'cancel'. On a terminal: space pauses and resumes.
+            The upload continues after a cut, and after a restart of the plugin or of the machine. Ctrl-C cancels it; with \
+            --detach it runs in the background, see 'jobs' and 'cancel'. On a terminal: space pauses and resumes.
             """)
 
     @Argument(help: "The file.", completion: .file())
     var file: String
-    @Argument(help: "Where to: an address that begins with http:// or https://.")
+    @Argument(help: "The address, which begins with http:// or https://.")
     var url: String
     @Option(
         help:
-            "How: tus can be continued, put and post begin anew after a cut; default: tus if the server speaks it, else put."
+            "After a cut, tus continues; put and post start again. Default: tus if the server supports it, otherwise put."
     )
     var method: Upload.Method?
     @Flag(help: "The same as --method tus.")
     var tus = false
     @Option(
         help: ArgumentHelp(
-            "A header as 'Name: value', or @FILE with one in each line; may be repeated.", valueName: "header"))
+            "A header as 'Name: value', or @FILE with one header on each line; may be repeated.", valueName: "header"))
     var header: [String] = []
     @Option(
         help: ArgumentHelp(
-            "A further field of a form (post), or metadata (tus), as NAME=VALUE; may be repeated.", valueName: "field"))
+            "Another field of the form (post), or metadata (tus), as NAME=VALUE; may be repeated.", valueName: "field"))
     var field: [String] = []
-    @Option(help: "The name of the file's field of a form; default: file.")
+    @Option(help: "The name of the form field that contains the file; default: file.")
     var fileField: String?
     @Option(help: "The type of the content; default: the one of the file's extension.")
     var contentType: String?
-    @Option(help: "Bytes in a second at most, such as 500k or 2M.")
+    @Option(help: "The largest rate in bytes per second, such as 500k or 2M.")
     var rate: Size?
-    @Option(help: "Bytes that one request of tus sends; default: 8M.")
+    @Option(help: "The largest piece in one request of tus, in bytes; default: 8M.")
     var chunkSize: Size?
-    @Option(help: "How often to try again without progress, 0: for ever; default: 5.")
+    @Option(help: "The number of tries without progress; 0: no limit; default: 5.")
     var tries: UInt32?
-    @Flag(help: "Send also while the network is metered.")
+    @Flag(help: "Also send while the network is metered.")
     var metered = false
     @Flag(help: "Send a checksum with each request of tus.")
     var checksum = false
-    @Flag(help: "Delete the file when it is uploaded.")
+    @Flag(help: "Delete the file after the upload.")
     var delete = false
     @Flag(help: "Do not wait: print the job and exit.")
     var detach = false
@@ -91,7 +91,7 @@ struct UploadCommand: ParsableCommand {
         options.method = tus ? .tus : method ?? .auto
         for text in try header.flatMap(Self.lines) {
             guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
-                // Not the text: it may be a secret.
+                // The message does not contain the text, which may be a secret.
                 throw Complaint.refused("a --header must be 'Name: value'")
             }
             options.headers[String(text[..<colon])] = String(text[text.index(after: colon)...].drop { $0 == " " })
@@ -113,7 +113,7 @@ struct UploadCommand: ParsableCommand {
         return options
     }
 
-    /// A header, or those of a file: a command line can be read by every user.
+    /// A header, or the headers in a file. Every user can read a command line.
     private static func lines(_ text: String) throws -> [String] {
         guard text.hasPrefix("@") else { return [text] }
         let path = String(text.dropFirst())
@@ -158,11 +158,11 @@ final class UploadRun {
         signals = [SIGINT, SIGTERM, SIGQUIT].map { number in
             service.loop.watch(signal: number) { [unowned self] in interrupted(by: number) }
         }
-        // The terminal is gone; the upload goes on.
+        // The terminal was closed; the upload continues.
         signals.append(service.loop.watch(signal: SIGHUP) { [unowned self] in service.loop.quit(128 + SIGHUP) })
         signals.append(service.loop.watch(signal: SIGWINCH) { [unowned self] in draw() })
         service.connection.onDisconnect = { [unowned self] in
-            fail(Complaint.unreachable("the bus connection was lost; the upload goes on if its plugin does"))
+            fail(Complaint.unreachable("the bus connection was lost; the upload continues if its plugin still runs"))
         }
         upload = UploadClient(path, to: url, options: options, on: service.connection) { [unowned self] in heard($0) }
         let code = service.loop.run()
@@ -278,7 +278,7 @@ final class UploadRun {
     }
 
     private func interrupted(by signal: Int32) {
-        // Again: whatever it is that does not answer.
+        // At a second signal, the command ends even if the plugin does not answer.
         guard code == 0, upload?.job != nil else { return service.loop.quit(128 + signal) }
         code = 128 + signal
         upload?.cancel()

@@ -6,7 +6,7 @@ import PluginAPI
 import PluginKit
 import Workers
 
-/// The plugin, and the file it is given to check.
+/// Starts the plugin, with the file to check if there is one.
 func serveAssets(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let limits = WorkerPool.Limits(workers: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let workers = Workers("/proc/self/exe", ["--worker"], limits, on: host.loop)

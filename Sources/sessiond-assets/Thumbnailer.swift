@@ -3,10 +3,10 @@ import Glibc
 import MediaValues
 import PluginAPI
 
-/// `sessiond-thumbnailer`: a picture of a file, for file managers (`/usr/share/thumbnailers`). It needs no bus and no
+/// `sessiond-thumbnailer`: makes thumbnails for file managers (`/usr/share/thumbnailers`). It needs no bus and no
 /// daemon, because some file managers run it in a sandbox.
 enum Thumbnailer {
-    /// Seconds, then the kernel ends the process.
+    /// The kernel ends the process after this many seconds.
     private static let patience: UInt32 = 20
     private static let usage = """
         Usage: sessiond-thumbnailer FILE|URI OUTPUT [SIZE]
@@ -24,12 +24,12 @@ enum Thumbnailer {
         }
         let side = words.count == 3 ? Int(words[2]) ?? 0 : 256
         guard words.count == 2 || words.count == 3, (1...4096).contains(side) else { fail(usage, 64) }
-        // What it is given by its caller must not end up as an option of something, and may be a URI.
+        // The argument must not be read as an option by another program, and it may be a URI.
         guard let bytes = words[0].hasPrefix("/") ? Array(words[0].utf8) : FileURI.path(of: FileURI.uri(words[0]))
         else {
             fail("'\(words[0])' is no file on this machine", 1)
         }
-        // Before the process can open nothing for writing any more.
+        // The output is opened first: afterwards the process can no longer open files for writing.
         let output = open(words[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard output >= 0 else { fail("'\(words[1])' cannot be written: \(String(cString: strerror(errno)))", 1) }
         alarm(patience)

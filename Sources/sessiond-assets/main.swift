@@ -2,7 +2,8 @@ import FilmBackend
 import Glibc
 import PluginKit
 
-// Wiring: the plugin of films, its workers, and what file managers call, in one executable under two names (hard links).
+// Wiring: the plugin for films, its workers, and the thumbnailer for file managers, in one executable with two names
+// (hard links).
 
 let words = CommandLine.arguments
 if words.count == 3, words[1] == "--worker", let socket = Int32(words[2]) { FilmWorker.main(socket: socket) }

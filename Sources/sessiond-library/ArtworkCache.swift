@@ -3,24 +3,26 @@ import MediaLibrary
 import PluginKit
 import Processes
 
-/// Covers as files: `$XDG_CACHE_HOME/sessiond/artwork`. The oldest go when there are too many, or too many bytes.
+/// Stores covers as files in `$XDG_CACHE_HOME/sessiond/artwork`. When there are too many files or bytes, the oldest are
+/// removed.
 final class ArtworkCache {
     private static let limits = (files: 2_048, bytes: 128 << 20)
-    /// Pixels. Whoever asks for each size there is gets few files.
+    /// The sizes of covers, in pixels. A client that requests every size gets only these few files.
     private static let sizes = [
         16, 24, 32, 48, 64, 100, 128, 150, 200, 256, 300, 400, 512, 600, 800, 1_024, 1_500, 2_048,
     ]
 
-    /// The size in which a cover is made: the largest that is not larger, or the smallest; 0: as it is.
+    /// The size in which a cover is made: the largest size that is not larger than the requested one, or the smallest
+    /// size; 0: unchanged.
     static func step(_ size: Int) -> Int { size == 0 ? 0 : sizes.last { $0 <= size } ?? sizes[0] }
 
     let folder: String?
-    /// What is there; nil: not looked at yet.
+    /// The number of files and bytes in the cache; nil: not counted yet.
     private var stock: (files: Int, bytes: Int)?
 
     init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }
 
-    /// Another one for another file, or the same file with other content, or another size.
+    /// The key of a cover. It changes with the file, the content of the file, and the size.
     func key(of path: [UInt8], _ size: Int) -> String {
         var status = stat()
         _ = (path + [0]).withUnsafeBytes { stat($0.baseAddress!.assumingMemoryBound(to: CChar.self), &status) }
@@ -31,7 +33,7 @@ final class ArtworkCache {
         return String(hash.value, radix: 16)
     }
 
-    /// The path of the file.
+    /// The path of a cover in the cache; nil: it is not there.
     func known(_ key: String) -> String? {
         guard let folder else { return nil }
         for ending in ["jpg", "png", "gif", "webp"] {
@@ -41,8 +43,8 @@ final class ArtworkCache {
         return nil
     }
 
-    /// Writes the whole file or nothing; returns its path.
-    /// - Parameter original: the key of the cover as it is, if these are its bytes: one file is under both.
+    /// Writes a complete file or nothing; returns its path.
+    /// - Parameter original: the key of the unscaled cover, if these are its bytes. Then one file has both names.
     func keep(_ data: [UInt8], _ key: String, _ ending: String, original: String? = nil) -> String? {
         guard let folder, makeFolders(folder) else { return nil }
         if let original, original != key {
@@ -61,7 +63,7 @@ final class ArtworkCache {
         return path
     }
 
-    /// If there is too much with so many bytes more, half of it goes.
+    /// Removes half of the cache if `more` bytes would exceed the limits.
     private func makeRoom(_ folder: String, _ more: Int) {
         func isTooMuch(_ files: Int, _ bytes: Int) -> Bool {
             files >= Self.limits.files || bytes + more > Self.limits.bytes
@@ -72,7 +74,7 @@ final class ArtworkCache {
             let path = folder + "/" + name
             var status = stat()
             guard lstat(path, &status) == 0 else { continue }
-            // One file under several names.
+            // A file with several names is counted once.
             files.append((path, status.st_mtim.tv_sec, Int(status.st_size) / max(1, Int(status.st_nlink))))
         }
         var bytes = files.reduce(0) { $0 + $1.bytes }

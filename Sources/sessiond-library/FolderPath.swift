@@ -1,9 +1,10 @@
 import Glibc
 
-/// Names of folders as clients write them.
+/// Paths of folders as clients write them.
 enum FolderPath {
-    /// Without a "/" at its end, without two of them, and without "." and "..". Only a path with ".." is resolved, because the
-    /// user has given a link its name on purpose; nil if such a folder is not there, or the path is not absolute.
+    /// The path without a "/" at its end, without "//", and without "." and "..". Links are resolved only in a path
+    /// with "..", because otherwise the user has chosen the name of a link on purpose. Nil: a path with ".." does not
+    /// exist, or the path is not absolute.
     static func plain(_ path: [UInt8]) -> [UInt8]? {
         guard path.first == UInt8(ascii: "/"), !path.contains(0) else { return nil }
         let parts = path.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }

@@ -3,13 +3,13 @@ import MediaLibrary
 import Processes
 import Workers
 
-/// Lists a folder and, if asked, all folders below it: parents first, and files in the order of their names.
+/// Lists a folder and, if requested, all folders below it: parents first, and files in the order of their names.
 ///
-/// Which folders are entered is decided by ``WalkRules``, when their parent is listed: the list has exactly those that are
-/// entered. Only a walk of a whole folder of the library knows what was entered already, so another one names the links
-/// that it finds, and what is below a link, and enters none of them.
+/// ``WalkRules`` decides which folders are entered, when their parent is listed. The list contains exactly the folders
+/// that are entered. Only a walk of a whole folder of the library knows which folders were already entered. Other walks
+/// report the links that they find, and the folders below a link, but do not enter them.
 final class FolderWalk {
-    /// Files in one message.
+    /// The number of files in one message.
     private static let chunk = 1_000
     private static let depthLimit = 48
 
@@ -32,7 +32,7 @@ final class FolderWalk {
             start.lastIndex(of: UInt8(ascii: "/")).map { $0 == 0 ? [UInt8(ascii: "/")] : Array(start[..<$0]) } ?? []
         var above: [WalkRules.Place] = []
         var isThroughLink = false
-        // The folders between: none of them may be entered again through a link.
+        // The folders from the root to the start: none of them may be entered again through a link.
         var path = root
         while path.count < start.count {
             if let status = Self.status(path) { above.append(status.place) }
@@ -142,7 +142,8 @@ final class FolderWalk {
         let isLink: Bool
     }
 
-    /// Not into a folder that this one is in, and not through a link to what is in the library anyway.
+    /// Whether a folder may be entered: not a folder that contains this one, and not a link to a folder that is in the
+    /// library anyway.
     private func mayEnter(_ path: [UInt8], _ folder: Folder, _ above: [WalkRules.Place]) -> Bool {
         guard !above.contains(folder.status.place), WalkRules.mayHoldMusic(type(of: folder.status)) else {
             return false
@@ -187,20 +188,21 @@ final class FolderWalk {
         } while start < files.count
     }
 
-    /// Whether the kernel tells of changes by others: not on a file system of another machine, or of a program.
+    /// Whether the kernel reports changes: not on a network file system, and not on FUSE, where other machines or
+    /// programs change files.
     private func isWatchable(_ status: stat) -> Bool {
         let type = type(of: status)
         return !type.hasPrefix("fuse") && !["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs"].contains(type)
     }
 
-    /// Of the file system that a file is on; empty if that is not known.
+    /// The type of the file system of a file; empty if unknown.
     private func type(of status: stat) -> String {
         let device = UInt64(status.st_dev)
         let (major, minor) = ((device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00))
         return mounts["\(major):\(minor)"] ?? ""
     }
 
-    /// The types of the file systems by their devices.
+    /// The types of the file systems by their device numbers.
     private lazy var mounts: [Substring: String] = {
         var types: [Substring: String] = [:]
         let text = String(decoding: readFile("/proc/self/mountinfo", limit: 1 << 20) ?? [], as: UTF8.self)
@@ -215,7 +217,7 @@ final class FolderWalk {
 
 extension stat {
     fileprivate var place: WalkRules.Place { WalkRules.Place(device: UInt64(st_dev), inode: UInt64(st_ino)) }
-    /// Nanoseconds.
+    /// The time of the last change, in nanoseconds since 1970.
     var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
 }
 
@@ -227,7 +229,7 @@ extension ScanPlan.DiskFile {
         bytes += name
     }
 
-    /// The files of a message; nil: it is damaged.
+    /// Decodes the files of a message; nil: the message is damaged.
     static func list(_ bytes: [UInt8]) -> [ScanPlan.DiskFile]? {
         bytes.withUnsafeBytes { raw in
             var files: [ScanPlan.DiskFile] = []

@@ -1,14 +1,15 @@
 import EventLoop
 import Glibc
 
-/// Notices changes in folders: by the kernel (inotify) as far as the user's limit allows, and otherwise by looking at them
-/// again every few minutes.
+/// Notices changes in folders: by inotify up to the limit of watches, and otherwise by checking the folders every few
+/// minutes.
 final class FolderWatcher {
-    /// Folders to be looked at. Called after two seconds without a change, and at the latest after thirty.
+    /// Called with the folders to scan, two seconds after the last change, and at most thirty seconds after the first
+    /// one.
     var onChanged: ([[UInt8]]) -> Void = { _ in }
 
     private static let (quiet, latest) = (2.0, 30.0)
-    /// Seconds between two looks at folders that are not watched.
+    /// The interval at which unwatched folders are checked, in seconds.
     private let interval: Double
 
     private let loop: EventLoop
@@ -21,10 +22,10 @@ final class FolderWatcher {
     private var dirtySince: Double?
     private lazy var settling = Timer(on: loop) { [unowned self] in tell() }
     private lazy var polling = Timer(on: loop) { [unowned self] in poll() }
-    /// Half of what the user has: other programs need some, too.
+    /// Half of the user's limit, because other programs need watches too.
     private let limit: Int
 
-    /// Whether a folder is to be watched at all.
+    /// Whether a folder must be watched.
     var isWanted: ([UInt8]) -> Bool = { _ in true }
 
     init(on loop: EventLoop, interval: Double) {
@@ -56,7 +57,7 @@ final class FolderWatcher {
             | IN_ONLYDIR
             | IN_ATTRIB)
 
-    /// A scan has seen this folder.
+    /// A scan has listed this folder.
     /// - Parameter modified: the time of its last change when it was listed.
     func saw(_ path: [UInt8], isWatchable: Bool, modified: Int64) {
         guard isWanted(path), watched[path] == nil else { return }
@@ -65,12 +66,12 @@ final class FolderWatcher {
                 inotify_add_watch(descriptor, $0.baseAddress!.assumingMemoryBound(to: CChar.self), Self.events)
             }
             if number >= 0 {
-                // The kernel has one watch for a folder under several names.
+                // The kernel has one watch for a folder with several names.
                 if let old = paths[number] { watched[old] = nil }
                 paths[number] = path
                 watched[path] = number
                 polled.remove(path)
-                // What happened after it was listed, and before it was watched.
+                // The folder may have changed after it was listed and before it was watched.
                 var status = stat()
                 let isSame = (path + [0]).withUnsafeBytes {
                     stat($0.baseAddress!.assumingMemoryBound(to: CChar.self), &status) == 0
@@ -83,7 +84,7 @@ final class FolderWatcher {
         polled.insert(path)
     }
 
-    /// A folder of the library was removed from it.
+    /// A folder was removed from the library.
     func forget(below folder: [UInt8]) {
         for (path, number) in watched where path.starts(with: folder) {
             inotify_rm_watch(descriptor, number)
@@ -126,7 +127,7 @@ final class FolderWatcher {
 
     private func heard(_ number: Int32, _ mask: UInt32) {
         if mask & UInt32(IN_Q_OVERFLOW) != 0 {
-            // Too much at once: everything is looked at.
+            // The queue of events has overflowed: all watched folders are scanned.
             dirty.formUnion(watched.keys)
             return
         }

@@ -6,10 +6,10 @@ import PluginAPI
 import PluginKit
 import SessionBus
 
-// `org.sessiond1.Library`.
+// Implements `org.sessiond1.Library`.
 
 extension LibraryPlugin {
-    /// Properties and their values now.
+    /// The properties with their current values.
     static func values(_ library: LibraryPlugin) -> [(String, Value)] {
         [
             ("Folders", .strings(library.folderTexts)),
@@ -74,11 +74,11 @@ extension LibraryPlugin {
         }
     }
 
-    /// Folders of one call of `Scan`.
+    /// The largest number of folders in one call of `Scan`.
     private static let pathLimit = 1_000
     private static let (itemLimit, uriLimit, listLimit) = (5_000, 10_000, 100_000)
 
-    // MARK: Reading
+    // MARK: Calls that read
 
     private static let usual = ["id", "uri", "title", "artist", "album", "duration"]
 
@@ -106,7 +106,7 @@ extension LibraryPlugin {
         return [.uint32(UInt32(clamping: count)), .array(of: "a{sv}", rows)]
     }
 
-    /// Each once, in the order of the client.
+    /// The requested fields, without duplicates, in the order of the client.
     private func fields(_ value: Value) throws(Failure) -> [String] {
         var fields: [String] = []
         var seen: Set<String> = []
@@ -203,7 +203,7 @@ extension LibraryPlugin {
         ]
     }
 
-    // MARK: Changing
+    // MARK: Calls that change
 
     private func setItem(_ call: Invocation) throws(Failure) -> [Value] {
         try callers.require(call.sender, to: "change the library")
@@ -267,7 +267,7 @@ extension LibraryPlugin {
         return [.uint64(UInt64(clamping: id))]
     }
 
-    /// The number of a playlist that can be changed.
+    /// The id of a playlist that can be changed.
     private func ownList(_ call: Invocation) throws(Failure) -> Int64 {
         try callers.require(call.sender, to: "change the library")
         let id = Int64(clamping: call.arguments[0].uint64Value ?? 0)
@@ -304,7 +304,7 @@ extension LibraryPlugin {
 
     // MARK: Folders
 
-    /// An absolute path, as bytes and without what it does not need; also as a `file:` URI, for names that are no text.
+    /// A normalised absolute path, as bytes. It may also be a `file:` URI, for names that are not UTF-8.
     private func path(_ text: String) throws(Failure) -> [UInt8] {
         let given = text.hasPrefix("/") ? Array(text.utf8) : FileURI.path(of: text) ?? []
         let path = given.count <= 4_096 ? FolderPath.plain(given) ?? [] : []
@@ -339,7 +339,7 @@ extension LibraryPlugin {
         let texts = call.arguments[0].stringsValue ?? []
         guard texts.count <= Self.pathLimit else {
             throw Failure.limitsExceeded(
-                "\(texts.count) folders; the limit is \(Self.pathLimit): name what they are in")
+                "\(texts.count) folders; the limit is \(Self.pathLimit): name the folder that contains them")
         }
         var paths: [[UInt8]] = []
         for text in texts { paths.append(try path(text)) }
@@ -388,7 +388,7 @@ extension Item {
 }
 
 extension Query {
-    /// A query of a client.
+    /// A query from the options of a client.
     init(_ dictionary: Value) throws(Failure) {
         self.init()
         let reader = try OptionReader(
@@ -440,7 +440,7 @@ extension Query {
 }
 
 extension Query {
-    /// The a(ssv) of `where`.
+    /// The conditions `where`, of type a(ssv).
     private static func triples(_ dictionary: Value) throws(Failure) -> [(String, String, Value)] {
         guard let value = dictionary.asProperties?["where"] else { return [] }
         guard value.signature == "a(ssv)" else { throw .invalidArgs("'where' must be an a(ssv)") }

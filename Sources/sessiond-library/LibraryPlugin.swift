@@ -10,14 +10,14 @@ import Processes
 import SessionBus
 import Workers
 
-/// The music library of a user, on the bus as `org.sessiond1.Library`. It has no session, because it makes no sound.
+/// The music library of a user, on the bus as `org.sessiond1.Library`. It has no session, because it plays no sound.
 final class LibraryPlugin: Plugin {
     let loop: EventLoop
     private(set) var workers: Workers
     let workerCount: Int
     let watcher: FolderWatcher
     let covers = ArtworkCache()
-    /// How many covers each caller waits for.
+    /// The number of covers that each caller waits for.
     private var coversAwaited: [String: Int] = [:]
     private let players: PlayerWatch?
     private var isPlaying = false
@@ -27,10 +27,10 @@ final class LibraryPlugin: Plugin {
     let callers: FreeCallers
     private var scan: Scan?
     private var folders: [Store.Folder] = []
-    /// What was found damaged.
+    /// Damage that was found in the database.
     private var findings: [String] = []
     private var told: [String: Value] = [:]
-    /// Which items have changed since this was told.
+    /// The items that have changed since the last signal.
     private var news: (added: [Int64], changed: [Int64], removed: [Int64]) = ([], [], [])
     private var toldRevision: UInt64 = 0
     private var lastTold = -10.0
@@ -41,9 +41,9 @@ final class LibraryPlugin: Plugin {
     private var mounts: Set<MountWatch.Mount> = []
     private lazy var renewal = Timer(on: loop) { [unowned self] in mountsChanged() }
 
-    /// Folders in which something changed at the same time, beyond which the whole library is looked at.
+    /// If more folders than this change at the same time, the whole library is scanned.
     private static let changedLimit = 64
-    /// Ids in each list of a signal.
+    /// The largest number of ids in each list of a signal.
     private static let newsLimit = 256
 
     init(_ host: PluginHost) throws(Failure) {
@@ -85,10 +85,11 @@ final class LibraryPlugin: Plugin {
 
     func complain(_ text: String) { host.complain(text) }
 
-    /// It is not ended as unused while it works, or while something of it is played.
+    /// The plugin stays busy while it works, and while one of its items is played, so the daemon does not stop it as
+    /// idle.
     private func settleBusy() { host.isBusy = jobs.isBusy || isPlaying }
 
-    // MARK: What is played
+    // MARK: Played items
 
     private func item(of uri: String) -> (id: Int64, duration: Double, type: ItemType)? {
         var query = Query()
@@ -125,7 +126,7 @@ final class LibraryPlugin: Plugin {
         }
     }
 
-    /// For the log and for `Status`; once.
+    /// Adds a finding to the log and to `Status`, once.
     func say(_ finding: String) {
         guard !findings.contains(finding) else { return }
         found([finding])
@@ -137,7 +138,7 @@ final class LibraryPlugin: Plugin {
         self.findings += findings
     }
 
-    /// What a client is told of it. A damaged database is put aside, and another one begun.
+    /// The error for the client. A damaged database is renamed, and a new one is created.
     func problem(_ error: SQLError) -> SessionError {
         if error.isFull { return SessionError(.diskFull, "the disk of the library is full: \(store.folder)") }
         if error.isReadOnly {
@@ -174,19 +175,19 @@ final class LibraryPlugin: Plugin {
         }
     }
 
-    /// Seconds of the processor for what a call reads. Others wait meanwhile.
+    /// The processor time that a call may use for reading, in seconds. Other calls wait meanwhile.
     private static let readTime = 2.0
 
-    /// Reads for a client, which gets `LimitsExceeded` if it takes too long.
+    /// Reads for a client. The client gets `LimitsExceeded` if the read takes too long.
     func read<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         try use { store throws(SQLError) in
-            // Only outside of a transaction can reading be ended without ending that.
+            // If a read inside a transaction is ended, SQLite also ends the transaction.
             try scan?.commit()
             return try store.within(Self.readTime) { () throws(SQLError) in try body(store) }
         }
     }
 
-    /// The same for a change, which is on the disk when this returns.
+    /// Changes the database for a client. The change is on the disk when this returns.
     func change<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         let result = try use { store throws(SQLError) in
             try scan?.commit()
@@ -207,13 +208,13 @@ final class LibraryPlugin: Plugin {
 
     func isRoot(_ path: [UInt8]) -> Bool { folders.contains { $0.path == path } }
 
-    /// The folder of the library that a path is in: the innermost.
+    /// The innermost folder of the library that contains a path.
     func folder(of path: [UInt8]) -> Store.Folder? {
         folders.filter { path.starts(with: $0.path) && (path.count == $0.path.count || path[$0.path.count] == 0x2F) }
             .max { $0.path.count < $1.path.count }
     }
 
-    /// The user's folder for music is in the library from the beginning. Who removes it has removed it.
+    /// Adds the user's music folder when the library is created. If the user removes it, it is not added again.
     private func offerMusic() {
         guard store.keptMeta("music-offered") == nil else { return }
         guard let home = absolutePath("HOME") else { return }
@@ -227,7 +228,7 @@ final class LibraryPlugin: Plugin {
         }
         while music.hasSuffix("/"), music.count > 1 { music.removeLast() }
         var status = stat()
-        // The whole home is not meant: that is what "no folder for music" looks like.
+        // The home folder is not added: `XDG_MUSIC_DIR` is the home folder if there is no music folder.
         guard music != home, music.hasPrefix("/"), music != "/", stat(music, &status) == 0,
             status.st_mode & S_IFMT == S_IFDIR
         else { return }
@@ -249,9 +250,9 @@ final class LibraryPlugin: Plugin {
 
     func add(folder named: [UInt8], _ type: ItemType?, isWatched: Bool) throws(Failure) {
         guard let status = Self.folder(named) else {
-            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: named, as: UTF8.self))) is no folder"))
+            throw Failure(SessionError(.notFound, "\(quoted(String(decoding: named, as: UTF8.self))) is not a folder"))
         }
-        // The same folder under another name, such as that of a link to it, is no further one.
+        // The same folder under another name, such as a link to it, is not added again.
         let known = folders.first { known in
             Self.folder(known.path).map { ($0.st_dev, $0.st_ino) == (status.st_dev, status.st_ino) } ?? false
         }
@@ -265,11 +266,12 @@ final class LibraryPlugin: Plugin {
     }
 
     func remove(folder path: [UInt8]) throws(Failure) {
-        // It must not go on with it.
+        // A running scan must not continue in the removed folder.
         scan?.job.cancel()
         guard let removed = try change({ store throws(SQLError) in try store.remove(folder: path) }) else {
             throw Failure(
-                SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is no folder of the library"))
+                SessionError(
+                    .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
         }
         watcher.forget(below: path)
         learnFolders()
@@ -282,7 +284,7 @@ final class LibraryPlugin: Plugin {
     var isScanning: Bool { scan != nil }
     var wholeFolders: [Scan.Target] { folders.map { Scan.Target(path: $0.path, isDeep: true) } }
 
-    /// - Parameter paths: none: all folders of the library.
+    /// - Parameter paths: empty: all folders of the library.
     /// - Returns: the path of the job.
     func startScan(_ paths: [[UInt8]], isFull: Bool) throws(Failure) -> String {
         for path in paths where folder(of: path) == nil {
@@ -300,7 +302,7 @@ final class LibraryPlugin: Plugin {
             scan.join(targets, isFull: isFull)
             return scan.job.path
         }
-        // Perhaps it has not been told yet.
+        // The change of the mounts may not have been reported yet.
         if !workers.isBusy, MountWatch.mounts != mounts { renewWorkers() }
         do throws(SessionError) {
             let job = try jobs.add("scan", name: "Music library", for: "", isDetached: true, JobStatus(.files))
@@ -314,7 +316,7 @@ final class LibraryPlugin: Plugin {
         }
     }
 
-    /// A mistake in the settings is told by the daemon: here it leaves the defaults.
+    /// The daemon reports errors in the settings. The library then uses the defaults.
     private static func settings(_ host: PluginHost) -> Settings {
         (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
     }
@@ -323,7 +325,8 @@ final class LibraryPlugin: Plugin {
         Workers("/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: count), on: loop)
     }
 
-    /// A worker has the mounts of when it was started: what was unmounted since is still there for it, and kept busy by it.
+    /// A worker keeps the mounts that existed when it was started. So it would still see a file system that was
+    /// unmounted since, and keep it busy.
     private func mountsChanged() {
         let now = MountWatch.mounts
         let changed = now.symmetricDifference(mounts)
@@ -332,7 +335,7 @@ final class LibraryPlugin: Plugin {
             mounts = now
             return
         }
-        // They finish what they are doing.
+        // The workers first finish their tasks.
         guard scan == nil, !workers.isBusy else { return renewal.arm(after: 0.5) }
         renewWorkers()
         _ = try? startScan(concerned, isFull: false)
@@ -343,7 +346,7 @@ final class LibraryPlugin: Plugin {
         workers = Self.workers(workerCount, loop)
     }
 
-    /// Something has changed there.
+    /// Scans folders that have changed.
     private func look(at paths: [[UInt8]]) {
         let inside = paths.filter { folder(of: $0) != nil }
         guard !inside.isEmpty else { return }
@@ -359,7 +362,7 @@ final class LibraryPlugin: Plugin {
         settleSoon()
     }
 
-    // MARK: News
+    // MARK: Signals
 
     func changed(added: [Int64], changed: [Int64], removed: [Int64]) {
         news.added += added
@@ -368,7 +371,7 @@ final class LibraryPlugin: Plugin {
         settleSoon()
     }
 
-    /// At most once a second.
+    /// Signals are sent at most once a second.
     func settleSoon() {
         guard !isTelling else { return }
         isTelling = true
@@ -410,7 +413,7 @@ final class LibraryPlugin: Plugin {
 
     // MARK: Covers
 
-    /// Covers that one caller may wait for.
+    /// The number of covers that one caller may wait for.
     private static let coverLimit = 256
 
     /// - Parameter caller: callers take turns.

@@ -3,8 +3,8 @@ import MediaLibrary
 import TagFormats
 import Workers
 
-/// What a worker does for the library: it lists folders, and reads tags, playlists and covers. Files of strangers are opened
-/// here alone.
+/// The work of a worker for the library: it lists folders, and reads tags, playlists and covers. Untrusted files are
+/// opened only here.
 final class LibraryWorker {
     private let process: WorkerProcess
 
@@ -39,7 +39,7 @@ final class LibraryWorker {
             WorkerMessage("bad", ["id": id, "reason": .text(reason)])
         }
         guard let open = OpenFile(path) else { return failed(String(cString: strerror(errno))) }
-        guard open.isRegular else { return failed("it is no regular file") }
+        guard open.isRegular else { return failed("it is not a regular file") }
         let fingerprint = WorkerMessage.Field.whole(Int64(bitPattern: open.fingerprint))
         if MusicFile.isList(path) {
             guard open.size <= ListFile.sizeLimit else { return failed("a playlist of more than 4 MB") }
@@ -65,7 +65,7 @@ final class LibraryWorker {
     private static let covers = ["cover", "folder", "front", "albumart", "album"]
     private static let pictureLimit = 16 << 20
 
-    /// The cover in the file, or a picture beside it; in that size.
+    /// The cover in the file, or an image file in its folder, in the requested size.
     private func picture(_ request: WorkerMessage) -> WorkerMessage {
         let path = request.bytes("path") ?? []
         var found: [UInt8]?
@@ -100,7 +100,7 @@ final class LibraryWorker {
     }
 }
 
-/// A file that is open for reading. Never waits for the writer of a FIFO.
+/// A file that is open for reading. Opening a FIFO does not block.
 final class OpenFile {
     let size: UInt64
     let isRegular: Bool
@@ -139,7 +139,7 @@ final class OpenFile {
         SoundSource(size: size, head: head, tail: tail) { [unowned self] in self.read($0, $1) }
     }
 
-    /// Of the size and of the bytes at both ends: files with other content have another one.
+    /// A hash of the size and of the bytes at both ends. Files with different content almost always differ in it.
     var fingerprint: UInt64 {
         var hash = Hash64()
         hash.add(size)
@@ -150,7 +150,7 @@ final class OpenFile {
 }
 
 extension Track {
-    /// For the way from the worker to the plugin. What is empty is left out.
+    /// The message from the worker to the plugin. Empty fields are left out.
     fileprivate var message: WorkerMessage {
         var fields: [String: WorkerMessage.Field] = [:]
         for (key, text) in [

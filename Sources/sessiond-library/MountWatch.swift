@@ -2,31 +2,31 @@ import EventLoop
 import Glibc
 import Processes
 
-/// Tells when something is mounted or unmounted, by what the kernel says of this process's mounts.
+/// Reports when a file system is mounted or unmounted in the mount namespace of this process.
 final class MountWatch {
-    /// Where something is mounted, and on which device.
+    /// A mount point and its device.
     struct Mount: Hashable {
         let point: [UInt8]
         let device: [UInt8]
 
-        /// Whether it is that folder, in it, or above it.
+        /// Whether the mount point is that folder, in it, or above it.
         func concerns(_ folder: [UInt8]) -> Bool { point.isIn(folder) || folder.isIn(point) }
     }
 
     private static let path = "/proc/self/mountinfo"
-    /// Seconds after a change: several often come together.
+    /// Seconds to wait after a change, because several changes often come together.
     private static let quiet = 0.5
 
     private let descriptor: Int32
     private var watch: IOWatch?
     private let settled: Timer
 
-    /// Nil where the kernel does not tell.
+    /// Nil if the kernel does not report changes.
     init?(on loop: EventLoop, _ onChanged: @escaping () -> Void) {
         settled = Timer(on: loop, onChanged)
         descriptor = open(Self.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
-        // A change is an error condition, once: the file itself can always be read.
+        // poll reports a change once, as an error condition; the file itself is always readable.
         watch = IOWatch(on: loop, descriptor: descriptor, events: .error) { [unowned self] _ in
             settled.arm(after: Self.quiet)
         }
@@ -37,7 +37,7 @@ final class MountWatch {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// What is mounted now.
+    /// The current mounts.
     static var mounts: Set<Mount> {
         var mounts: Set<Mount> = []
         for line in (readFile(path, limit: 4 << 20) ?? []).split(separator: UInt8(ascii: "\n")) {
@@ -48,7 +48,7 @@ final class MountWatch {
         return mounts
     }
 
-    /// Spaces and other such bytes are octal numbers there.
+    /// The file contains spaces and similar bytes as octal escapes.
     private static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = text

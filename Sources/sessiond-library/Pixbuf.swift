@@ -1,9 +1,10 @@
 import Glibc
 
-/// Pictures in other sizes, by the library gdk-pixbuf, which is loaded when the first one is asked for. Where it is not
-/// installed, pictures stay as they are.
+/// Scales pictures by the library gdk-pixbuf, which is loaded when the first picture is requested. If it is not
+/// installed, pictures stay unchanged.
 enum Pixbuf {
-    /// By the content: what desktops show.
+    /// The extension of a picture's format, found from its first bytes. Nil: a format that desktops usually do not
+    /// show.
     static func ending(_ bytes: [UInt8]) -> String? {
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return "jpg" }
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return "png" }
@@ -55,7 +56,7 @@ enum Pixbuf {
 
     private static let library = Library()
 
-    /// Nil if it is small enough, or cannot be read. What is allocated ends with the worker.
+    /// Nil if the picture is small enough, or cannot be read. Allocated memory is freed when the worker ends.
     static func scaled(_ bytes: [UInt8], to size: Int) -> (data: [UInt8], ending: String)? {
         guard let library, let loader = library.newLoader() else { return nil }
         let isRead = bytes.withUnsafeBufferPointer { library.write(loader, $0.baseAddress!, $0.count, nil) }
@@ -64,7 +65,7 @@ enum Pixbuf {
         let longer = max(width, height)
         guard longer > size, width > 0, height > 0 else { return nil }
         let (newWidth, newHeight) = (max(1, width * size / longer), max(1, height * size / longer))
-        // Bilinear.
+        // 2: bilinear interpolation.
         guard let small = library.scale(picture, Int32(newWidth), Int32(newHeight), 2) else { return nil }
         let isPNG = library.hasAlpha(small) != 0
         var data: UnsafeMutablePointer<UInt8>?

@@ -6,24 +6,24 @@ import PluginAPI
 import PluginKit
 import SessionBus
 
-/// Listens to the players on the bus, and notes what they play of the library: counts, and the places where podcasts and
-/// audiobooks go on.
+/// Follows the players on the bus, and records for items of the library: counts, and the bookmarks of podcasts and
+/// audiobooks.
 ///
-/// A player is a connection that owns a name below `org.mpris.MediaPlayer2`, as the contract of players says, and is in no
-/// sandbox. Signals of others do not even arrive: each rule at the bus names the connection of a player.
+/// A player is a connection that owns a name below `org.mpris.MediaPlayer2`, as the contract of players requires, and
+/// is not in a sandbox. Signals of other connections do not arrive: each match rule names the connection of a player.
 final class PlayerWatch {
-    /// An item was played, skipped, or left somewhere.
+    /// Called when an item was played or skipped, or when its bookmark changed.
     var onNote: (_ item: Int64, Listening.Note) -> Void = { _, _ in }
     /// Whether items of the library are playing.
     var onBusyChanged: (Bool) -> Void = { _ in }
     /// The item of a file, its duration and its kind.
     var find: (_ uri: String) -> (id: Int64, duration: Double, type: ItemType)? = { _ in nil }
 
-    /// Seconds between two looks at the place of a podcast or an audiobook.
+    /// The interval at which the position of a podcast or an audiobook is read, in seconds.
     private static let interval = 10.0
-    /// Players, and names of each.
+    /// The largest number of players, and of names of each player.
     private static let (playerLimit, nameLimit) = (64, 16)
-    /// Bytes of an address: longer than any path.
+    /// The largest address in bytes; longer than any path.
     private static let uriLimit = 16_384
     private static let namespace = "org.mpris.MediaPlayer2"
 
@@ -43,14 +43,14 @@ final class PlayerWatch {
     private var wasBusy = false
     private lazy var timer = Timer(on: connection.loop) { [unowned self] in look() }
 
-    /// Not on a bus of several users: what players of others play is not the user's.
+    /// Nil on a bus of several users: players of other users do not play for this user.
     init?(on connection: Connection, _ callers: FreeCallers) {
         (self.connection, self.callers) = (connection, callers)
         guard connection.servedUsers == nil else { return nil }
         subscription = connection.watchOwners(below: Self.namespace) { [unowned self] name, owner in
             owned(name, owner)
         }
-        // Players that run already.
+        // Players that already run.
         connection.askBus("ListNames", []) { [weak self] answer in
             for name in (try? answer.get())?.first?.stringsValue ?? [] where name.hasPrefix(Self.namespace + ".") {
                 self?.connection.askBus("GetNameOwner", [.string(name)]) { [weak self] answer in
@@ -60,9 +60,9 @@ final class PlayerWatch {
         }
     }
 
-    // MARK: Who is a player
+    // MARK: Players
 
-    /// - Parameter owner: empty: it has none.
+    /// - Parameter owner: empty: the name has no owner.
     private func owned(_ name: String, _ owner: String) {
         for old in players.keys where old != owner && players[old]?.names.remove(name) != nil {
             if players[old]?.names.isEmpty == true { lost(old) }
@@ -74,7 +74,7 @@ final class PlayerWatch {
         }
         guard players.count < Self.playerLimit, mayBePlayer(owner) else { return }
         players[owner] = Player(names: [name], subscriptions: subscriptions(to: owner))
-        // After that, no change is missed.
+        // The subscription is set up before the properties are read, so no change is missed.
         connection.call(
             owner, ObjectPath.player, StandardName.properties, "GetAll", [.string(BusName.player)], timeout: 5
         ) { [weak self] answer in
@@ -106,7 +106,7 @@ final class PlayerWatch {
         ]
     }
 
-    // MARK: What it plays
+    // MARK: Playback
 
     private func learn(_ sender: String, _ changes: [String: Value]) {
         let text = changes["Uri"]?.stringValue
@@ -128,7 +128,7 @@ final class PlayerWatch {
             player.listening?.plays(player.isPlaying, at: now)
         }
         players[sender] = player
-        // A stopped player is at the beginning, and says nothing of the place.
+        // A stopped player is at the start; its position is no bookmark.
         if state == "paused" || state == "interrupted" { askPosition(sender) }
         settle()
     }
@@ -148,7 +148,7 @@ final class PlayerWatch {
         guard let item = players[sender]?.item else { return }
         let now = MonotonicClock.seconds
         for note in players[sender]?.listening?.finished(at: now) ?? [] { onNote(item, note) }
-        // The next item of the same file begins anew.
+        // If the same file is played again, counting starts again.
         if let known = find(players[sender]?.uri ?? "") {
             var next = Listening(duration: known.duration, type: known.type)
             next.plays(players[sender]?.isPlaying ?? false, at: now)

@@ -5,19 +5,19 @@ import PluginAPI
 import PluginKit
 import Workers
 
-/// One scan: folders are listed, what is new or has changed is read, and what is gone is removed. It can be ended at any
-/// time: what is committed is whole, and the next scan goes on from there.
+/// One scan. It lists folders, reads new and changed files, and removes missing ones. It can be cancelled at any time:
+/// committed transactions are complete, and the next scan continues from there.
 final class Scan {
-    /// Rows in a transaction.
+    /// The number of rows in a transaction.
     private static let rows = 500
-    /// Seconds after which a transaction is committed, also with fewer rows.
+    /// A transaction is committed after this many seconds, even with fewer rows.
     private static let patience = 0.5
-    /// Files of one task of a worker.
+    /// The number of files in one task of a worker.
     private static let files = 32
-    /// Seconds for a file, and for a folder.
+    /// The time limits for a file and for a folder, in seconds.
     private static let (fileTime, folderTime) = (5.0, 60.0)
 
-    /// What a scan looks at.
+    /// A folder to scan.
     struct Target: Hashable {
         let path: [UInt8]
         let isDeep: Bool
@@ -27,12 +27,12 @@ final class Scan {
     private unowned let plugin: LibraryPlugin
     private let workers: Workers
     private var targets: [Target] = []
-    /// The same, to be found.
+    /// The same targets as a set, for searching.
     private var waiting: Set<Target> = []
     private var isFull: Bool
-    /// Listed now.
+    /// The folder that is being listed.
     private var walk: (task: UInt64, target: Target)?
-    /// The files that each task still has to answer for.
+    /// The files of each running task that have not been answered yet.
     private var reading: [UInt64: [(id: Int64, path: [UInt8])]] = [:]
     private var lastPending: Int64 = 0
     private var isWalking = true
@@ -59,7 +59,7 @@ final class Scan {
         nextFolder()
     }
 
-    /// More to be looked at.
+    /// Adds folders to a running scan.
     func join(_ more: [Target], isFull: Bool) {
         self.isFull = self.isFull || isFull
         add(more)
@@ -69,7 +69,7 @@ final class Scan {
         }
     }
 
-    /// Targets that wait, beyond which whole folders of the library are looked at instead.
+    /// If more targets than this wait, whole folders of the library are scanned instead.
     private static let targetLimit = 1_000
 
     private func add(_ more: [Target]) {
@@ -83,7 +83,7 @@ final class Scan {
         if let folder = plugin.folder(of: path) { add([Target(path: folder.path, isDeep: true)]) }
     }
 
-    /// What is being done stops; what is done stays.
+    /// Cancels the running tasks. Committed changes stay.
     func stop() {
         guard !isOver else { return }
         isOver = true
@@ -125,7 +125,7 @@ final class Scan {
         }
     }
 
-    /// What is written so far stays.
+    /// Commits the changes so far.
     func commit() throws(SQLError) {
         guard store.isInBatch else { return }
         committing.disarm()
@@ -152,7 +152,7 @@ final class Scan {
                 guard let self else { return }
                 walk = nil
                 if case .failure(let failure) = result {
-                    plugin.complain("a folder cannot be listed: \(Self.reason(failure)); what is known of it stays")
+                    plugin.complain("a folder cannot be listed: \(Self.reason(failure)); its items stay as they are")
                 }
                 nextFolder()
             })
@@ -166,7 +166,7 @@ final class Scan {
         case "gone": write { () throws(SQLError) in try gone(path) }
         case "full":
             plugin.say(
-                "\(quoted(Self.text(path))) has more folders than a scan enters; those that come later are left out")
+                "\(quoted(Self.text(path))) has more folders than a scan enters; the others are left out")
         default: plugin.complain("\(quoted(Self.text(path))) cannot be listed: \(message.text("reason") ?? "")")
         }
     }
@@ -189,7 +189,7 @@ final class Scan {
         let isWhole = message.flag("whole") ?? true
         let folders = (message.bytes("folders") ?? []).split(separator: 0).map { Array($0) }
         let links = (message.bytes("links") ?? []).split(separator: 0).map { Array($0) }
-        // What only a walk of the whole folder of the library may enter.
+        // Links may be entered only in a walk of the whole folder of the library.
         if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
         write(0) { () throws(SQLError) in
             let known = try store.directory(path)
@@ -226,8 +226,8 @@ final class Scan {
             path, isWatchable: message.flag("watchable") ?? true, modified: message.whole("modified") ?? 0)
     }
 
-    /// Folders that are gone; and those that are new, if they are not listed anyway.
-    /// - Parameter links: those that only a walk of the whole folder of the library may enter.
+    /// Removes folders that are missing, and adds new ones, unless they are listed anyway.
+    /// - Parameter links: folders that only a walk of the whole folder of the library may enter.
     private func compare(_ folders: [[UInt8]], _ links: [[UInt8]], _ id: Int64, _ path: [UInt8]) throws(SQLError) {
         let there = Set(folders.map { path + [UInt8(ascii: "/")] + $0 })
         let linked = Set(links.map { path + [UInt8(ascii: "/")] + $0 })
@@ -316,7 +316,7 @@ final class Scan {
         switch result {
         case .success: break
         case .failure(let failure):
-            // The first of those that are left is the one.
+            // The worker reads the files in order, so the first unanswered file caused the failure.
             guard let first = rest.first else { break }
             done += 1
             write { () throws(SQLError) in try store.failed(first.id, Self.reason(failure)) }
@@ -328,9 +328,9 @@ final class Scan {
     private static func reason(_ failure: Workers.Failure) -> String {
         switch failure {
         case .tookTooLong(let seconds): "it took longer than \(Int(seconds.rounded())) s"
-        case .silent(let seconds): "nothing was heard of it for \(Int(seconds.rounded())) s"
-        case .ended: "it ended the process that read it"
-        case .notStarted: "no process can be started that reads it"
+        case .silent(let seconds): "its worker sent nothing for \(Int(seconds.rounded())) s"
+        case .ended: "its worker ended unexpectedly"
+        case .notStarted: "no worker can be started to read it"
         }
     }
 
@@ -342,7 +342,7 @@ final class Scan {
     }
 
     private func finish() throws(SQLError) {
-        // What has changed since it was looked for.
+        // Files may have changed after the search for unread files.
         if try store.pendingCount() > 0, lastPending > 0 {
             lastPending = 0
             return readMore()

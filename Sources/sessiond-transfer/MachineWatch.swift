@@ -3,20 +3,20 @@ import EventLoop
 import PluginKit
 import SessionBus
 
-/// What uploads must know of the machine: whether its network is metered or away (NetworkManager), and whether it falls
-/// asleep (login1). Where nobody says so, it is none of it.
+/// The state of the machine that matters to uploads: whether its network is metered or missing (NetworkManager), and
+/// whether it goes to sleep (login1). Without these services, none of this is assumed.
 final class MachineWatch {
-    /// Whether what is sent costs money (`Metered`: yes, or guessed so). True until NetworkManager has answered once, so that
-    /// nothing is sent too early.
+    /// Whether the network is metered (`Metered`: yes, or guessed yes). True until NetworkManager has answered once, so
+    /// that no upload starts too early.
     private(set) var isMetered = true
-    /// Whether it has answered, or is not there.
+    /// Whether NetworkManager has answered, or does not run.
     private(set) var isKnown = false
     /// Whether there is no network at all.
     private(set) var isOffline = false
     private(set) var isFallingAsleep = false
-    /// Something of it has changed.
+    /// Called when one of these values has changed.
     var onChanged: () -> Void = {}
-    /// The network is another one, or back, or the machine woke up.
+    /// Called when the network has changed or is back, or when the machine has woken up.
     var onNetworkChanged: () -> Void = {}
     let system: SystemBus
 
@@ -73,9 +73,9 @@ final class MachineWatch {
     private func learn(metered: UInt32?, state: UInt32?) {
         let before = (isMetered, isOffline)
         isKnown = true
-        // Yes, and guessed yes.
+        // 1: yes, 3: guessed yes.
         if let metered { isMetered = metered == 1 || metered == 3 }
-        // Asleep, disconnected, disconnecting, connecting; 0 is unknown.
+        // 10 to 40: asleep, disconnected, disconnecting, connecting; 0: unknown.
         if let state { isOffline = (10..<50).contains(state) }
         guard before != (isMetered, isOffline) || state != nil else { return }
         onChanged()

@@ -3,20 +3,20 @@ import HTTP
 import PluginAPI
 import Uploading
 
-/// The file of an upload: which one it is, and whether it still is.
+/// The file of an upload: its identity, and whether it is unchanged.
 enum SourceFile {
-    /// What is at that path now.
-    /// - Throws: `NotFound`, or `InvalidSource` if it is no file with content of its own.
+    /// The identity of the file at that path.
+    /// - Throws: `NotFound`, or `InvalidSource` if it is not a regular file.
     static func identity(of path: String) throws(SessionError) -> FileIdentity {
         var status = stat()
         guard stat(path, &status) == 0 else { throw missing(path, errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw SessionError(.invalidSource, "\(quoted(path)) is no regular file; name a file")
+            throw SessionError(.invalidSource, "\(quoted(path)) is not a regular file")
         }
         return FileIdentity(status)
     }
 
-    /// Opens it, if it is that one and unchanged.
+    /// Opens the file if it has that identity.
     static func open(_ path: String, as identity: FileIdentity) throws(SessionError) -> BodyFile {
         guard try self.identity(of: path) == identity else { throw changed(path) }
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -32,7 +32,7 @@ enum SourceFile {
     }
 
     static func changed(_ path: String) -> SessionError {
-        SessionError(.invalidSource, "\(quoted(path)) is not the file that it was: upload it anew when it is complete")
+        SessionError(.invalidSource, "\(quoted(path)) has changed: upload it again when it is complete")
     }
 
     private static func missing(_ path: String, _ number: Int32) -> SessionError {

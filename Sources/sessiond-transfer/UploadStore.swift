@@ -5,22 +5,23 @@ import Uploading
 
 /// The records of uploads, one file each: `$XDG_STATE_HOME/sessiond/uploads/<number>`, which only the user may read.
 ///
-/// A record is written to a new file that replaces the old one by one `rename`: it is there whole, or as it was before.
+/// A record is written to a new file, which then replaces the old one by `rename`: the file is always complete, either
+/// new or old.
 final class UploadStore {
-    /// The most bytes of a record: more than one can have whose texts are as long as they may be.
+    /// The largest record in bytes; larger than any record whose texts are within their limits.
     private static let limit = 512 << 10
-    /// Numbers that are taken at once, so that not each upload needs a file to be written for its own.
+    /// The count of numbers that are reserved at once, so that not every upload writes the file of the last number.
     private static let numbers: UInt64 = 1_000
 
     private let folder: String
-    /// Locked for as long as this process lives: two processes must not continue the same upload.
+    /// Locked while this process lives: two processes must not continue the same upload.
     private let lock: Int32
     private(set) var lastNumber: UInt64
     private var reserved: UInt64 = 0
-    /// Called with what cannot be kept, and why.
+    /// Called with the reason if something cannot be stored.
     private let complain: (String) -> Void
 
-    /// Nil where the folder cannot be used, or another process uses it.
+    /// Nil if the folder cannot be used, or another process uses it.
     init?(complain: @escaping (String) -> Void) {
         self.complain = complain
         guard let state = UserFolder.state.path else {
@@ -28,7 +29,7 @@ final class UploadStore {
             return nil
         }
         folder = state + "/sessiond/uploads"
-        // In a folder to which others may write, records could be exchanged.
+        // In a folder that others may write to, records could be replaced.
         guard makeFolders(folder), isPrivate(folder) else {
             complain("\(folder): \(String(cString: strerror(errno))): uploads do not survive the end of this process")
             return nil
@@ -48,14 +49,14 @@ final class UploadStore {
 
     deinit { close(lock) }
 
-    /// Nil for a text that no upload has as its number.
+    /// Nil for a text that is not the number of an upload.
     private static func number(_ text: some StringProtocol) -> UInt64? {
         UInt64(text).flatMap { $0 <= Jobs.largestNumber && "\($0)" == text ? $0 : nil }
     }
 
     private static func numbers(in folder: String) -> [UInt64] { namesIn(folder).compactMap { number($0) } }
 
-    /// What was kept, oldest first. What cannot be read is reported and set aside.
+    /// The stored records, oldest first. A file that cannot be read is reported and renamed.
     func records() -> [UploadRecord] {
         for name in namesIn(folder) where name.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             if UploadStore.number(name) == nil { setAside(name) }
@@ -75,11 +76,11 @@ final class UploadStore {
 
     private func setAside(_ name: String) {
         let path = "\(folder)/\(name)"
-        complain("\(path) is damaged: that upload is lost. The file is \(name).damaged now")
+        complain("\(path) is damaged: that upload is lost. The file was renamed to \(name).damaged")
         if rename(path, path + ".damaged") != 0 { unlink(path) }
     }
 
-    /// A new upload has that number: it is never used again.
+    /// The number was given to an upload, and is never used again.
     func took(_ number: UInt64) {
         lastNumber = max(lastNumber, number)
         if number >= reserved { reserve(number) }

@@ -5,25 +5,25 @@ import PluginAPI
 import PluginKit
 import Uploading
 
-/// One upload: carries out what its machine decides, and shows it as a job.
+/// One upload. Carries out the decisions of its machine, and shows it as a job.
 final class UploadTask {
     let job: Job
     private(set) var record: UploadRecord
     private(set) var machine: UploadMachine
-    /// The last answer that is of interest to whoever uploads.
+    /// The latest answer that the program that uploads may read.
     private(set) var answer: HTTPResponse?
-    /// Whether the answer was given up for those of later uploads.
+    /// Whether the answer was discarded to make room for those of later uploads.
     private(set) var isAnswerGone = false
-    /// Whether it is continued after a restart.
+    /// Whether the upload continues after a restart.
     let isKept: Bool
 
     private unowned let plugin: UploadsPlugin
-    /// As the caller gave it: its secrets go to this origin alone.
+    /// The address from the caller. Its secrets are sent only to this origin.
     private let origin: WebAddress
     private var transfer: HTTPTransfer?
     private var file: BodyFile?
     private lazy var timer = Timer(on: plugin.loop) { [unowned self] in take(.timePassed) }
-    /// What came while an input was handled.
+    /// Inputs that arrived while another input was handled.
     private var inputs: [UploadMachine.Input] = []
     private var isHandling = false
 
@@ -35,24 +35,24 @@ final class UploadTask {
         job.onResume = { [unowned self] in take(.resume) }
     }
 
-    /// Whether a request is under way.
+    /// Whether a request is running.
     var isSending: Bool {
         if case .working = machine.stage { true } else { false }
     }
 
-    /// The address where the file is, or was sent: as the server named it, else without user, password and query.
+    /// The address of the uploaded file: as the server named it, otherwise without user, password and query.
     var location: String { record.uploadAddress ?? (record.target == record.address ? shown : record.target) }
 
-    /// The address that the caller gave, without what is a secret.
+    /// The address from the caller, without its secret parts.
     private(set) lazy var shown = origin.shown
 
-    /// It is there and waits for its turn. What was kept before is not written again: there may be thousands.
+    /// Starts an upload that waits for its turn. A stored record is not written again, because there may be thousands.
     func begin(isNew: Bool) {
         if isNew { save(mustSurvive: true) }
         show()
     }
 
-    /// The process ends: what is kept is continued by the next one.
+    /// Called when the process ends: the next process continues stored uploads.
     func stop() {
         transfer?.cancel()
         transfer = nil
@@ -109,7 +109,7 @@ final class UploadTask {
             }
             job.finish()
         case .failed(let error): job.fail(error)
-        // Its job ended before.
+        // Its job has already ended.
         case .cancelled: break
         }
         plugin.ended(self)
@@ -117,7 +117,7 @@ final class UploadTask {
 
     // MARK: The job
 
-    /// The state of the upload, and why it waits.
+    /// Shows the state of the upload, and the reason why it waits.
     func show() {
         switch machine.stage {
         case .working: job.begin()
@@ -164,7 +164,7 @@ final class UploadTask {
             case .offset, .send: machine.uploadAddress ?? machine.address
             }
         guard let address = WebAddress(text) else {
-            throw SessionError(.networkFailed, "the server named an address that is none: upload it anew")
+            throw SessionError(.networkFailed, "the server named an invalid address: upload the file again")
         }
         switch request {
         case .ask: return addressed("OPTIONS", address)
@@ -202,7 +202,7 @@ final class UploadTask {
             } else {
                 made = sending("PUT", address, fields("Content-Type", type), HTTPBody([content]))
             }
-            // It cannot be continued, so that the server may refuse it before it is sent.
+            // The upload cannot be continued after a cut, so the server may refuse it before the body is sent.
             made.asksBeforeSending = machine.size > 1 << 20
             return made
         }
@@ -224,7 +224,8 @@ final class UploadTask {
         return request
     }
 
-    /// With the caller's headers, user and password, and those of `~/.netrc`, only where they belong.
+    /// Adds the caller's headers, user and password, and allows `~/.netrc`, only for the origin of the caller's
+    /// address.
     private func addressed(_ method: String, _ address: WebAddress, _ fields: [HTTPField] = []) -> HTTPRequest {
         guard address.origin == origin.origin else {
             var request = HTTPRequest(method, address, fields)
@@ -239,7 +240,7 @@ final class UploadTask {
 
     private static let version = HTTPField(known: "Tus-Resumable", "1.0.0")
 
-    /// The file's name without its folders.
+    /// The file name without its folders.
     private var name: String { UploadTask.name(of: record.path) }
 
     static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
@@ -279,8 +280,9 @@ final class UploadTask {
         }
     }
 
-    /// Whether the server knows something that others must not learn: it may repeat that in any form, so that none of its
-    /// words are for others then. Whoever knows the address that a server has named for an upload may change the upload.
+    /// Whether the server knows a secret. It may repeat a secret in any form, so other programs must not see the
+    /// server's words. An address that a server has named for an upload is a secret too: with it, any program can
+    /// change the upload.
     private var hasSecrets: Bool {
         !origin.secrets.isEmpty || !record.options.headers.isEmpty || !record.options.form.isEmpty
             || machine.uploadAddress != nil || machine.address != record.address || Netrc.isThere
@@ -311,7 +313,7 @@ final class UploadTask {
         return answer
     }
 
-    /// Whether it is no character that changes how others are shown.
+    /// Whether a character is printable and does not change how other characters are shown.
     private static func isForPeople(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .lineSeparator, .paragraphSeparator: false
@@ -319,9 +321,9 @@ final class UploadTask {
         }
     }
 
-    // MARK: Removing at the server
+    // MARK: Removing uploads from the server
 
-    /// The server shall not keep what is not wanted any more.
+    /// Asks the server to remove an upload that is no longer needed.
     private func remove(_ text: String) {
         guard let address = WebAddress(text) else { return }
         plugin.removeAtServer(addressed("DELETE", address, [UploadTask.version]))

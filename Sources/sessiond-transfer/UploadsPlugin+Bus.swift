@@ -5,10 +5,10 @@ import PluginKit
 import SessionBus
 import Uploading
 
-// `org.sessiond1.Uploads`.
+// Implements `org.sessiond1.Uploads`.
 
 extension UploadsPlugin {
-    /// Properties and their values now.
+    /// The properties with their current values.
     static func values(_ uploads: UploadsPlugin) -> [(String, Value)] {
         [
             ("Sending", .uint32(UInt32(clamping: uploads.sendingCount))),
@@ -41,11 +41,12 @@ extension UploadsPlugin {
         }
         guard !task.isAnswerGone else {
             throw Failure(
-                SessionError(.notFound, "the answer was given up for those of later uploads; ask for it sooner"))
+                SessionError(
+                    .notFound, "the answer was discarded to make room for those of later uploads; ask for it earlier"))
         }
         let answer = task.answer
         let fields = answer?.fields ?? []
-        // A header may be there several times, a key may not.
+        // A header may occur several times, but a dictionary key only once.
         var merged: [(String, String)] = []
         for field in fields {
             if let index = merged.firstIndex(where: { $0.0 == field.name }) {
@@ -100,13 +101,13 @@ extension UploadsPlugin {
 
 extension UploadRecord.Options {
     private static let limits = (text: 4 << 10, pairs: 64, bytes: 32 << 10, tries: UInt32(1_000))
-    /// They say what is sent, which is not the caller's to say.
+    /// The upload sets these headers itself; a caller may not set them.
     private static let own = [
         "connection", "content-length", "content-type", "expect", "host", "transfer-encoding", "upload-offset",
         "upload-length", "upload-metadata", "upload-checksum", "tus-resumable",
     ]
 
-    /// The options of `Upload`, and whether it is detached.
+    /// Reads the options of `Upload`, and whether the upload is detached.
     fileprivate static func read(_ dictionary: Value) throws(Failure) -> (UploadRecord.Options, isDetached: Bool) {
         let reader = try OptionReader(
             dictionary,
@@ -129,14 +130,14 @@ extension UploadRecord.Options {
         options.form = try pairs(reader, "form")
         options.headers = try pairs(reader, "headers")
         for header in options.headers {
-            // The value may be a credential: it is never repeated.
+            // The value may be a credential, so the error message does not contain it.
             guard HTTPField(header.name, header.value) != nil else {
                 throw bad(
                     "the header \(quoted(header.name)) cannot be sent: remove line ends and other control characters")
             }
             guard !own.contains(header.name.lowercased()) else {
                 throw bad(
-                    "the header \(quoted(header.name)) is set by the upload itself; for a type use 'content-type'")
+                    "the upload sets the header \(quoted(header.name)) itself; to set the type, use 'content-type'")
             }
         }
         options.contentType = try reader.string("content-type") ?? ""
@@ -178,7 +179,7 @@ extension UploadRecord.Options {
         return pairs.map { UploadRecord.Pair($0.name, $0.value) }
     }
 
-    /// - Throws: `InvalidArgs` for a text that is too long.
+    /// - Throws: `InvalidArgs` if the text is too long.
     static func check(_ text: String, _ name: String, _ limit: Int) throws(Failure) {
         guard text.utf8.count <= limit else {
             throw .invalidArgs("'\(name)' has \(text.utf8.count) bytes; at most \(limit) are allowed")

@@ -6,11 +6,11 @@ import PluginKit
 import SessionBus
 import Uploading
 
-/// Uploads for other programs, on the bus as `org.sessiond1.Uploads`: at most three at once, continued after cuts, after the
-/// end of this process and after a restart of the machine.
+/// Uploads for other programs, on the bus as `org.sessiond1.Uploads`: at most three at the same time. They continue
+/// after cuts, after the end of this process and after a restart of the machine.
 final class UploadsPlugin: Plugin {
-    /// Bytes: of a path, of the texts of all uploads that have not ended, so that `List` fits into a message, and of the
-    /// answers to those that have ended.
+    /// Limits in bytes: of a path; of the texts of all unfinished uploads, so that `List` fits into a message; and of
+    /// the answers to ended uploads.
     private static let limits = (path: 4_096, all: 16 << 20, answers: 16 << 20)
 
     let loop: EventLoop
@@ -21,20 +21,20 @@ final class UploadsPlugin: Plugin {
     private let jobs: Jobs
     let callers: FreeCallers
     private let inhibitor: Inhibitor
-    /// Those that have not ended, and those that ended and are still listed, by number.
+    /// Unfinished uploads, and ended uploads that are still listed, by number.
     private var tasks: [UInt64: UploadTask] = [:]
     private var over: [UInt64: UploadTask] = [:]
     private var answers = AnswerShelf(limit: limits.answers)
-    /// The bytes of the texts of those that have not ended.
+    /// The size of the texts of all unfinished uploads, in bytes.
     private var weight = 0
-    /// Those that may use the network now: at most three, of which all that is asked often can be told.
+    /// The uploads that may use the network now: at most three, so frequent changes are signalled only for these.
     private var active: Set<UInt64> = []
-    /// What the machine was like when it was last decided who they are.
+    /// The state of the machine at the last decision about the network.
     private var settledFor: (isMetered: Bool, isFallingAsleep: Bool)?
     private var isSettling = false
     private var told: [String: Value] = [:]
     private var isEnding = false
-    /// Of requests to remove something at a server, the oldest first: all wait equally long.
+    /// Timers of requests that remove an upload from a server, the oldest first. All of them wait equally long.
     private var retries: [Timer] = []
 
     init(_ host: PluginHost) {
@@ -67,7 +67,7 @@ final class UploadsPlugin: Plugin {
 
     // MARK: Uploads
 
-    /// Continues what an earlier process began.
+    /// Continues an upload that an earlier process started.
     private func resume(_ record: UploadRecord) {
         do throws(SessionError) {
             let job = try jobs.add(
@@ -75,7 +75,7 @@ final class UploadsPlugin: Plugin {
                 status(record.identity.size))
             guard let origin = WebAddress(record.address) else {
                 store?.remove(record.number)
-                job.fail(.badParameter("the record of this upload has no address of the web: upload it anew"))
+                job.fail(.badParameter("the record of this upload has no valid web address: upload it again"))
                 return
             }
             start(record, to: origin, as: job, isKept: true, isNew: false)
@@ -97,7 +97,7 @@ final class UploadsPlugin: Plugin {
         guard weight < Self.limits.all else {
             throw Failure(
                 name: Failure.Name.limitsExceeded,
-                message: "the texts of the uploads that wait have \(Self.limits.all >> 20) MiB already; "
+                message: "the texts of the waiting uploads have \(Self.limits.all >> 20) MiB already; "
                     + "wait for some of them to end")
         }
         do throws(SessionError) {
@@ -131,7 +131,7 @@ final class UploadsPlugin: Plugin {
         settleSoon()
     }
 
-    /// Its machine has handled something.
+    /// Its machine has handled an input.
     func changed(_ task: UploadTask) {
         if task.machine.isAllowed, !task.machine.isOver {
             active.insert(task.job.number)
@@ -141,7 +141,7 @@ final class UploadsPlugin: Plugin {
         settleSoon()
     }
 
-    /// It has ended; it is listed for as long as its job.
+    /// The upload has ended; it is listed as long as its job.
     func ended(_ task: UploadTask) {
         tasks[task.job.number] = nil
         weight -= task.record.weight
@@ -157,7 +157,7 @@ final class UploadsPlugin: Plugin {
         return task
     }
 
-    /// All that are listed, oldest first.
+    /// All listed uploads, oldest first.
     var listed: [UploadTask] {
         forgetOld()
         return (Array(tasks.values) + Array(over.values)).sorted { $0.job.number < $1.job.number }
@@ -178,9 +178,9 @@ final class UploadsPlugin: Plugin {
         return sendingCount >= UploadSlots.limit ? "other uploads are sent first" : ""
     }
 
-    // MARK: Who may use the network
+    // MARK: Use of the network
 
-    /// Once for everything that happens at the same time.
+    /// Decides once for all changes that happen at the same time.
     func settleSoon() {
         guard !isSettling, !isEnding else { return }
         isSettling = true
@@ -195,7 +195,8 @@ final class UploadsPlugin: Plugin {
         tell()
     }
 
-    /// Whether nothing could change: whoever is at it goes on, and no more are allowed. So thousands that wait cost nothing.
+    /// Whether a new decision could change nothing: running uploads continue, and all slots are used. So thousands of
+    /// waiting uploads cost nothing.
     private var isSettled: Bool {
         guard let settledFor, settledFor == (machine.isMetered, machine.isFallingAsleep) else { return false }
         return active.count == UploadSlots.limit && active.allSatisfy { tasks[$0]?.machine.wantsNetwork == true }
@@ -211,7 +212,7 @@ final class UploadsPlugin: Plugin {
         }
         let allowed = UploadSlots.allowed(
             wishes, isMetered: machine.isMetered, isFallingAsleep: machine.isFallingAsleep)
-        // First those that have to stop.
+        // First, uploads that must stop.
         let changed = tasks.values.filter { allowed.contains($0.job.number) != $0.machine.isAllowed }
         for task in changed.sorted(by: { $0.machine.isAllowed && !$1.machine.isAllowed }) {
             task.take(.allowed(!task.machine.isAllowed))
@@ -236,9 +237,9 @@ final class UploadsPlugin: Plugin {
         }
     }
 
-    // MARK: Removing at servers
+    // MARK: Removing uploads from servers
 
-    /// Tries a few times: the server may still be busy with the connection that was just cut.
+    /// Tries several times, because the server may still be busy with the connection that was just closed.
     func removeAtServer(_ request: HTTPRequest, tries: Int = 4) {
         client.start(request) { [weak self] outcome in
             guard let self, tries > 1, !isEnding else { return }

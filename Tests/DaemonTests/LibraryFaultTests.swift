@@ -8,7 +8,7 @@ import Testing
 
 /// Folders, files and databases that are not as they should be.
 @Suite(.serialized) struct LibraryFaultTests {
-    @Test func strangeFiles_endTheScanWithAReasonEach() throws {
+    @Test func strangeFiles_areLeftOutWithTheirReasons() throws {
         let stage = try LibraryStage { stage in
             try stage.song("good.mp3")
             let music = stage.music
@@ -45,8 +45,8 @@ import Testing
                 == .string("file://\(stage.music)/%E9%20.mp3"))
         #expect(
             try stage.failures() == [
-                "fifo.mp3": "it is no regular file", "zero.mp3": "it is no regular file",
-                "socket.mp3": "it is no regular file",
+                "fifo.mp3": "it is not a regular file", "zero.mp3": "it is not a regular file",
+                "socket.mp3": "it is not a regular file",
                 "empty.mp3": "it is empty", "text.flac": "it has no format that is known here",
             ])
         #expect(stage.status["failed"] == .uint32(5))
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// Fault G1.
-    @Test func manyFilesThatComeAndGo_endTheScan() throws {
+    @Test func manyChangingFiles_doNotStopTheScan() throws {
         let stage = try LibraryStage()
         let folder = stage.music + "/many"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// Fault G2.
-    @Test(arguments: [SIGSTOP, SIGKILL]) func readerThatHangsOrCrashes_costsOneFile(_ signal: Int32) throws {
+    @Test(arguments: [SIGSTOP, SIGKILL]) func workerThatHangsOrCrashes_losesOneFile(_ signal: Int32) throws {
         // Nobody watches the folder: a scan of what was noticed lists folders while others are read, and the signal would
         // meet a worker that lists.
         let stage = try LibraryStage(adds: false)
@@ -93,7 +93,7 @@ import Testing
         #expect(stage.wait(timeout: 120) { stage.job(job)["State"] == .string("finished") })
         let failures = try stage.failures()
         #expect((1...workers.count).contains(failures.count))
-        let reason = signal == SIGSTOP ? "nothing was heard of it for 5 s" : "it ended the process that read it"
+        let reason = signal == SIGSTOP ? "its worker sent nothing for 5 s" : "its worker ended unexpectedly"
         #expect(failures.values.allSatisfy { $0 == reason })
         #expect(stage.count == 3_000 - failures.count)
         // It is not tried again at the next start, but when it has changed.
@@ -106,7 +106,7 @@ import Testing
     }
 
     /// Fault G3.
-    @Test func damagedDatabase_isMadeAnewAndSaysSo() throws {
+    @Test func damagedDatabase_isCreatedAgainAndReported() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")
         _ = try stage.call(
@@ -117,7 +117,7 @@ import Testing
         try stage.begin()
         #expect(stage.waitUntilScanned())
         #expect(stage.count == 200)
-        #expect(stage.status["message"]?.stringValue?.contains("the music is read anew") == true)
+        #expect(stage.status["message"]?.stringValue?.contains("the music is scanned again") == true)
         #expect(stage.plugin.errors.count == 1)
         let row = try stage.items([("playlist", list)], ["id", "bookmark", "play-count"])
         #expect(row == [["id": .uint64(id), "bookmark": .double(7), "play-count": .uint32(3)]])
@@ -126,7 +126,7 @@ import Testing
         #expect(stage.status["message"] == .string(""))
     }
 
-    @Test func databaseThatIsDamagedWhileItRuns_isMadeAnew() throws {
+    @Test func databaseDamagedWhileItRuns_isCreatedAgain() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")
         _ = try stage.call("SetItem", [.uint64(id), .properties([("bookmark", .double(7))])])
@@ -152,7 +152,7 @@ import Testing
     }
 
     /// Fault G3: the place where the database is.
-    @Test func placeThatCannotBeWritten_isSaidAtTheStart() throws {
+    @Test func unwritableFolder_isReportedAtTheStart() throws {
         let bus = try PrivateBus()
         let folder = try PrivateFolder()
         try folder.file("data", "no folder")
@@ -165,7 +165,7 @@ import Testing
         #expect(plugin.errors.first?.contains("the library in \(folder.path)/data/sessiond cannot be opened") == true)
     }
 
-    @Test func killedAtAnyStep_goesOnWhereItWas() throws {
+    @Test func killedAtAnyStep_continues() throws {
         var random = SplitMix64(seed: 3)
         let stage = try LibraryStage { stage in try stage.song("first.mp3") }
         let id = try stage.id("first.mp3")

@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Fault G4.
-    @Test func unmountedFileSystem_makesItsItemsUnavailable_andMountedAgainTheyAreThere() throws {
+    @Test func unmountedFileSystem_makesItsItemsUnavailableUntilItIsMountedAgain() throws {
         guard isPossible else { return }
         let folder = try PrivateFolder()
         let disk = try folder.folder("disk")
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// Fault G3.
-    @Test func readOnlyDatabase_isNoEmptyLibrary() throws {
+    @Test func readOnlyDatabase_isAnErrorAndNotAnEmptyLibrary() throws {
         guard isPossible else { return }
         let stage = try LibraryStage { try $0.song("a.mp3") }
         stage.stop()
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// Fault G4.
-    @Test func tooFewWatches_leaveFoldersToBeLookedAt() throws {
+    @Test func tooFewWatches_otherFoldersAreCheckedRegularly() throws {
         guard isPossible else { return }
         let limited =
             Self.unshare + ["/bin/sh", "-c", "echo 3 >/proc/sys/user/max_inotify_watches && exec \"$@\"", "sh"]

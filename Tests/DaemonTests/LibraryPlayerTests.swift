@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func whatIsPlayed_isCountedAndItsPlaceKept() throws {
+    @Test func playedItem_isCountedAndItsBookmarkSaved() throws {
         let stage = try Stage()
         #expect(stage.row("book")["media-type"] == .string("audiobook"))
         let player = try stage.sound.player()

@@ -97,7 +97,7 @@ import Testing
         #expect(filtered.allSatisfy { Set($0.keys) == ["Path", "DisplayName"] })
     }
 
-    @Test func whatIsNotThere_isUnknown_andTheLibraryTellsOfChanges() async throws {
+    @Test func missingObject_isUnknown_andChangesAreSignalled() async throws {
         let stage = try await Stage()
         for path in ["/nothing", "/songs/i999", "/songs/x", "/albums/c1/i1/i1", "/songs/i01", "/covers", "/covers/i1"] {
             #expect(throws: Failure.self, "\(path)") { try stage.all(Self.root + path, "MediaObject2") }
@@ -120,7 +120,7 @@ import Testing
         let other = try Child(
             try builtProduct(named: "sessionctl"), ["library", "share"], environment: stage.music.environment)
         #expect(other.wait(timeout: 30) == .code(1))
-        #expect(other.errors.joined().contains("shared already"))
+        #expect(other.errors.joined().contains("already shared"))
         kill(try stage.music.process(of: .library), SIGKILL)
         #expect(stage.share.wait(timeout: 30) == .code(1))
         #expect(stage.share.errors.last?.contains("the music library has ended") == true)

@@ -27,7 +27,7 @@ import Testing
         return rows.reduce(0) { $0 + ($1["skip-count"]?.uint32Value ?? 0) }
     }
 
-    @Test func signalsOfOthersThanPlayers_countNothingAndAreNotKept() throws {
+    @Test func signalsOfOtherPrograms_areIgnoredAndNotStored() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let uri = try #require(try stage.items([], ["uri"]).first?["uri"]?.stringValue)
         for _ in 0..<5 {
@@ -57,7 +57,7 @@ import Testing
             })
     }
 
-    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func playerInASandbox_isNotBelieved() throws {
+    @Test(.enabled(if: getuid() == 0, "chroot is root's")) func playerInASandbox_isIgnored() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let uri = try #require(try stage.items([], ["uri"]).first?["uri"]?.stringValue)
         for isSandboxed in [true, false] {
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Reading
 
-    @Test func readsThatAskForTooMuch_costNoMoreThanOthers() throws {
+    @Test func excessiveReads_needNoMoreTimeThanOthers() throws {
         let stage = try LibraryStage { stage in for index in 0..<300 { try stage.song("\(index).mp3") } }
         let many = Value.strings([String](repeating: "id", count: 20_000))
         let rows = try stage.call("Items", [Self.nothing, .uint32(0), .uint32(5_000), many])[1].arrayValue ?? []
@@ -143,7 +143,7 @@ import Testing
         return (names.count, sizes.values.reduce(0, +))
     }
 
-    @Test func coversOfEverySize_areFewFilesAndOneOfThoseThatAreAsTheyAre() throws {
+    @Test func coversOfEverySize_areFewFilesAndOneUnscaledFile() throws {
         let stage = try LibraryStage { stage in
             try stage.song("a.mp3")
             try Self.png(3 << 20, stage.music + "/cover.png")
@@ -157,7 +157,7 @@ import Testing
         #expect(cache.bytes == 3 << 20)
     }
 
-    @Test func largeCovers_needNoMoreThanTheLimit() throws {
+    @Test func largeCovers_stayWithinTheLimit() throws {
         let stage = try LibraryStage { stage in
             for index in 0..<12 {
                 try stage.song("\(index)/a.mp3")
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func thousandsOfCovers_areRefusedAtTheLimitAndDelayNobody() throws {
+    @Test func thousandsOfCovers_areRefusedAtTheLimitAndDelayNoOther() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let id = try stage.id("a.mp3")
         for worker in stage.workers { kill(worker, SIGSTOP) }
@@ -224,7 +224,7 @@ import Testing
         #expect(try stage.titles().sorted() == (expected + ["new"]).sorted())
     }
 
-    @Test func folderUnderAnotherName_isNoFurtherOne() throws {
+    @Test func folderUnderAnotherName_isTheSameFolder() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let parent = (stage.music as NSString).deletingLastPathComponent
         let last = (stage.music as NSString).lastPathComponent
@@ -239,7 +239,7 @@ import Testing
                 == "BadParameter")
     }
 
-    @Test func nameOfAFolder_makesNoLineOfTheLog() throws {
+    @Test func nameOfAFolder_addsNoLineToTheLog() throws {
         let stage = try LibraryStage(adds: false)
         let name = stage.home.path + "/e\nsessiond: forged"
         #expect(symlink("/proc", name) == 0)

@@ -16,7 +16,7 @@ import Testing
         try stage.song("Podcasts/4.mp3", ["TIT2": "Episode", "TALB": "A podcast"])
     }
 
-    @Test func folder_isScannedAndTold() throws {
+    @Test func folder_isScannedAndSignalled() throws {
         let stage = try LibraryStage(fill)
         #expect(stage.count == 4)
         #expect(stage.properties()["Folders"] == .strings([stage.music]))
@@ -84,7 +84,7 @@ import Testing
         #expect(stage.count == 4)
     }
 
-    @Test func folderThatIsAway_isNotForgotten() throws {
+    @Test func missingFolder_isNotForgotten() throws {
         let stage = try LibraryStage(fill)
         let id = try stage.id("Hunter")
         try FileManager.default.moveItem(atPath: stage.music, toPath: stage.music + ".away")
@@ -114,7 +114,7 @@ import Testing
         #expect(try stage.items([("text", .string("episode"))], ["bookmark"]).first?["bookmark"] == .double(9))
     }
 
-    @Test func musicFolderOfTheUser_isThereUntilItIsRemoved() throws {
+    @Test func musicFolderOfTheUser_isInTheLibraryUntilItIsRemoved() throws {
         let stage = try LibraryStage(adds: false)
         stage.stop()
         _ = try stage.home.folder("Musik")
@@ -148,7 +148,7 @@ import Testing
         #expect(facts["Detached"] == .bool(true))
     }
 
-    @Test func playlists_areMadeAndThoseOfFilesRead() throws {
+    @Test func playlists_areCreatedAndPlaylistFilesAreRead() throws {
         let stage = try LibraryStage { stage in
             try fill(stage)
             try "#EXTM3U\na/2.mp3\nmissing.mp3\nb/3.mp3\n".write(
@@ -177,7 +177,7 @@ import Testing
         #expect(stage.refusal("CreatePlaylist", [.string(""), .array(of: "t", [])]) == "BadParameter")
     }
 
-    @Test func wrongRequests_areRefusedByName() throws {
+    @Test func wrongRequests_areRefusedWithTheirError() throws {
         let stage = try LibraryStage(fill)
         let nothing: Value = .properties([])
         func items(_ query: [(String, Value)]) -> String {
@@ -209,7 +209,7 @@ import Testing
         #expect(stage.refusal("Scan", [.strings(["/usr"]), nothing]) == "NotFound")
     }
 
-    @Test func cover_isThatOfTheFolderInTheSizeAskedFor() throws {
+    @Test func cover_isThatOfTheFolderInTheRequestedSize() throws {
         let stage = try LibraryStage { stage in
             try fill(stage)
             try Child.run(

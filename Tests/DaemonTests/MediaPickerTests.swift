@@ -7,7 +7,7 @@ import Testing
 
 /// `SessionKit.MediaPicker`: on the terminal of an app, and in the window of the example in Python.
 @Suite(.serialized) struct MediaPickerTests {
-    @Test func appWithATerminal_asksThere() async throws {
+    @Test func appWithATerminal_picksOnTheTerminal() async throws {
         let stage = try await MusicStage()
         let folder = (try builtProduct(named: "sessionctl") as NSString).deletingLastPathComponent
         let environment = stage.environment.merging([
@@ -36,7 +36,7 @@ import Testing
         #expect(left.text.contains("cancelled\r\n") && !left.isRaw, "\(left.text)")
     }
 
-    @Test func appWithoutATerminal_isTold() async throws {
+    @Test func appWithoutATerminal_getsAnError() async throws {
         let stage = try await MusicStage([])
         let child = try Child(
             "setsid", ["-w", try builtProduct(named: "example-jukebox"), "--pick"], environment: stage.environment)

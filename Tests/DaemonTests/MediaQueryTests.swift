@@ -101,7 +101,7 @@ import Testing
         #expect(first == ["Song 0", "Song 1"])
     }
 
-    @Test func playlistsAndRatings_areChanged_andReadersAreTold() async throws {
+    @Test func playlistsAndRatings_areChanged_andReadersAreNotified() async throws {
         let stage = try await stage(Self.files)
         let library = stage.library
         let changes = try await library.subscribe()
@@ -130,7 +130,7 @@ import Testing
         #expect(try await library.folders == [stage.music])
     }
 
-    @Test func libraryGoesAndComes_readersAreTold() async throws {
+    @Test func libraryEndsAndReturns_readersAreNotified() async throws {
         let stage = try await stage(Array(Self.files.prefix(1)))
         let changes = try await stage.library.subscribe()
         kill(try stage.process(of: .library), SIGKILL)

@@ -56,7 +56,8 @@ import Testing
             try stage.run("add", stage.home.path + "/missing").errors.first?.hasSuffix("No such file or directory")
                 == true)
         #expect(
-            try stage.run("remove", "/nothing").errors.first?.contains("'/nothing' is no folder of the library") == true
+            try stage.run("remove", "/nothing").errors.first?.contains("'/nothing' is not a folder of the library")
+                == true
         )
         #expect(try stage.run("scan", "/usr").errors.first?.contains("add it") == true)
         #expect(try stage.run("songs", "--playlist", "x").errors.first?.contains("there is no playlist 'x'") == true)

@@ -30,7 +30,7 @@ import Testing
         #expect(told == told.sorted())
     }
 
-    @Test func pluginIsKilledAgainAndAgain_theFileIsThereAsItIsHere() throws {
+    @Test func pluginIsKilledRepeatedly_theFileArrivesUnchanged() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(12_000_000)
         try stage.server.tell("slow 6000000")
@@ -49,7 +49,7 @@ import Testing
         #expect(number(next) > number(job), "no number is used again")
     }
 
-    @Test func serverIsKilledAgainAndAgain_theFileIsThereAsItIsHere() throws {
+    @Test func serverIsKilledRepeatedly_theFileArrivesUnchanged() throws {
         let stage = try UploadStage(machine: true)
         let (path, bytes) = try stage.file(12_000_000)
         try stage.server.tell("slow 6000000")
@@ -67,7 +67,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func troubleThatPasses_isPassed() throws {
+    @Test func temporaryFailures_areOvercome() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(600_000)
         // Side by side: each of them waits for a second or more.
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// What may happen at any moment, in an order and at places that the seed decides.
-    @Test(arguments: 0..<UInt64(amount(3, long: 30))) func anythingAtRandom_theFileIsThereAsItIsHere(
+    @Test(arguments: 0..<UInt64(amount(3, long: 30))) func randomFaults_theFileArrivesUnchanged(
         _ seed: UInt64
     ) throws {
         var chance = SplitMix64(seed: seed)
@@ -133,7 +133,7 @@ import Testing
         #expect(stage.records.isEmpty)
     }
 
-    @Test func serverForgetsTheUpload_itBeginsAnew() throws {
+    @Test func serverLosesTheUpload_itStartsAgain() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(600_000)
         try stage.server.tell("cut 300000")
@@ -144,7 +144,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func serverForgetsSomeOfIt_itGetsThatAgain() throws {
+    @Test func serverLosesAPart_itIsSentAgain() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(600_000)
         try stage.server.tell("cut 300000")
@@ -155,7 +155,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func lockedForLong_isWaitedForAndToldSo() throws {
+    @Test func lockedUpload_waitsAndReportsIt() throws {
         let stage = try UploadStage(machine: true)
         let (path, bytes) = try stage.file(1_000)
         try stage.server.tell("answer PATCH 423 1 60")
@@ -168,18 +168,18 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func pageInsteadOfAnAnswer_isNoSuccess() throws {
+    @Test func webPageAsAnswer_isNoSuccess() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(1_000)
         try stage.server.tell("page PUT 1")
         let job = try stage.upload(path, to: "film", Self.put)
         #expect(stage.end(job) == "failed")
         #expect(stage.error(job) == "NetworkFailed")
-        #expect(stage.message(job).contains("with a page"), "\(stage.message(job))")
+        #expect(stage.message(job).contains("with a web page"), "\(stage.message(job))")
         #expect(stage.server.stored("film") == nil)
     }
 
-    @Test(arguments: [401, 403, 404, 413]) func refused_isToldWithTheStatusAndWhatToDo(_ status: Int) throws {
+    @Test(arguments: [401, 403, 404, 413]) func refusal_isReportedWithTheStatusAndAdvice(_ status: Int) throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(1_000)
         try stage.server.tell("answer PUT \(status) 1")
@@ -191,7 +191,7 @@ import Testing
         #expect(stage.server.requests.count == 1, "it is not asked again")
     }
 
-    @Test func nobodyAnswers_failsAfterItsTries() throws {
+    @Test func noAnswer_failsAfterItsTries() throws {
         let stage = try UploadStage(machine: true)
         stage.server.kill()
         let (path, _) = try stage.file(1_000)
@@ -213,7 +213,7 @@ import Testing
         case grows, shrinks, isReplaced, isRewritten, isDeleted
     }
 
-    @Test(arguments: Change.allCases, ["put", "tus"]) func fileChanges_isNeverHalfOfEach(
+    @Test(arguments: Change.allCases, ["put", "tus"]) func fileChanges_noMixtureIsSent(
         _ change: Change, _ method: String
     ) throws {
         let stage = try UploadStage()
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func fileChangesWhileNobodyIsThere_fails() throws {
+    @Test func fileChangesWhilePluginIsStopped_fails() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(3_000_000)
         let job = try stage.held(path, to: "tus", at: 100_000, Self.tus)
@@ -259,7 +259,7 @@ import Testing
         #expect(stage.error(job) == "InvalidSource")
     }
 
-    @Test func damagedRecord_isToldAndTheOthersGoOn() throws {
+    @Test func damagedRecord_isReportedAndOtherUploadsContinue() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(500_000)
         let job = try stage.held(path, to: "tus", at: 100_000, Self.tus)
@@ -275,7 +275,7 @@ import Testing
         #expect(stage.records.isEmpty)
     }
 
-    @Test func stateFolderIsFull_uploadsAllTheSame() throws {
+    @Test func stateFolderIsFull_uploadSucceeds() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(500_000)
         let folder = stage.folder.path + "/state/sessiond/uploads"

@@ -26,7 +26,7 @@ import Testing
 
     /// aiohttp-tus keeps whole pieces only, and takes 1 MB in one request unless it is told otherwise.
     @Test(arguments: [1 << 20, 64 << 20])
-    func serverOfOthers_hasTheFileAlsoAfterKills_ifItIsInstalled(_ largest: Int) throws {
+    func otherServer_hasTheFileAlsoAfterKills_ifItIsInstalled(_ largest: Int) throws {
         guard TusPeer.python != nil else { return }
         let stage = try UploadStage(machine: true)
         let peer = try TusPeer(largest: largest)
@@ -55,7 +55,7 @@ import Testing
             })
     }
 
-    @Test func clientOfOthers_uploadsToTheServerOfTheseTests_ifItIsInstalled() throws {
+    @Test func otherClient_uploadsToTheTestServer_ifItIsInstalled() throws {
         guard let python = TusPeer.python else { return }
         let server = try UploadServer()
         let folder = try PrivateFolder()

@@ -17,7 +17,7 @@ import Testing
 
     // MARK: Other programs
 
-    @Test func answer_isForItsOwner_andHasNoSecretsOfTheAddress() throws {
+    @Test func answer_isOnlyForItsOwner_andHasNoSecretsOfTheAddress() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(1_000)
         let url = "http://alice:passw0rd@127.0.0.1:\(stage.server.port)/film?sig=s1gn4ture#part"
@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: [
         ("sessiond-transfer", "org.sessiond1.Uploads"), ("sessiond-assets", "org.sessiond1.Assets"),
-    ]) func systemBusNeverAnswers_pluginServesAllTheSame(_ program: String, _ name: String) throws {
+    ]) func systemBusNeverAnswers_pluginIsNotDelayed(_ program: String, _ name: String) throws {
         let folder = try PrivateFolder()
         let deaf = try DeafBus.start(in: folder)
         #expect(deaf.line { $0 == "ready" } != nil)
@@ -95,7 +95,7 @@ import Testing
 
     // MARK: Servers
 
-    @Test func passwordsOfNetrc_areForTheNamedOriginAlone() throws {
+    @Test func passwordsOfNetrc_areSentOnlyToTheNamedOrigin() throws {
         let stage = try UploadStage()
         let other = try UploadServer()
         let netrc = try stage.folder.file(
@@ -118,7 +118,7 @@ import Testing
         case none, header, field, query, user, netrc
     }
 
-    @Test(arguments: Secret.allCases) func wordsOfAServer_areShownOnlyIfItKnowsNoSecret(_ secret: Secret) throws {
+    @Test(arguments: Secret.allCases) func server_isQuotedOnlyIfItKnowsNoSecret(_ secret: Secret) throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(1_000)
         try stage.server.tell("answer PUT 403 1")
@@ -143,19 +143,19 @@ import Testing
         #expect(try stage.answer(job).body == "as I was told\n", "its owner may read it")
     }
 
-    @Test func answerThatIsNoHTTP_isTriedAgain() throws {
+    @Test func answerThatIsNotHTTP_isTriedAgain() throws {
         let stage = try UploadStage(machine: true)
         let (path, bytes) = try stage.file(1_000)
         try stage.server.tell("garbage PUT 1")
         let job = try stage.upload(path, to: "film", [Self.put])
         #expect(
-            stage.wait { stage.message(job).hasPrefix("the answer of 127.0.0.1 is no HTTP") || stage.done(job) > 0 })
+            stage.wait { stage.message(job).hasPrefix("the answer of 127.0.0.1 is not HTTP") || stage.done(job) > 0 })
         stage.nudge(job)
         #expect(stage.end(job) == "finished", "\(stage.message(job))")
         #expect(stage.server.stored("film") == bytes)
     }
 
-    @Test func addressOf58kB_isNotFollowedAndNotKept() throws {
+    @Test func addressOf58kB_isNotFollowedAndNotStored() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(1_000)
         let address = "/" + String(repeating: "é", count: 29_000)
@@ -196,7 +196,7 @@ import Testing
         #expect(try stage.list().isEmpty)
     }
 
-    @Test func longestTexts_areContinuedAfterARestart() throws {
+    @Test func longestTexts_surviveARestart() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(500_000)
         // Each of these bytes needs an escape in the record.
@@ -249,7 +249,7 @@ import Testing
 
     // MARK: What is kept
 
-    @Test func numbersBeyondReason_areSetAsideAndOthersGoOn() throws {
+    @Test func impossibleNumbers_recordIsRenamedAndOthersContinue() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(500_000)
         let job = try stage.held(path, to: "tus", at: 100_000, [Self.tus])
@@ -277,7 +277,7 @@ import Testing
         #expect(stage.end(next) == "finished")
     }
 
-    @Test func recordOfBefore_isNotWrittenAgainAtTheStart() throws {
+    @Test func storedRecord_isNotWrittenAgainAtTheStart() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(500_000)
         let job = try stage.held(path, to: "tus", at: 100_000, [Self.tus])
@@ -293,7 +293,7 @@ import Testing
         #expect(try file() == before)
     }
 
-    @Test func recordWithoutAnAddressOfTheWeb_isAJobThatFailed() throws {
+    @Test func recordWithoutAWebAddress_isAFailedJob() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(500_000)
         let job = try stage.held(path, to: "tus", at: 100_000, [Self.tus])

@@ -7,7 +7,7 @@ import Testing
 
 /// Uploads by the real plugin to a server that is well.
 @Suite(.serialized) struct UploadTests {
-    @Test(arguments: ["put", "tus", "auto"]) func file_isThereAsItIsHere(_ method: String) throws {
+    @Test(arguments: ["put", "tus", "auto"]) func file_arrivesUnchanged(_ method: String) throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(20_000_003)
         let target = method == "put" ? "film" : "tus"
@@ -40,7 +40,7 @@ import Testing
         #expect(stage.records.isEmpty)
     }
 
-    @Test func serverWithoutTus_isPutTo() throws {
+    @Test func serverWithoutTus_getsAPut() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(1_000)
         let job = try stage.upload(path, to: "film")
@@ -85,7 +85,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func threeAtMost_areSentAtOnce() throws {
+    @Test func atMostThree_areSentAtOnce() throws {
         let stage = try UploadStage()
         try stage.server.tell("hold 0")
         let (path, _) = try stage.file(200_000)
@@ -107,7 +107,7 @@ import Testing
         #expect(Set(stage.server.requests.map(\.path)).count == 7)
     }
 
-    @Test func paused_goesOnWhereItWas() throws {
+    @Test func pausedUpload_continuesAtItsPosition() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(3_000_000)
         let job = try stage.held(path, to: "tus", at: 500_000, [("method", .string("tus"))])
@@ -124,7 +124,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test(arguments: ["put", "tus"]) func cancelled_leavesNothing(_ method: String) throws {
+    @Test(arguments: ["put", "tus"]) func cancelledUpload_leavesNothing(_ method: String) throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(3_000_000)
         let job = try stage.held(
@@ -153,7 +153,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: kept))
     }
 
-    @Test func requestsThatCannotBe_areRefusedWithWhatIsWrong() throws {
+    @Test func wrongRequests_areRefusedWithTheReason() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(10)
         func refusal(_ path: String, _ url: String = "http://127.0.0.1:1/", _ options: [(String, Value)] = []) -> String
@@ -193,7 +193,7 @@ import Testing
 
     // MARK: Secrets
 
-    @Test func credentials_areForTheServerAlone() throws {
+    @Test func credentials_areSentOnlyToTheServer() throws {
         let stage = try UploadStage()
         let other = try UploadServer()
         let (path, bytes) = try stage.file(50_000)
@@ -218,7 +218,7 @@ import Testing
         for word in ["s3cr3t", "passw0rd", "s1gn4ture"] { #expect(!everything.contains(word), "\(word)") }
     }
 
-    @Test func record_isForTheUserAlone() throws {
+    @Test func record_isReadableOnlyForTheUser() throws {
         let stage = try UploadStage()
         let (path, _) = try stage.file(500_000)
         let job = try stage.held(path, to: "tus", at: 100_000, [("method", .string("tus"))])
@@ -234,7 +234,7 @@ import Testing
 
     // MARK: The machine
 
-    @Test func meteredNetwork_isWaitedForUnlessItMay() throws {
+    @Test func meteredNetwork_delaysUnlessAllowed() throws {
         let stage = try UploadStage(machine: true, metered: 1)
         let (path, bytes) = try stage.file(1_000)
         let waits = try stage.upload(path, to: "waits", [("method", .string("put"))])
@@ -248,7 +248,7 @@ import Testing
         #expect(stage.server.stored("waits") == bytes)
     }
 
-    @Test func networkBecomesMetered_stopsAndGoesOn() throws {
+    @Test func networkBecomesMetered_stopsAndContinues() throws {
         let stage = try UploadStage(machine: true)
         let (path, bytes) = try stage.file(3_000_000)
         let job = try stage.held(path, to: "tus", at: 200_000, [("method", .string("tus"))])
@@ -260,7 +260,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func machine_isKeptAwakeWhileItSends() throws {
+    @Test func runningUpload_delaysSleep() throws {
         let stage = try UploadStage(machine: true)
         let machine = try #require(stage.machine)
         let (path, _) = try stage.file(500_000)
@@ -272,7 +272,7 @@ import Testing
         #expect(stage.wait { machine.locks == ["lock sleep sessiond delay", "unlock"] })
     }
 
-    @Test func machineFallsAsleep_goesOnWhenItWakes() throws {
+    @Test func machineSleeps_uploadContinuesWhenItWakes() throws {
         let stage = try UploadStage(machine: true)
         let machine = try #require(stage.machine)
         let (path, bytes) = try stage.file(3_000_000)
@@ -287,7 +287,7 @@ import Testing
         #expect(stage.storedByTus == bytes)
     }
 
-    @Test func offline_isNoTryAndEndsAtOnce() throws {
+    @Test func offlineTime_countsNoTryAndEndsAtOnce() throws {
         let stage = try UploadStage(machine: true)
         try stage.machine?.tell("state 20")
         stage.server.kill()

@@ -43,7 +43,7 @@ import Testing
         #expect(try FilmStage.names(in: stage.folder.path).filter { $0.contains("new") } == ["new.mp4"])
     }
 
-    @Test func progress_risesAndIsOneAtTheEnd() throws {
+    @Test func progress_risesAndEndsAtOne() throws {
         let stage = try FilmStage()
         let output = stage.folder.path + "/new.mp4"
         let job = try stage.begin(
@@ -61,7 +61,7 @@ import Testing
         #expect(index < content, "\(kinds)")
     }
 
-    @Test func rotatedFilm_standsUpright() throws {
+    @Test func rotatedFilm_isUpright() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("rotated.mp4").path()
         let turned = stage.folder.path + "/turned.mp4"
@@ -119,7 +119,7 @@ import Testing
 
     @Test(arguments: [
         ("low", "320,180"), ("medium", "320,180"), ("640x480", "320,180"), ("1920x1080", "320,180"), ("audio", ""),
-    ]) func preset_makesNothingLarger(preset: String, size: String) throws {
+    ]) func preset_neverEnlargesPictures(preset: String, size: String) throws {
         let stage = try FilmStage()
         let output = stage.folder.path + (preset == "audio" ? "/new.m4a" : "/new.mp4")
         #expect(
@@ -128,7 +128,7 @@ import Testing
         #expect(try Self.probe(output, "stream=width,height").joined(separator: ",") == size)
     }
 
-    @Test func presets_areThoseThatWork() throws {
+    @Test func presets_areThoseThatArePossible() throws {
         let stage = try FilmStage()
         func presets(_ name: String) throws -> [String] {
             try stage.call("ExportPresets", [FilmStage.uri(try TestMedia.named(name).path())])[0].stringsValue ?? []
@@ -139,7 +139,7 @@ import Testing
         #expect(try !presets("web.webm").contains("passthrough"))
     }
 
-    @Test func estimate_isOfTheRightSize() throws {
+    @Test func estimate_isCloseToTheSize() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("short-gop.mp4").path()
         let answer = try stage.call(
@@ -151,7 +151,7 @@ import Testing
     }
 
     /// It has no index that could come to the front.
-    @Test(arguments: [false, true]) func webm_isWrittenToo(forNetwork: Bool) throws {
+    @Test(arguments: [false, true]) func webm_isWritten(forNetwork: Bool) throws {
         let stage = try FilmStage()
         let output = stage.folder.path + "/new.webm"
         let options: [(String, Value)] = [("optimize-for-network", .bool(forNetwork))]
@@ -160,7 +160,7 @@ import Testing
         #expect(try Self.probe(output, "stream=codec_name", "a") == ["opus"])
     }
 
-    @Test func targetThatIsThere_staysUnlessItMayBeReplaced() throws {
+    @Test func existingTarget_staysUnlessItMayBeReplaced() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("silent.mp4").path()
         let output = try stage.folder.file("there.mp4", "mine")
@@ -173,7 +173,7 @@ import Testing
         #expect(try stage.export(path, stage.folder.path + "/", []) == "BadParameter")
     }
 
-    @Test func cancelAtAnyMoment_leavesTheFolderAsItWas() throws {
+    @Test func cancelAtAnyTime_leavesTheFolderUnchanged() throws {
         let stage = try FilmStage()
         let folder = try stage.folder.folder("out")
         let path = try TestMedia.named("long-gop.mp4").path()
@@ -204,7 +204,7 @@ import Testing
         #expect(eventually { workers.allSatisfy { kill($0, 0) != 0 } }, "its workers end with it")
     }
 
-    @Test func pausedExport_goesOnWhereItWas() throws {
+    @Test func pausedExport_continuesAtItsPosition() throws {
         let stage = try FilmStage()
         let output = stage.folder.path + "/new.mp4"
         let job = try stage.begin(try TestMedia.named("long-gop.mp4").path(), output, [("preset", .string("high"))])
@@ -220,7 +220,7 @@ import Testing
         #expect(numbers == Array(0..<300))
     }
 
-    @Test func runningExport_keepsTheMachineAwake() throws {
+    @Test func runningExport_preventsSleep() throws {
         let stage = try FilmStage()
         let machine = try FakeMachine(on: stage.bus)
         let path = try TestMedia.named("short-gop.mp4").path()
@@ -242,7 +242,7 @@ import Testing
     }
 
     /// On a small disk of its own, where this test may make one.
-    @Test(.enabled(if: geteuid() == 0)) func fullDisk_isSaidAndNothingIsLeft() throws {
+    @Test(.enabled(if: geteuid() == 0)) func fullDisk_isReportedAndLeavesNoFile() throws {
         let folder = try PrivateFolder()
         let disk = try folder.folder("disk")
         guard (try? Child.run("mount", ["-t", "tmpfs", "-o", "size=100k", "tmpfs", disk])) != nil else {

@@ -6,7 +6,7 @@ import Testing
 
 /// Pictures that are not finished: cancelled, left alone, or made by workers that hang or end.
 @Suite struct ImageFaultTests {
-    @Test func cancelledJob_tellsAllTimesAndLeavesNoFile() throws {
+    @Test func cancelledJob_answersForAllTimesAndLeavesNoFile() throws {
         let stage = try FilmStage()
         let folder = try stage.folder.folder("pictures")
         let times = (0..<400).map { Double($0 * 37 % 400) * 0.029 }
@@ -24,7 +24,7 @@ import Testing
         #expect(try stage.pictures(try TestMedia.named("short-gop.mp4").path(), [1]).count == 1)
     }
 
-    @Test func ownerThatLeaves_takesItsPicturesAndJobsAlong() throws {
+    @Test func ownerLeaves_itsPicturesAndJobsAreRemoved() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("long-gop.mp4").path()
         let images = try stage.pictures(path, [1])
@@ -36,7 +36,7 @@ import Testing
         #expect(eventually { (try? FilmStage.names(in: stage.folder.path + "/run/sessiond/images")) == [] })
     }
 
-    @Test func workerThatIsStopped_failsItsJobAtTheDeadlineAndTheNextIsServed() throws {
+    @Test func stoppedWorker_failsItsJobAtTheDeadlineAndTheNextIsServed() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("long-gop.mp4").path()
         let job = try stage.generate(
@@ -50,7 +50,7 @@ import Testing
         #expect(!stage.workers.contains(where: FilmStage.isZombie))
     }
 
-    @Test func workerThatIsKilled_failsItsJobAlone() throws {
+    @Test func killedWorker_failsOnlyItsJob() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("long-gop.mp4").path()
         for _ in 0..<5 {

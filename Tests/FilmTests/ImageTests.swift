@@ -11,7 +11,7 @@ import Testing
     /// Half of a microsecond: ffprobe names times with six digits.
     private static let tolerance = 0.000_001
 
-    @Test(arguments: TestMedia.films) func exactTimes_haveThePictureThatIsShownThen(_ film: TestMedia) throws {
+    @Test(arguments: TestMedia.films) func exactTimes_haveThePictureShownAtThatTime(_ film: TestMedia) throws {
         let stage = try FilmStage()
         let path = try film.path()
         let known = try film.pictures()
@@ -45,7 +45,7 @@ import Testing
         #expect(wrong.isEmpty, "\(wrong.count) of \(times.count): \(wrong.prefix(3))")
     }
 
-    @Test(arguments: TestMedia.films) func nearestKeyFrame_isTheNearestOfAll(_ film: TestMedia) throws {
+    @Test(arguments: TestMedia.films) func keyFrame_isTheNearestOne(_ film: TestMedia) throws {
         let stage = try FilmStage()
         let known = try film.pictures()
         let keys = known.filter(\.isKey)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func tolerances_takeAKeyFrameThatIsNearEnoughElseTheExactPicture() throws {
+    @Test func tolerances_chooseANearKeyFrameOrTheExactPicture() throws {
         let stage = try FilmStage()
         let film = TestMedia.named("long-gop.mp4")
         let options: [(String, Value)] = [("tolerance-before", .double(1)), ("tolerance-after", .double(0))]
@@ -66,7 +66,7 @@ import Testing
         #expect(images.map(\.actual) == [0, 5])
     }
 
-    @Test func transform_isAppliedUnlessToldOtherwise() throws {
+    @Test func transform_isAppliedByDefault() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("rotated.mp4").path()
         for (applies, size) in [(true, "180,320"), (false, "320,180")] {
@@ -79,7 +79,7 @@ import Testing
         #expect(back == [25])
     }
 
-    @Test func maximumSize_makesSmallerAndNeverLarger() throws {
+    @Test func maximumSize_shrinksAndNeverEnlarges() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("short-gop.mp4").path()
         for (wanted, size) in [((160, 160), "160,90"), ((0, 90), "160,90"), ((4_000, 4_000), "320,180")] {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ImageFormat.allCases) func format_isThatWhichWasAskedFor(format: ImageFormat) throws {
+    @Test(arguments: ImageFormat.allCases) func format_isTheRequestedOne(format: ImageFormat) throws {
         let stage = try FilmStage()
         let images = try stage.pictures(
             try TestMedia.named("short-gop.mp4").path(), [3], [("format", .string(format.rawValue))])
@@ -103,7 +103,7 @@ import Testing
         #expect(begin.starts(with: expected))
     }
 
-    @Test func timeBehindTheEnd_hasNoPictureAndTheOthersHave() throws {
+    @Test func timeAfterTheEnd_hasNoPictureAndOtherTimesHave() throws {
         let stage = try FilmStage()
         let images = try stage.pictures(
             try TestMedia.named("short-gop.mp4").path(), [1, 500, 2], [("mode", .string("exact"))])
@@ -111,7 +111,7 @@ import Testing
         #expect(images[1].path == "")
     }
 
-    @Test func wrongArguments_areRefusedByName() throws {
+    @Test func wrongArguments_areRefusedWithTheirError() throws {
         let stage = try FilmStage()
         let uri = FilmStage.uri(try TestMedia.named("short-gop.mp4").path())
         func refusal(_ times: [Double], _ options: [(String, Value)]) throws -> String? {

@@ -37,7 +37,7 @@ import Testing
         #expect(facts["duration"]?.doubleValue ?? 0 > 2)
     }
 
-    @Test func preciseDuration_isThatOfThePackets() throws {
+    @Test func preciseDuration_isComputedFromThePackets() throws {
         let stage = try FilmStage()
         let path = try TestMedia.named("stream.ts").path()
         let exact = try stage.inspect(path, precise: true)["duration"]?.doubleValue ?? 0
@@ -46,7 +46,7 @@ import Testing
         #expect(try stage.inspect(path, precise: true)["duration"]?.doubleValue == exact)
     }
 
-    @Test func whatIsNoFilm_isRefusedByName() throws {
+    @Test func otherFiles_areRefusedWithTheirError() throws {
         let stage = try FilmStage()
         let folder = stage.folder
         let text = try folder.file("text.mp4", String(repeating: "This is no film.\n", count: 100))
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Cut short, and with bytes that are not its own: an answer or an error, and the next file is served.
-    @Test func damagedFiles_costNoMoreThanAnError() throws {
+    @Test func damagedFiles_failOnlyTheirRequest() throws {
         let stage = try FilmStage()
         for name in ["index-first.mp4", "matroska.mkv", "web.webm", "old.avi", "stream.ts", "fragmented.mp4"] {
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: TestMedia.named(name).path())))
@@ -85,7 +85,7 @@ import Testing
         #expect(stage.plugin.isRunning)
     }
 
-    @Test func nameThatIsNoText_isAFileLikeOthers() throws {
+    @Test func nameThatIsNotUTF8_isAccepted() throws {
         let stage = try FilmStage()
         let film = try TestMedia.named("short-gop.mp4").path()
         let bytes = Array((stage.folder.path + "/caf").utf8) + [0xE9, 0]
@@ -98,7 +98,7 @@ import Testing
         unlink(name)
     }
 
-    @Test func workers_haveNoNetworkAndWriteNowhere() throws {
+    @Test func workers_haveNoNetworkAndCannotWrite() throws {
         let stage = try FilmStage()
         _ = try stage.inspect(try TestMedia.named("short-gop.mp4").path())
         let worker = try #require(stage.workers.first)

@@ -17,7 +17,7 @@ import Testing
         return path
     }
 
-    @Test func thumbnail_isWhereProgramsLookForIt() throws {
+    @Test func thumbnail_isInTheSharedCache() throws {
         let stage = try FilmStage()
         let film = try Self.copy("short-gop.mp4", in: stage, as: "my film (1).mp4")
         let uri = "file://\(stage.folder.path)/my%20film%20(1).mp4"
@@ -41,7 +41,7 @@ import Testing
         #expect(try FilmStage.names(in: home + "/normal").count == 1)
     }
 
-    @Test func thumbnail_isMadeAgainWhenTheFileHasChanged() throws {
+    @Test func changedFile_getsANewThumbnail() throws {
         let stage = try FilmStage()
         let film = try Self.copy("short-gop.mp4", in: stage, as: "film.mp4")
         func thumbnail() throws -> (String, ino_t) {
@@ -58,7 +58,7 @@ import Testing
         #expect(second.1 != first.1)
     }
 
-    @Test func fileWithoutAPicture_isRememberedAsSuch() throws {
+    @Test func fileWithoutAPicture_isRemembered() throws {
         let stage = try FilmStage()
         let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: TestMedia.named("web.webm").path())))
         let film = stage.folder.path + "/broken.webm"
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// A folder of films as a file manager opens it; `SESSIOND_TEST_LONG` makes it large.
-    @Test func manyThumbnails_leaveMemoryFlat() throws {
+    @Test func manyThumbnails_needNoMoreMemory() throws {
         let isLong = ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] != nil
         let count = isLong ? 10_000 : 60
         let stage = try FilmStage()
@@ -216,7 +216,7 @@ import Testing
         #expect(texts["Thumb::URI"] == "file://" + film)
     }
 
-    @Test func md5_isThatOfTheStandard() {
+    @Test func md5_agreesWithTheStandard() {
         #expect(Digest.md5("") == "d41d8cd98f00b204e9800998ecf8427e")
         #expect(Digest.md5("abc") == "900150983cd24fb0d6963f7d28e17f72")
         #expect(Digest.md5(String(repeating: "1234567890", count: 8)) == "57edf4a22be3c955ac49da2e2107b67a")

@@ -179,7 +179,7 @@ import Testing
         }
         #expect(error.kind == .notHTTP)
         #expect(error.kind.isPassing)
-        #expect(error.message == "the answer of 127.0.0.1 is no HTTP: check the address and the port")
+        #expect(error.message == "the answer of 127.0.0.1 is not HTTP: check the address and the port")
     }
 
     @Test func answerWithoutEnd_endsWhereItIsAllowedTo() throws {

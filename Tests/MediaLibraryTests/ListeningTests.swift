@@ -14,14 +14,15 @@ import Testing
         (180.0, 200.0, [Listening.Note.played]), (179, 200, []), (240, 3_000, [.played]), (239, 3_000, []),
         (19, 200, [.skipped]),
         (20, 200, []), (0, 200, []), (19, 0, [.skipped]), (20, 0, [.played]), (9.1, 10, [.played]),
-    ]) func song_isPlayedOrSkippedByWhatWasHeard(_ seconds: Double, _ duration: Double, _ notes: [Listening.Note]) {
+    ]) func song_countsAsPlayedOrSkippedByTheTimeHeard(_ seconds: Double, _ duration: Double, _ notes: [Listening.Note])
+    {
         var left = heard(seconds, of: duration)
         #expect(left.left(at: 5_000) == notes)
         #expect(left.left(at: 6_000) == [])
         #expect(left.isAt(5) == [])
     }
 
-    @Test func songWhoseEndIsJumpedTo_wasNotPlayed() {
+    @Test func seekToTheEnd_doesNotCountAsPlayed() {
         var jumped = heard(30, of: 300)
         #expect(jumped.finished(at: 200) == [])
         var whole = heard(295, of: 300)
@@ -29,7 +30,7 @@ import Testing
         #expect(whole.left(at: 501) == [])
     }
 
-    @Test func pauses_areNotHeard() {
+    @Test func pauses_doNotCountAsHeard() {
         var listening = Listening(duration: 100, type: .music)
         for start in [0.0, 1_000, 2_000] {
             listening.plays(true, at: start)
@@ -46,7 +47,7 @@ import Testing
         #expect(more.left(at: 9_000) == [.played])
     }
 
-    @Test func placeOfAPodcast_isKeptUntilItHasEnded() {
+    @Test func bookmarkOfAPodcast_staysUntilItsEnd() {
         var podcast = heard(30, of: 3_600, .podcast)
         #expect(podcast.isAt(1_234) == [.bookmark(1_234)])
         #expect(podcast.isAt(0) == [])

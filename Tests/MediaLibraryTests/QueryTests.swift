@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Query.Preset.allCases) func preset_isThatOfTheSecondModel(_ preset: Query.Preset) throws {
+    @Test(arguments: Query.Preset.allCases) func preset_agreesWithTheSecondModel(_ preset: Query.Preset) throws {
         for seed in 1...3 {
             let world = try World(seed: UInt64(seed))
             let (count, items) = try world.library.store.items(Query(preset), offset: 0, max: 1_000)
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func randomQueries_areThoseOfTheSecondModel() throws {
+    @Test func randomQueries_agreeWithTheSecondModel() throws {
         var found = 0
         for seed in 10..<14 {
             let world = try World(seed: UInt64(seed))
@@ -232,7 +232,7 @@ import Testing
         #expect(found > 500)
     }
 
-    @Test(arguments: Query.Grouping.allCases) func collections_areThoseOfTheSecondModel(_ grouping: Query.Grouping)
+    @Test(arguments: Query.Grouping.allCases) func collections_agreeWithTheSecondModel(_ grouping: Query.Grouping)
         throws
     {
         for seed in 21...23 {
@@ -283,7 +283,7 @@ import Testing
         }
     }
 
-    @Test func listInAQuery_hasItsOrder() throws {
+    @Test func playlistInAQuery_keepsItsOrder() throws {
         let world = try World(seed: 31)
         for (id, list) in world.lists {
             var query = Query()
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func words_areFoundFromTheirBeginning() throws {
+    @Test func words_areFoundByTheirPrefix() throws {
         let library = try Library()
         let id = try library.add(
             "/m/1.mp3", ["TITLE": ["Für Elise"], "ARTIST": ["Ludwig van Beethoven"], "ALBUM": ["Bagatellen"]])

@@ -46,7 +46,7 @@ import Testing
         (true, true, true, false, .present), (true, true, false, false, .unavailable),
         (true, false, false, false, .unavailable), (false, false, false, false, .removed),
         (false, false, false, true, .unavailable), (true, true, false, true, .unavailable),
-    ]) func folder_isThereAwayOrRemoved(
+    ]) func folder_isPresentUnavailableOrRemoved(
         _ wasMount: Bool, _ isThere: Bool, _ isMount: Bool, _ isRoot: Bool, _ presence: ScanPlan.Presence
     ) {
         #expect(ScanPlan.presence(wasMount: wasMount, isThere: isThere, isMount: isMount, isRoot: isRoot) == presence)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func digest_differsWithEachFact() {
+    @Test func digest_differsForEachProperty() {
         let files = [disk("a"), disk("b", size: 2)]
         let digests = [
             ScanPlan.digest(files, folders: []), ScanPlan.digest([files[0]], folders: []),
@@ -113,7 +113,7 @@ import Testing
         ("song.mp3", true, false), ("Song.FLAC", true, false), ("list.m3u8", false, true), ("list.XSPF", false, true),
         ("film.mp4", false, false), ("cover.jpg", false, false), ("mp3", false, false), (".mp3", false, false),
         ("a.b.opus", true, false),
-    ]) func ending_saysWhatAFileIs(_ name: String, _ isMusic: Bool, _ isList: Bool) {
+    ]) func extension_selectsTheFiles(_ name: String, _ isMusic: Bool, _ isList: Bool) {
         #expect(MusicFile.isMusic(Array(name.utf8)) == isMusic)
         #expect(MusicFile.isList(Array(name.utf8)) == isList)
     }

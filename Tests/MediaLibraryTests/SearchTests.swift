@@ -43,7 +43,7 @@ import Testing
         ("yellow coldplay", .song, "Yellow", "Coldplay"), ("99 luftballons", .song, "99 Luftballons", "Nena"),
     ]
 
-    @Test func heard_isWhatIsMeant() throws {
+    @Test func heardWords_findTheRightItem() throws {
         let store = try library().store
         for row in Self.table {
             let findings = try store.search(row.heard)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func whatIsThere_hasTheScoreOne() throws {
+    @Test func exactName_hasTheScoreOne() throws {
         let store = try library().store
         #expect(try store.search("Thunderstruck").first?.score == 1)
         #expect(try store.search("ac dc").first?.score == 1)
@@ -64,7 +64,7 @@ import Testing
         #expect(misheard.title == "Thunderstruck" && misheard.score < 0.95 && misheard.score > 0.5)
     }
 
-    @Test func kinds_areThoseAskedFor() throws {
+    @Test func kinds_areTheRequestedOnes() throws {
         let store = try library().store
         #expect(try store.search("help", kinds: [.song]).map(\.title).sorted() == ["Help", "Help!"])
         #expect(try store.search("help", kinds: [.album]).map(\.title) == ["Help!"])

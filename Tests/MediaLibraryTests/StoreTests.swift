@@ -42,7 +42,7 @@ import Testing
         #expect(items == [ids[5], ids[3], ids[5], ids[100]])
     }
 
-    @Test func everything_isThereAgain() throws {
+    @Test func reopenedStore_hasEverything() throws {
         let (library, ids, list) = try filled()
         let revision = library.store.revision
         for clean in [true, false] {
@@ -128,7 +128,7 @@ import Testing
         #expect(try library.store.itemCount() == 1)
     }
 
-    @Test func removedFolder_leavesWhatIsInAnotherOne() throws {
+    @Test func removedFolder_leavesItemsOfOtherFolders() throws {
         let library = try Library()
         let (one, two) = (try library.add("/m/a/1.mp3", song), try library.add("/m/b/2.mp3", song))
         let three = try library.add("/m0/3.mp3", song)
@@ -144,7 +144,7 @@ import Testing
         #expect(try library.store.db.number("SELECT count(*) FROM vocabulary") == 0)
     }
 
-    @Test func changedTags_leaveNoOldWords() throws {
+    @Test func changedTags_removeTheOldWords() throws {
         let library = try Library()
         let id = try library.add("/m/1.mp3", song)
         let track = Track(
@@ -161,7 +161,7 @@ import Testing
         #expect(try library.store.db.number("SELECT count(*) FROM vocabulary") == 0)
     }
 
-    @Test func personsChoiceOfTheKind_wins() throws {
+    @Test func typeSetByTheUser_wins() throws {
         let library = try Library()
         let id = try library.add("/m/1.mp3", song)
         #expect(try library.store.set(id, [.mediaType(.podcast)]))
@@ -174,7 +174,7 @@ import Testing
         #expect(try !library.store.set(99, [.rating(1)]))
     }
 
-    @Test func playlists_areChangedWholeOrNot() throws {
+    @Test func playlists_areChangedCompletelyOrNotAtAll() throws {
         let (library, ids, list) = try filled(120)
         let store = library.store
         #expect(try !store.setList(list, [ids[1], 9_999]))
@@ -192,7 +192,7 @@ import Testing
         #expect(try store.collections(.playlist, Query(), offset: 0, max: 9).count == 0)
     }
 
-    @Test func playlistOfAFile_hasWhatIsInTheLibrary() throws {
+    @Test func playlistFile_hasTheItemsOfTheLibrary() throws {
         let library = try Library()
         let one = try library.add("/m/1.mp3", song)
         let directory = try #require(try library.store.directory(Array("/m".utf8)))
@@ -214,7 +214,7 @@ import Testing
 
     // MARK: Damage
 
-    @Test func cutShortIndex_isMadeAnewBesideTheOldOne() throws {
+    @Test func truncatedIndex_isRenamedAndCreatedAgain() throws {
         var random = SplitMix64(seed: 5)
         for _ in 0..<12 {
             let (library, ids, list) = try filled()
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func damagedKeptFile_isSavedAsFarAsItCanBeRead() throws {
+    @Test func damagedKeptFile_keepsItsReadableContent() throws {
         var random = SplitMix64(seed: 6)
         var saved = 0
         for _ in 0..<6 {
@@ -269,18 +269,18 @@ import Testing
         #expect(saved > 300)
     }
 
-    @Test(arguments: ["library.db", "library-kept.db"]) func fileOfAnotherVersion_isPutAside(_ name: String) throws {
+    @Test(arguments: ["library.db", "library-kept.db"]) func fileOfAnotherVersion_isRenamed(_ name: String) throws {
         let (library, ids, list) = try filled()
         library.store.close()
         let path = library.folder.path + "/" + name
         do { try SQLite(path).script("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)") }
         try library.reopen(clean: false)
         let own = name == "library.db" ? Schema.version : Schema.keptVersion
-        #expect(library.store.findings.first?.contains("is of version 99, not \(own)") == true)
+        #expect(library.store.findings.first?.contains("has version 99, not \(own)") == true)
         try kept(library, ids, list)
     }
 
-    @Test(arguments: ["library.db", "library-kept.db"]) func fileWithOtherTables_isPutAside(_ name: String) throws {
+    @Test(arguments: ["library.db", "library-kept.db"]) func fileWithOtherTables_isRenamed(_ name: String) throws {
         let folder = try PrivateFolder()
         let version = name == "library.db" ? Schema.version : Schema.keptVersion
         do {
@@ -294,7 +294,7 @@ import Testing
         #expect(try store.addList("Mine", []) != nil)
     }
 
-    @Test func readThatTakesTooLong_isEndedAndTheNextIsAnswered() throws {
+    @Test func slowRead_isEndedAndTheNextIsAnswered() throws {
         let (library, _, _) = try filled()
         let store = library.store
         for seconds in [0, 0.05] {
@@ -320,7 +320,7 @@ import Testing
         #expect(try store.itemCount() == 300)
     }
 
-    @Test(arguments: ["library.db", "library-kept.db"]) func fileThatIsNoDatabase_isPutAside(_ name: String) throws {
+    @Test(arguments: ["library.db", "library-kept.db"]) func otherFile_isRenamed(_ name: String) throws {
         let folder = try PrivateFolder()
         try folder.file(name, String(repeating: "This is a text and no database. ", count: 500))
         let store = try Store(folder.path)
@@ -354,7 +354,7 @@ import Testing
         #expect(try library.store.itemCount() == stored + 1)
     }
 
-    @Test func folderThatCannotBeWritten_isSaid() throws {
+    @Test func unwritableFolder_isReported() throws {
         let folder = try PrivateFolder()
         try folder.file("file", "")
         do {

@@ -15,21 +15,21 @@ import Testing
         (["AC/DC"], ["AC/DC"]), (["Simon & Garfunkel"], ["Simon & Garfunkel"]), (["A", "B"], ["A", "B"]),
         (["A", "A"], ["A"]),
         (["Earth, Wind & Fire"], ["Earth, Wind & Fire"]), (["Feat"], ["Feat"]), ([";"], []),
-    ]) func severalArtists_areSeveral(_ values: [String], _ artists: [String]) {
+    ]) func severalArtists_areSeparated(_ values: [String], _ artists: [String]) {
         #expect(track(["ARTIST": values]).artists == artists)
     }
 
-    @Test func artistsByThemselves_areBelieved() {
+    @Test func tagWithSeparateArtists_isUsedUnchanged() {
         let track = track(["ARTIST": ["A & B"], "ARTISTS": ["A", "B"]])
         #expect(track.artist == "A & B")
         #expect(track.artists == ["A", "B"])
     }
 
-    @Test func fileWithoutTags_hasTheNameOfTheFile() {
+    @Test func fileWithoutTags_hasItsNameAsTitle() {
         #expect(track([:], "/music/Some song.flac").title == "Some song")
     }
 
-    @Test func album_isOneByTitleAndArtist() {
+    @Test func album_isIdentifiedByTitleAndArtist() {
         let one = track(["ALBUM": ["Greatest hits"], "ARTIST": ["A"]])
         let other = track(["ALBUM": ["Greatest Hits"], "ARTIST": ["A feat. B"]])
         #expect(one.albumKey == other.albumKey)
@@ -48,29 +48,29 @@ import Testing
         (["GENRE": ["Audiobook"]], "/m/a.mp3", .audiobook), ([:], "/Podcasts/x/a.mp3", .podcast),
         ([:], "/Audiobooks/x/a.mp3", .audiobook), (["GENRE": ["Rock"]], "/m/a.mp3", .music),
         (["STIK": ["1"]], "/m/a.m4a", .music),
-    ]) func kind_isFoundBySigns(_ tags: [String: [String]], _ path: String, _ type: ItemType) {
+    ]) func type_isFoundByTagsNameAndFolder(_ tags: [String: [String]], _ path: String, _ type: ItemType) {
         #expect(track(tags, path).mediaType == type)
     }
 
     @Test(arguments: [
         ("1973-10-24", 19_731_024), ("1973", 19_730_000), ("1973-10", 19_731_000), ("24.10.1973", 19_730_000),
         ("2004-02-30T12:00", 20_040_230), ("", 0), ("unknown", 0), ("20040102", 20_040_102), ("1999-99", 19_990_000),
-    ]) func date_isANumber(_ text: String, _ number: Int) { #expect(Track.date(text) == number) }
+    ]) func date_isReadAsANumber(_ text: String, _ number: Int) { #expect(Track.date(text) == number) }
 
     @Test(arguments: [
         ("Björk", "bjork"), ("ÀÉÎõü", "aeiou"), ("Straße", "strasse"), ("Łódź", "lodz"), ("don’t", "don't"),
         ("ﬁn", "fin"),
         ("Ёлка", "елка"), ("ΆΛΦΑ", "αλφα"), ("Æther", "aether"), ("e\u{301}te", "ete"),
-    ]) func folded_isWithoutCaseAndMarks(_ text: String, _ folded: String) { #expect(Folding.fold(text) == folded) }
+    ]) func folding_removesCaseAndMarks(_ text: String, _ folded: String) { #expect(Folding.fold(text) == folded) }
 
-    @Test func words_areThoseThatAreSpoken() {
+    @Test func words_areSeparatedAsSpoken() {
         #expect(Folding.words(Folding.fold("AC/DC: Don’t (Live, 1991)")) == ["ac", "dc", "dont", "live", "1991"])
         #expect(Folding.sortKey("the beatles") == "beatles")
         #expect(Folding.sortKey("the ") == "the ")
         #expect(Folding.sortKey("theory") == "theory")
     }
 
-    @Test func listFiles_haveTheirPaths() throws {
+    @Test func playlistFiles_haveTheirPaths() throws {
         let base = Array("/music/lists/a.m3u8".utf8)
         let m3u = "#EXTM3U\n#EXTINF:1,x\n../song one.mp3\n/other/ä.mp3\nhttp://radio.example/x\n"
         let paths = try #require(ListFile.entries(Array(m3u.utf8), path: base))

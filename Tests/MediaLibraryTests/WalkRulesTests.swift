@@ -17,7 +17,7 @@ import Testing
         #expect(!rules.isFull)
     }
 
-    @Test func tooManyFolders_areLeftOutAndThatIsSaid() {
+    @Test func tooManyFolders_areLeftOutAndReported() {
         var limits = WalkRules.Limits()
         (limits.all, limits.linked) = (5, 2)
         var rules = WalkRules(limits)

@@ -59,6 +59,25 @@ import Testing
         #expect(order.recent([port("a"), port("b")], isInput: false, 7, within: 5) == ["b"])
     }
 
+    @Test func portsThatReturnTogether_haveTheirPlacesAgain_andASinglePortWins() {
+        var order = PortOrder()
+        func update(_ uids: [String], early: Set<String> = []) {
+            order.update([], uids.map { port($0) }, filters: [], early: early, now: 1)
+        }
+        func sorted(_ uids: [String]) -> [String] { order.sorted(uids.map { port($0) }, isInput: false).map(\.uid) }
+        update(["a", "b"])
+        update(["a", "b", "other"])
+        order.prefer(port("b"), isInput: false)
+        #expect(sorted(["a", "b", "other"]) == ["a", "other", "b"])
+        // The session manager is restarted: "other" belongs to a program.
+        update(["other"])
+        update(["other", "a", "b"], early: ["a", "b"])
+        #expect(sorted(["a", "b", "other"]) == ["a", "other", "b"])
+        update(["a", "b"])
+        update(["a", "b", "other"])
+        #expect(sorted(["a", "b", "other"]) == ["a", "b", "other"])
+    }
+
     @Test func portsThatAppearTogether_areSelectedOnlyIfChosen_andSinglePortsAtOnce() {
         var order = PortOrder()
         func sorted(_ uids: [String]) -> [String] { order.sorted(uids.map { port($0) }, isInput: false).map(\.uid) }

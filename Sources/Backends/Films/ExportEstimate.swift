@@ -1,12 +1,12 @@
 import Glibc
 import PluginAPI
 
-/// How large an export becomes, as far as that can be known before.
+/// The estimated size of an export, computed before it starts.
 struct ExportEstimate {
     let bytes: Int
-    /// Seconds of media.
+    /// Length of the exported part, in seconds.
     let length: Double
-    /// 0 to 100.
+    /// In percent, 0 to 100.
     let confidence: Int
     private let movesIndex: Bool
 
@@ -28,11 +28,11 @@ struct ExportEstimate {
             bits += Double((facts.audio?.channels ?? 2) == 1 ? wish.preset.audioBitrate / 2 : wish.preset.audioBitrate)
         }
         bytes = Int(bits * length / 8)
-        // What pictures take depends on what they show.
+        // The bitrate of encoded pictures depends on their content.
         confidence = plan.size == nil ? 90 : wish.preset.largestBitrate == nil ? 30 : 50
     }
 
-    /// - Throws: `DiskFull` where there is certainly not enough room.
+    /// - Throws: `DiskFull` if the disk certainly has not enough free space.
     func check(_ output: Int32) throws(FilmError) {
         var space = statvfs()
         guard fstatvfs(output, &space) == 0 else { return }
@@ -41,6 +41,6 @@ struct ExportEstimate {
         guard free < least else { return }
         throw FilmError(
             .diskFull,
-            "there are \(Int(free / 1e6)) MB on the disk, and the new file needs about \(Int(least / 1e6)) MB")
+            "\(Int(free / 1e6)) MB are free on the disk, and the new file needs about \(Int(least / 1e6)) MB")
     }
 }

@@ -1,36 +1,36 @@
 import PluginAPI
 
-/// How a film becomes another file: which elements read it, and which write it.
+/// How a film is exported: which elements read it, and which elements write the new file.
 struct ExportPlan {
-    /// What a client asks for.
+    /// The options of the client.
     struct Wish {
         var preset = ExportPreset.medium
         var type = ExportFileType.mp4
         var isForNetwork = false
-        /// Seconds; nil: from the begin, to the end.
+        /// Seconds; nil: from the start, to the end.
         var from: Double?
         var to: Double?
-        /// Whether an index has to come to the front, which takes a second file. WebM has none that could.
+        /// Whether the index must be moved to the front, which needs a second file. WebM files have no such index.
         var movesIndex: Bool { isForNetwork && type != .webm }
     }
 
-    /// gst-launch text that reads, with the application sinks `video` and `audio`, as far as there are such tracks.
+    /// gst-launch text that reads. Its application sinks are `video` and `audio`, for the tracks that exist.
     let reading: String
     /// gst-launch text that writes: the first elements of the tracks are `video` and `audio`, the muxer is `mux`.
     let writing: String
     let hasVideo: Bool
     let hasAudio: Bool
-    /// Nothing is decoded.
+    /// The streams are copied without decoding.
     let isCopy: Bool
-    /// The element from which the pictures come to the muxer.
+    /// The last element before the muxer in the branch of the pictures.
     var lastOfPictures: String { isCopy ? "video" : "pictures" }
-    /// The size of the new pictures as they are shown; nil: as they are, or there are none.
+    /// The size at which the new pictures are shown; nil: unchanged, or there are no pictures.
     let size: (width: Int, height: Int)?
 
-    /// Which element of a list is installed; nil: none.
+    /// Returns the first element of a list that is installed; nil: none.
     typealias Find = ([String]) -> String?
 
-    /// - Throws: `NotSupported` if the film has not what the preset needs, `EncoderNotFound`.
+    /// - Throws: `NotSupported` if the film lacks a track that the preset needs, `EncoderNotFound`.
     init(_ wish: Wish, _ facts: FilmFacts, find: Find) throws(FilmError) {
         guard facts.missing.isEmpty else { throw FilmError(.decoderNotFound, FilmError.isMissing(facts.missing)) }
         let isSoundOnly = wish.preset == .audio || wish.type == .m4a
@@ -57,7 +57,7 @@ struct ExportPlan {
                 write.append("\(parser) name=audio ! mux.")
             }
             size = nil
-            // Decoders are left out because their input is what is wanted.
+            // A copy needs the input of the decoders, so the decoders are left out.
             let formats = [video, audio].compactMap { $0.map(Self.mediaType) }.joined(separator: ";")
             reading = Self.source(formats) + read.joined(separator: "  ")
         } else {
@@ -83,7 +83,7 @@ struct ExportPlan {
 
     private static let sink = "sync=false max-buffers=16 enable-last-sample=false"
 
-    /// Names the first element of a text.
+    /// Adds a name to the first element of a gst-launch text.
     private static func named(_ name: String, _ text: String) -> String {
         let element = text.prefix { $0 != " " }
         return "\(element) name=\(name)\(text.dropFirst(element.count))"
@@ -94,7 +94,8 @@ struct ExportPlan {
     }
 
     private static func muxer(_ wish: Wish, _ find: Find) throws(FilmError) -> String {
-        // Without a latency, in nanoseconds, they take one buffer of each track, and two threads wait for each other at each.
+        // `latency` is in nanoseconds. Without it, the muxers take one buffer of each track at a time, and two threads
+        // wait for each other at each buffer.
         let (name, options) =
             switch wish.type {
             case .mp4, .m4a: ("mp4mux", "latency=1000000000")
@@ -113,7 +114,8 @@ struct ExportPlan {
         String(track.format.prefix { $0 != "," })
     }
 
-    /// By codec, the element that gives a muxer what it needs, and the files that may have it.
+    /// By codec: the element that converts a stream to the form that a muxer needs, and the file types that may contain
+    /// the codec.
     private static let parsers: [String: (parser: String, types: [ExportFileType])] = [
         "h264": ("h264parse", [.mp4, .mov]), "h265": ("h265parse", [.mp4, .mov]),
         "mpeg4": ("mpeg4videoparse", [.mp4, .mov]), "aac": ("aacparse", [.mp4, .mov, .m4a]),
@@ -139,7 +141,7 @@ struct ExportPlan {
         let stored = PictureSize(width: track.width, height: track.height, shape: track.pixelShape)
         let isTurned = PictureSize.isTurned(Int32(track.direction))
         var box = wish.preset.box ?? (0, 0)
-        // The box of a film that is higher than wide stands upright.
+        // For a film in portrait, width and height of the box are exchanged.
         let natural = stored.fitting((0, 0), even: false)
         if natural.height > natural.width { box = (box.height, box.width) }
         let size = stored.fitting(box, even: true)
@@ -148,7 +150,7 @@ struct ExportPlan {
         if track.isInterlaced { elements.append("deinterlace") }
         elements += [
             "videorate drop-only=true max-rate=\(rate)",
-            // The usual method makes edges rough, which takes a third more bytes and looks worse.
+            // The default method makes edges rough. This takes a third more bytes and looks worse.
             "videoconvertscale method=catrom",
             "capsfilter name=shape caps=\"video/x-raw,format=I420,width=\(size.width),height=\(size.height),"
                 + "pixel-aspect-ratio=1/1\"",
@@ -187,10 +189,10 @@ struct ExportPlan {
         }
     }
 
-    /// Bits in a second that such pictures usually take, for encoders that want to be told, and for estimates.
+    /// The usual bitrate of such pictures, in bit/s: for encoders that need a bitrate, and for estimates.
     static func bits(_ size: (width: Int, height: Int), _ preset: ExportPreset) -> Int {
         let pixels = Double(size.width * size.height)
-        // A step of 6 halves the number.
+        // A step of 6 halves the bitrate.
         var quality = 1.0
         for _ in 0..<max(0, preset.quality - 21) { quality *= 0.891 }
         return Int(pixels * 30 * 0.09 * quality)
@@ -218,7 +220,7 @@ struct ExportPlan {
             + " ! \(encoder) bitrate=\(bitrate) ! aacparse"
     }
 
-    /// The presets that can be had, here and now.
+    /// The presets that are possible for this film with the installed elements.
     static func presets(for facts: FilmFacts, find: Find) -> [ExportPreset] {
         ExportPreset.allCases.filter { preset in
             (try? ExportPlan(Wish(preset: preset, type: preset == .audio ? .m4a : .mp4), facts, find: find)) != nil

@@ -7,7 +7,7 @@ import PluginAPI
 final class Frame {
     /// Owned by this object.
     let sample: OpaquePointer
-    /// Nanoseconds from the film's begin.
+    /// Nanoseconds from the start of the film.
     let time: GstClockTime
 
     init(owning sample: OpaquePointer, _ time: GstClockTime) {
@@ -17,54 +17,56 @@ final class Frame {
 
     deinit { gst_sample_unref(sample) }
 
-    /// Until when it is shown if no other one follows.
+    /// When the picture ends if no other picture follows, in nanoseconds.
     var end: GstClockTime {
         let length = films_sample_length(sample)
         return length == .max ? .max : time + length
     }
 }
 
-/// A film that is open, of which pictures are taken at any times.
+/// An open film, from which pictures can be taken at any time.
 ///
-/// The picture of a time is the one that is on the screen then: the last that begins at that time or before. It is found by
-/// decoding from the key frame before it, and comparing the times of the pictures themselves; an exact seek of GStreamer
-/// gives the same picture, but not its time.
+/// The picture of a time is the one that is on the screen then: the last picture that begins at that time or before. To
+/// find it, the film is decoded from the key frame before that time, and the times of the pictures are compared. An
+/// exact seek of GStreamer gives the same picture, but not its time.
 final class Film {
-    /// Seconds for which one picture is waited for.
+    /// The longest time to wait for one picture, in seconds.
     private static let patience = 8.0
-    /// Seconds after which is looked whether there was an error.
+    /// The interval at which errors are checked while waiting, in seconds.
     private static let step = 0.05
 
     let file: FilmFile
-    /// Nil if it is not known, and not exact for all formats.
+    /// Nil if unknown. Not exact for all formats.
     let duration: GstClockTime?
-    /// Whether ``duration`` is where the film ends: in other films that is seen when reading gets there.
+    /// Whether ``duration`` is exactly the end of the film. In other films the end is known only when reading reaches
+    /// it.
     private let isLengthExact: Bool
     /// A value of videoflip's `video-direction`.
     let orientation: Int32
-    /// When the first picture begins.
+    /// The time at which the first picture begins.
     let first: GstClockTime
 
     private let index: MovieIndex?
     private var pipeline: FilmPipeline
     private let gate: UnsafeMutablePointer<films_gate>
     private var sink: UnsafeMutablePointer<GstElement>
-    /// What is added to all times: those of some formats begin anywhere.
+    /// Added to all times, because the times of some formats do not start at 0.
     private let origin: GstClockTime
-    /// One cannot seek in it, only begin anew.
+    /// The film is not seekable; it can only be read again from the start.
     private let isSequential: Bool
-    /// The last picture that was decoded, and the one before it; valid while reading goes on from there.
+    /// The last decoded picture, and the one after it if it is already decoded; valid until reading continues at
+    /// another position.
     private var current: Frame?
     private var ahead: Frame?
     private var isBroken = false
-    /// Pictures up to this far ahead are decoded without a seek: a seek costs as much as decoding half of the pictures between
-    /// two key frames.
+    /// Pictures up to this far ahead, in nanoseconds, are decoded without a seek. A seek costs as much as decoding half
+    /// of the pictures between two key frames.
     private var stride: GstClockTime = 1_500_000_000
-    /// Neighbouring key frames that are known.
+    /// Known pairs of neighbouring key frames.
     private var keys: [(before: GstClockTime?, after: GstClockTime?)] = []
 
     /// Opens the film and decodes its first picture.
-    /// - Throws: also if it has no picture; then ``cover`` may have one.
+    /// - Throws: also if the film has no picture; then ``cover`` may have one.
     init(_ file: FilmFile) throws(FilmError) {
         guard let gate = films_gate_new() else { throw FilmError(.decodeFailed, "no memory") }
         (self.file, self.gate) = (file, gate)
@@ -84,7 +86,7 @@ final class Film {
         duration = pipeline.duration.map { $0 > origin ? $0 - origin : $0 }
         self.origin = origin
         isLengthExact = films_gate_is_rebased(gate) == 0 && index?.isFragmented != true
-        // Without such a table GStreamer cannot seek in pieces.
+        // Without a table of the fragments, GStreamer cannot seek in a fragmented film.
         isSequential = index.map { $0.isFragmented && $0.firstPieces.isEmpty } ?? false
         let pad = gst_element_get_static_pad(sink, "sink")
         orientation = pad.map { films_orientation($0) } ?? 0
@@ -105,7 +107,8 @@ final class Film {
         ) { films_gate_watch(gate, $0) }
     }
 
-    /// The first picture. A track of pictures that begins late has a gap before: then the sink is ready without one.
+    /// The first picture. A video track that begins late has a gap before its first picture; then the sink is ready
+    /// without a picture.
     private static func firstSample(
         _ pipeline: FilmPipeline, _ sink: UnsafeMutablePointer<GstElement>
     ) throws(FilmError) -> OpaquePointer? {
@@ -122,17 +125,17 @@ final class Film {
 
     // MARK: Pictures
 
-    /// The picture that is shown at a time; the first one for times before it.
-    /// - Parameter pass: gets the pictures that are decoded on the way to it, and when each of them ends.
-    /// - Throws: `NoImageAtTime` behind the end.
+    /// The picture that is shown at a time. For times before the first picture, the first picture.
+    /// - Parameter pass: gets each picture that is decoded on the way to it, and the time at which that picture ends.
+    /// - Throws: `NoImageAtTime` after the end.
     func frame(
         at time: GstClockTime, passing pass: (Frame, GstClockTime) -> Void = { _, _ in }
     ) throws(FilmError) -> Frame {
         try mend { () throws(FilmError) in try shownFrame(at: time, pass) }
     }
 
-    /// Does something with the film. If that fails because of what is in the file, the next begins with a new pipeline: one
-    /// that has failed does nothing any more.
+    /// Runs an operation on the film. If it fails because of the content of the file, the next operation starts a new
+    /// pipeline, because a pipeline that has failed does not work any more.
     private func mend<Result>(_ body: () throws(FilmError) -> Result) throws(FilmError) -> Result {
         if isBroken { try begin(keys: nil) }
         isBroken = true
@@ -169,22 +172,22 @@ final class Film {
                 if back == 0 { stride = max(stride, (wanted - frame.time) / 2) }
                 return try readOn(from: frame, to: wanted, pass)
             }
-            // It began behind the time, as formats without an index do.
+            // The picture begins after the requested time, as happens in formats without an index.
             guard back < wanted else { return frame }
             back = back * 2 + 1_000_000_000
         }
     }
 
-    /// The picture of the key frame that is nearest to a time.
+    /// The key frame that is nearest to a time.
     func keyFrame(nearest time: GstClockTime) throws(FilmError) -> Frame {
         let (before, after) = try keyFrames(around: time)
         guard let nearest = Self.nearer(before, after, to: time) else { return try frame(at: time) }
         return try frame(at: nearest)
     }
 
-    /// The key frame before or at a time, and the next one.
+    /// The last key frame at or before a time, and the next key frame after it.
     func keyFrames(around time: GstClockTime) throws(FilmError) -> (before: GstClockTime?, after: GstClockTime?) {
-        // A seek behind the end goes anywhere.
+        // A seek beyond the end has no defined result.
         let last = isLengthExact ? duration.map { $0 - 1 } ?? .max : .max
         return try mend { () throws(FilmError) in try searchedKeyFrames(around: min(time, last)) }
     }
@@ -228,7 +231,7 @@ final class Film {
 
     private func sendSeek(to time: GstClockTime) throws(FilmError) {
         guard gst_element_send_event(pipeline.element, films_seek(time + origin, .max)) != 0 else {
-            throw pipeline.failure() ?? FilmError(.notSupported, "one cannot seek in it")
+            throw pipeline.failure() ?? FilmError(.notSupported, "it is not seekable")
         }
     }
 
@@ -238,8 +241,8 @@ final class Film {
         try sendSeek(to: time)
     }
 
-    /// Reads from the begin, with another pipeline: one that was made of a text is linked only once.
-    /// - Parameter keys: around which time key frames are looked for, and nothing is decoded; nil: pictures are wanted.
+    /// Reads from the start, with a new pipeline: a pipeline from a gst-launch text is linked only once.
+    /// - Parameter keys: the time around which key frames are searched, without decoding; nil: pictures are decoded.
     private func begin(keys: GstClockTime?) throws(FilmError) {
         (current, ahead) = (nil, nil)
         pipeline.set(GST_STATE_NULL)
@@ -259,7 +262,7 @@ final class Film {
         return isSequential || next.time + stride >= time ? try readOn(from: next, to: time, pass) : nil
     }
 
-    /// Decodes on until a picture begins behind the time.
+    /// Decodes further until a picture begins after the requested time.
     private func readOn(
         from frame: Frame, to time: GstClockTime, _ pass: (Frame, GstClockTime) -> Void
     ) throws(FilmError) -> Frame {
@@ -283,7 +286,8 @@ final class Film {
         return shown
     }
 
-    /// Waits until there is a result, or the pipeline has failed: it does not say so to who waits for its data.
+    /// Waits until there is a result, or until the pipeline has failed: a failed pipeline does not wake a thread that
+    /// waits for its data.
     /// - Parameter body: waits for ``step`` seconds.
     @discardableResult
     private func wait<Result>(_ what: String, _ body: () -> Result?) throws(FilmError) -> Result {
@@ -292,7 +296,7 @@ final class Film {
             if let result = body() { return result }
             if let failure = pipeline.failure() { throw failure }
             guard g_get_monotonic_time() < end else {
-                throw FilmError(.decodeFailed, "\(what) came in \(Int(Self.patience)) s")
+                throw FilmError(.decodeFailed, "\(what) came within \(Int(Self.patience)) s")
             }
         }
     }
@@ -317,9 +321,9 @@ final class Film {
         }
     }
 
-    // MARK: What a file manager shows
+    // MARK: Pictures for file managers
 
-    /// A picture that says something of the film: at one of five places, the first that is not nearly of one colour.
+    /// A typical picture of the film: the first of five places whose picture is not nearly a single colour.
     func typical() throws(FilmError) -> Frame {
         guard let duration, duration > 0 else { return try frame(at: first) }
         var best: (frame: Frame, contrast: Double)?

@@ -1,11 +1,11 @@
 import CFilms
 import PluginAPI
 
-/// Why something cannot be done with a film.
+/// Why an operation on a film failed.
 struct FilmError: Error {
     let code: SessionError.Code
     let message: String
-    /// What GStreamer has no plugin for, in its words.
+    /// The missing plugins, as GStreamer describes them.
     var missing: String?
 
     init(_ code: SessionError.Code, _ message: String) {
@@ -13,7 +13,7 @@ struct FilmError: Error {
         self.message = message
     }
 
-    /// From an error on a pipeline's bus. `missing`: what was said to be missing before.
+    /// From an error on the bus of a pipeline. `missing`: the plugin that GStreamer reported as missing before.
     init(_ message: UnsafeMutablePointer<GstMessage>, missing: String?) {
         var pointer: UnsafeMutablePointer<GError>?
         gst_message_parse_error(message, &pointer, nil)
@@ -48,13 +48,13 @@ struct FilmError: Error {
         }
     }
 
-    /// What to install for what GStreamer's words name.
+    /// A message that names the packages to install for the plugins that GStreamer describes.
     static func isMissing(_ names: [String]) -> String {
         let list = names.map { "\($0) (\(package(for: $0)))" }.joined(separator: ", ")
         return "nothing that is installed reads it: \(list) is missing"
     }
 
-    /// The Debian package that most likely has it.
+    /// The Debian package that most likely contains the plugin.
     static func package(for name: String) -> String {
         name.hasSuffix("decoder") ? "gstreamer1.0-libav" : "gstreamer1.0-plugins-bad"
     }

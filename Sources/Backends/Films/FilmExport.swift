@@ -3,29 +3,30 @@ import FileFormats
 import Glibc
 import PluginAPI
 
-/// Writes a film into another file: one pipeline reads and decodes, another one encodes and writes, so that the first can
-/// seek without the second knowing of it.
+/// Exports a film to another file. One pipeline reads and decodes, a second one encodes and writes. So the first one
+/// can seek, and the second one does not notice it.
 struct FilmExport {
-    /// What is known of an export that runs.
+    /// The progress of a running export.
     struct Progress {
-        /// Milliseconds of media that are written.
+        /// Milliseconds of media that have been written.
         var done: Int
-        /// 0…1.
+        /// 0 to 1.
         var share: Double
     }
 
-    /// The part of the progress that writing takes, where the index comes to the front afterwards.
+    /// The part of the progress for writing, if the index is moved to the front afterwards.
     private static let writingShare = 0.9
     private static let patience = 10.0
 
     let plan: ExportPlan
     let wish: ExportPlan.Wish
     let facts: FilmFacts
-    /// Open for writing, empty; they stay the caller's.
+    /// An empty file, open for writing; owned by the caller.
     let output: Int32
-    /// For the index at the front: a second empty file on the same disk, open for reading and writing.
+    /// For an index at the front: a second empty file on the same disk, open for reading and writing; owned by the
+    /// caller.
     let draft: Int32?
-    /// Without those that name a place, where that was asked for.
+    /// The tags for the new file. If the client asked for it, tags with a location are left out.
     let tags: FilmFacts.Tags
 
     /// Milliseconds that will be written.
@@ -34,13 +35,13 @@ struct FilmExport {
     private var from: Double { wish.from ?? 0 }
     private var to: Double? { wish.to.map { facts.duration > 0 ? min($0, facts.duration) : $0 } }
 
-    /// - Parameter tell: called several times in a second.
+    /// - Parameter tell: called several times a second.
     func run(_ tell: (Progress) -> Void) throws(FilmError) {
         let reader = try FilmPipeline(reading: facts.file, MovieIndex(facts.file.path), plan.reading) {
             films_deepen_queues($0)
         }
         let writer = try FilmPipeline(plan.writing)
-        // The reader's threads may wait in the writer.
+        // The threads of the reader may be blocked in the writer.
         defer {
             writer.set(GST_STATE_NULL)
             reader.set(GST_STATE_NULL)
@@ -73,7 +74,7 @@ struct FilmExport {
         guard fdatasync(output) == 0 || errno == EINVAL else { throw Self.failure() }
     }
 
-    /// The muxers of GStreamer do not write how copied pictures have to be turned.
+    /// Writes the rotation of copied pictures into the new file, because the muxers of GStreamer do not write it.
     private func turn() throws(FilmError) {
         guard plan.isCopy, let video = facts.video, video.direction != 0, wish.type != .webm, plan.hasVideo,
             let place = MovieIndex(descriptor: output)?.matrix
@@ -84,7 +85,7 @@ struct FilmExport {
 
     private func seek(_ reader: FilmPipeline, _ start: GstClockTime, _ stop: GstClockTime) throws(FilmError) {
         guard gst_element_send_event(reader.element, films_seek(start, stop)) != 0 else {
-            throw reader.failure() ?? FilmError(.notSupported, "one cannot seek in it")
+            throw reader.failure() ?? FilmError(.notSupported, "it is not seekable")
         }
         try reader.settle(within: Self.patience)
     }
@@ -100,7 +101,7 @@ struct FilmExport {
                 while try reader.next(within: 0) != nil {}
             } catch {
                 if isFull() { throw FilmError(.diskFull, "no space is left on the disk") }
-                // What stops the writer stops the reader, too, which does not know why.
+                // An error of the writer also stops the reader, but the reader does not know the reason.
                 throw writer.failure() ?? error
             }
             let done = min(whole, Int(films_tally_end(written) / 1_000_000))
@@ -109,7 +110,7 @@ struct FilmExport {
         }
     }
 
-    /// Copies what the muxer has written to the output, with the index, which it writes last, before the rest.
+    /// Copies the muxer's output to the target. The muxer writes the index last; it is copied first.
     private func bringIndexToFront(of draft: Int32, _ tell: (Progress) -> Void) throws(FilmError) {
         guard let parts = MovieIndex.partsWithIndexFirst(descriptor: draft) else {
             throw FilmError(.exportFailed, "the muxer has written no index")
@@ -131,7 +132,7 @@ struct FilmExport {
         }
     }
 
-    /// Bytes between two reports of the progress.
+    /// Bytes between two progress reports.
     private static let step = 16 << 20
 
     private func write(_ bytes: [UInt8]) throws(FilmError) {
@@ -143,7 +144,7 @@ struct FilmExport {
         }
     }
 
-    /// Copies at most so many bytes within the kernel; returns how many.
+    /// Copies at most `count` bytes within the kernel; returns the number of copied bytes.
     private func copy(_ source: Int32, _ place: Int, _ count: Int) throws(FilmError) -> Int {
         var from = off_t(place)
         let copied = sendfile(output, source, &from, count)
@@ -154,21 +155,21 @@ struct FilmExport {
         return max(0, copied)
     }
 
-    /// After a call that failed.
+    /// The error of the system call that has just failed.
     private static func failure() -> FilmError {
         errno == ENOSPC || errno == EDQUOT
             ? FilmError(.diskFull, "no space is left on the disk")
             : FilmError(.exportFailed, String(cString: strerror(errno)))
     }
 
-    /// GStreamer does not always say why it cannot write.
+    /// Whether the disk is full: GStreamer does not always report why it cannot write.
     private func isFull() -> Bool {
         var space = statvfs()
         guard fstatvfs(output, &space) == 0 else { return false }
         return UInt64(space.f_bavail) * UInt64(space.f_frsize) < 1 << 20
     }
 
-    /// Where to begin and to end, in nanoseconds. Copied pictures begin at a key frame.
+    /// The start and the end, in nanoseconds. Copied pictures start at a key frame.
     private func range() throws(FilmError) -> (GstClockTime, GstClockTime) {
         let stop = to.map(FilmRuntime.nanoseconds) ?? .max
         var start = FilmRuntime.nanoseconds(from)

@@ -4,7 +4,7 @@ import Glibc
 import PluginAPI
 import Workers
 
-/// What a file says of itself.
+/// The properties of a file, as the file states them.
 struct FilmFacts {
     struct Track {
         enum Kind: String {
@@ -14,7 +14,7 @@ struct FilmFacts {
         let kind: Kind
         /// GStreamer's name of the format, such as `video/x-h264`.
         let format: String
-        /// A short name, such as `h264`, and one for people.
+        /// A short name, such as `h264`, and a name for people.
         let codec: String
         let description: String
         var language = ""
@@ -22,17 +22,17 @@ struct FilmFacts {
         var width = 0
         var height = 0
         var pixelShape = (1, 1)
-        /// Pictures in a second; 0/1: it varies, or is not known.
+        /// Pictures per second, as a fraction; 0/1: variable or unknown.
         var rate = (0, 1)
         var isInterlaced = false
-        /// The value of the tag, such as `rotate-90`; empty: none.
+        /// The value of the orientation tag, such as `rotate-90`; empty: none.
         var orientation = ""
         var channels = 0
         var sampleRate = 0
-        /// A picture that stands for the sound, such as a cover.
+        /// A still picture, such as a cover.
         var isStill = false
 
-        /// Degrees clockwise.
+        /// Rotation in degrees clockwise.
         var rotation: Int {
             switch orientation {
             case "rotate-90", "flip-rotate-90": 90
@@ -64,9 +64,9 @@ struct FilmFacts {
     let container: String
     let mimeType: String
     let tracks: [Track]
-    /// What GStreamer has no plugin for, in its words.
+    /// The missing plugins, as GStreamer describes them.
     let missing: [String]
-    /// Owned by this object's ``Tags``.
+    /// Owned by ``Tags``.
     let tags: Tags
 
     final class Tags {
@@ -77,14 +77,15 @@ struct FilmFacts {
 
     var video: Track? { tracks.first { $0.kind == .video && !$0.isStill } }
     var audio: Track? { tracks.first { $0.kind == .audio } }
-    /// Only reading all of it tells: a film in pieces without a table of them.
+    /// Whether the length is known only after reading the whole file: a fragmented film without a table of its
+    /// fragments.
     var isLengthUnknown: Bool {
         guard let index = MovieIndex(file.path) else { return false }
         return index.isFragmented && index.firstPieces.isEmpty && index.length == nil
     }
     var isPlayable: Bool { missing.isEmpty && (video != nil || audio != nil) }
 
-    /// Reads the beginning of the file, and decodes a little (`GstDiscoverer`).
+    /// Reads the start of the file, and decodes a little (`GstDiscoverer`).
     init(_ file: FilmFile) throws(FilmError) {
         _ = FilmRuntime.ready
         var error: UnsafeMutablePointer<GError>?
@@ -111,7 +112,9 @@ struct FilmFacts {
                 error?.pointee.domain == gst_stream_error_quark()
                 && [GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue]
                     .contains(UInt32(bitPattern: error?.pointee.code ?? 0))
-            if isUnknown { throw FilmError(.formatNotSupported, "it is no film or sound in a known format (\(text))") }
+            if isUnknown {
+                throw FilmError(.formatNotSupported, "it is not a film or sound in a known format (\(text))")
+            }
             throw FilmError(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
         }
         let length = gst_discoverer_info_get_duration(info)
@@ -145,7 +148,7 @@ struct FilmFacts {
         guard var detail = gst_discoverer_info_get_missing_elements_installer_details(info) else { return ["a plugin"] }
         var names: [String] = []
         while let text = detail.pointee {
-            // gstreamer|1.0|program|what it is for|what it must do
+            // The format: gstreamer|1.0|program|description|required plugin
             let parts = String(cString: text).split(separator: "|", omittingEmptySubsequences: false)
             if parts.count > 3 { names.append(String(parts[3])) }
             detail += 1
@@ -162,7 +165,7 @@ struct FilmFacts {
         if let list { gst_discoverer_stream_info_list_free(list) }
     }
 
-    /// GStreamer's name of a stream's format, and one for people.
+    /// GStreamer's name of the format of a stream, and a name for people.
     private static func format(_ stream: OpaquePointer) -> (String, String) {
         guard let caps = gst_discoverer_stream_info_get_caps(stream) else { return ("", "") }
         defer { gst_caps_unref(caps) }
@@ -262,8 +265,10 @@ struct FilmFacts {
         }
     }
 
-    /// The length by the times of all packets: some files name none, or a wrong one. Reads the whole file.
-    /// - Parameter onProgress: called now and then, as long as later packets are found: a file may have a hole of terabytes.
+    /// Computes the duration from the times of all packets, because some files state none, or a wrong one. Reads the
+    /// whole file.
+    /// - Parameter onProgress: called from time to time while later packets are found. A sparse file may have a hole of
+    ///   terabytes.
     mutating func measure(_ onProgress: () -> Void) throws(FilmError) {
         guard let tally = films_tally_new() else { return }
         defer { films_tally_free(tally) }
@@ -278,12 +283,12 @@ struct FilmFacts {
             if end != last { onProgress() }
             last = end
         }
-        // The times of some formats begin anywhere.
+        // The times of some formats do not start at 0.
         let begin = mimeType == "video/mp2t" || mimeType == "video/mpeg" ? films_tally_begin(tally) : 0
         duration = Double(max(films_tally_end(tally), begin == .max ? 0 : begin) - (begin == .max ? 0 : begin)) / 1e9
     }
 
-    /// For the plugin; the names are those of the bus.
+    /// The message for the plugin; the names are those on D-Bus.
     var message: WorkerMessage {
         var fields: [String: WorkerMessage.Field] = [
             "duration": .number(duration), "seekable": .flag(isSeekable), "live": .flag(isLive),
@@ -323,7 +328,7 @@ extension FilmFacts.Track {
 }
 
 extension FilmFacts.Tags {
-    /// Texts and numbers of at most a page each; pictures and formats of GStreamer's own are left out.
+    /// Texts of at most 1,000 characters, and numbers. Pictures and types that only GStreamer uses are left out.
     fileprivate var fields: [String: WorkerMessage.Field] {
         var fields: [String: WorkerMessage.Field] = [:]
         for index in 0..<gst_tag_list_n_tags(list) {
@@ -356,7 +361,7 @@ extension FilmFacts.Tags {
         return fields
     }
 
-    /// The first picture among them; the caller owns it.
+    /// The first picture in the tags; owned by the caller.
     var cover: OpaquePointer? {
         var found: OpaquePointer?
         for name in ["image", "preview-image"] where gst_tag_list_get_sample(list, name, &found) != 0 { return found }

@@ -3,23 +3,24 @@ import FileFormats
 import Glibc
 import PluginAPI
 
-/// Owns a GStreamer pipeline whose bus is read by whoever waits for it: a worker has nothing else to do.
+/// Owns a GStreamer pipeline. Its bus is read by the code that waits for the pipeline, because a worker has nothing
+/// else to do.
 final class FilmPipeline {
     /// Owned by this object.
     let element: UnsafeMutablePointer<GstElement>
     private let bus: UnsafeMutablePointer<GstBus>
-    /// What GStreamer has said is missing.
+    /// The plugin that GStreamer reported as missing.
     private var missing: String?
-    /// All tags of the bus; owned by this object.
+    /// All tags from the bus; owned by this object.
     private(set) var tags: UnsafeMutablePointer<GstTagList>?
-    /// What was added to the length that the file names.
+    /// The time that was added to the length that the file states.
     private var added: GstClockTime = 0
 
-    /// A pipeline that reads a file, by its element `source`.
+    /// A pipeline that reads a file by its element `source`.
     ///
-    /// Demuxers are told what the file should say. qtdemux before 1.24 compares places in a track with the length of the film,
-    /// and so ends too early where an edit list cuts off the begin. After a seek it takes the time at which the first piece of
-    /// a film in pieces is shown for that at which it is decoded.
+    /// The demuxer gets corrected numbers instead of those in the file. qtdemux before 1.24 compares positions in a
+    /// track with the length of the film, so it ends too early if an edit list cuts off the start. In a fragmented
+    /// film, after a seek, it uses the presentation time of the first fragment as its decoding time.
     convenience init(
         reading file: FilmFile, _ index: MovieIndex?, _ description: String,
         configure: (UnsafeMutablePointer<GstElement>) -> Void = { _ in }
@@ -41,8 +42,8 @@ final class FilmPipeline {
         films_set_string(try child("source"), "uri", file.uri)
     }
 
-    /// From a description for gst-launch.
-    /// - Parameter configure: gets the pipeline before it has elements.
+    /// From a gst-launch description.
+    /// - Parameter configure: gets the pipeline while it is still empty.
     init(
         _ description: String, configure: (UnsafeMutablePointer<GstElement>) -> Void = { _ in }
     ) throws(FilmError) {
@@ -72,7 +73,7 @@ final class FilmPipeline {
         gst_object_unref(element)
     }
 
-    /// The element of that name, valid while the pipeline exists.
+    /// The element with that name, valid while the pipeline exists.
     func child(_ name: String) throws(FilmError) -> UnsafeMutablePointer<GstElement> {
         guard let found = films_child(element, name) else {
             throw FilmError(.decodeFailed, "there is no element \(name)")
@@ -83,7 +84,7 @@ final class FilmPipeline {
 
     func set(_ state: GstState) { gst_element_set_state(element, state) }
 
-    /// Waits until all sinks have something, or have reached the end.
+    /// Waits until all sinks have data or have reached the end.
     func prepare(within seconds: Double) throws(FilmError) {
         if gst_element_set_state(element, GST_STATE_PAUSED) == GST_STATE_CHANGE_FAILURE {
             throw failure() ?? FilmError(.decodeFailed, "it cannot be opened")
@@ -104,8 +105,8 @@ final class FilmPipeline {
         }
     }
 
-    /// Waits, after a seek in a paused pipeline, until all sinks have something again. What is started before that starts one
-    /// sink alone, which may wait for another one for ever.
+    /// Waits, after a seek in a paused pipeline, until all sinks have data again. If the pipeline were started earlier,
+    /// a single sink could start and wait for another sink for ever.
     func settle(within seconds: Double) throws(FilmError) {
         let end = g_get_monotonic_time() + gint64(seconds * 1e6)
         var state = GST_STATE_NULL
@@ -125,7 +126,7 @@ final class FilmPipeline {
         case other
     }
 
-    /// The next message; nil: there was none in time. An error is thrown.
+    /// The next message; nil: none came in time. An error message is thrown.
     func next(within seconds: Double) throws(FilmError) -> News? {
         guard let message = gst_bus_timed_pop(bus, FilmRuntime.nanoseconds(seconds)) else { return nil }
         defer { gst_message_unref(message) }
@@ -155,7 +156,7 @@ final class FilmPipeline {
         }
     }
 
-    /// An error that is on the bus already.
+    /// An error that is already on the bus.
     func failure() -> FilmError? {
         do throws(FilmError) {
             while try next(within: 0) != nil {}
@@ -173,14 +174,14 @@ final class FilmPipeline {
     }
 }
 
-/// A file on this machine, checked before anything opens it.
+/// A file on this machine, checked before it is opened.
 struct FilmFile {
     let path: [UInt8]
     let size: Int
-    /// Seconds since 1970.
+    /// Time of the last change, in seconds since 1970.
     let modified: Int
 
-    /// Only ordinary files: opening a pipe would wait for its writer, and a device has no end.
+    /// Accepts only regular files: opening a pipe would block until a writer opens it, and a device has no end.
     init(_ path: [UInt8]) throws(FilmError) {
         self.path = path
         var status = stat()
@@ -205,12 +206,12 @@ struct FilmFile {
         (size, modified) = (Int(status.st_size), status.st_mtim.tv_sec)
     }
 
-    /// Whether it is the same file, as far as its path, size and time tell.
+    /// Whether it is the same file: the path, the size and the time are equal.
     func isSame(as other: FilmFile) -> Bool {
         path == other.path && size == other.size && modified == other.modified
     }
 
-    /// Its URI, in which every byte that a URI cannot have is escaped.
+    /// The URI of the file. Every byte that a URI may not contain is escaped.
     var uri: String {
         guard let text = g_filename_to_uri(path.map { CChar(bitPattern: $0) } + [0], nil, nil) else { return "" }
         defer { g_free(text) }

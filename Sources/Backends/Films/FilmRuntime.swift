@@ -3,10 +3,11 @@ import Glibc
 
 /// GStreamer in a worker: initialised once, before the worker isolates itself.
 enum FilmRuntime {
-    /// Must be used before any other call of GStreamer.
+    /// Must be used before any other call to GStreamer.
     static let ready: Void = {
-        // Looking at the file of every plugin at each start takes longer than all else; ``lookAgain()`` does it where
-        // something is missing. Without a list all plugins are read here, because no other program may be started later.
+        // By default GStreamer checks the file of every plugin at each start, which takes longer than all other work.
+        // ``lookAgain()`` does this only if a plugin is missing. Without a registry, all plugins are read in this
+        // process, because no other program may be started later.
         setenv("GST_REGISTRY_UPDATE", "no", 0)
         gst_registry_fork_set_enabled(0)
         gst_init(nil, nil)
@@ -14,7 +15,7 @@ enum FilmRuntime {
         films_leave_playlists()
     }()
 
-    /// Plugins that were installed after the list was written; once.
+    /// Reads plugins that were installed after the registry was written; runs once.
     static let lookAgain: Void = {
         for folder in folders { gst_registry_scan_path(gst_registry_get(), folder) }
         films_leave_hardware()
@@ -41,7 +42,7 @@ enum FilmRuntime {
         }
     }
 
-    /// Seconds as GStreamer's nanoseconds: never negative, a century at the most, 0 for NaN.
+    /// Converts seconds to nanoseconds for GStreamer: never negative, at most a century, 0 for NaN.
     static func nanoseconds(_ seconds: Double) -> GstClockTime {
         seconds > 0 ? GstClockTime(min(seconds, 3.15e9) * 1e9) : 0
     }

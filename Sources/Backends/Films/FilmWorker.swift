@@ -3,15 +3,16 @@ import Glibc
 public import PluginAPI
 import Workers
 
-/// What a worker does for the plugin of films: a task in, answers out. Files of strangers are opened here alone.
+/// The work of a worker for the plugin of films: it receives tasks and sends answers. Untrusted files are opened only
+/// here.
 public final class FilmWorker {
     private let process: WorkerProcess
-    /// The film of the last task, and the pictures of it.
+    /// The open film of the last task.
     private var film: Film?
-    /// What was read last, by path, size and time.
+    /// The latest inspections, by path, size and time.
     private var inspected: [(file: FilmFile, answer: WorkerMessage)] = []
     private let maker = PictureMaker()
-    /// Of the last file: whoever exports it has asked what is in it.
+    /// The properties of the last file: a client that exports a file has usually inspected it just before.
     private var known: FilmFacts?
 
     /// Serves until the plugin ends. `socket` is the last argument of the program.
@@ -32,7 +33,7 @@ public final class FilmWorker {
             do throws(FilmError) {
                 return try answer(request, descriptors)
             } catch  where error.missing != nil {
-                // It may have been installed meanwhile.
+                // The missing element may have been installed meanwhile.
                 _ = FilmRuntime.lookAgain
                 return try answer(request, descriptors)
             }
@@ -53,7 +54,7 @@ public final class FilmWorker {
         case "thumbnail": return try thumbnail(file, request)
         case "export": return try export(file, request, descriptors)
         case "estimate": return try estimate(file, request)
-        default: throw FilmError(.notSupported, "no task '\(request.name)'")
+        default: throw FilmError(.notSupported, "unknown task '\(request.name)'")
         }
     }
 
@@ -111,7 +112,7 @@ public final class FilmWorker {
                     "image", ["index": .whole(Int64(index)), "actual": .whole(Int64(frame.time)), "data": .bytes(data)])
             )
         }
-        // Exact pictures that are decoded anyway on the way to an earlier one of the list are not decoded again.
+        // Requested exact pictures that are decoded on the way to an earlier one of the list are not decoded again.
         let isExact = before == 0 && after == 0
         let byTime = isExact ? times.indices.sorted { times[$0] < times[$1] } : []
         for (index, time) in times.enumerated() where !isTold[index] {
@@ -122,7 +123,7 @@ public final class FilmWorker {
                         guard passed < Self.passedLimit else { return }
                         for other in Self.indices(of: byTime, from: frame.time, to: end, in: times)
                         where !isTold[other] && passed < Self.passedLimit {
-                            // What is wrong with it is told in its turn.
+                            // If sending fails, the error is reported when it is the turn of that picture.
                             if (try? tell(other, frame)) != nil { passed += 1 }
                         }
                     }
@@ -131,7 +132,7 @@ public final class FilmWorker {
                     try tell(index, try keyFrame(of: film, at: time, before, after))
                 }
             } catch {
-                // Of a damaged film the next pictures may be whole; but not if it cannot be read any more.
+                // In a damaged film, later pictures may still be good, unless the file cannot be read any more.
                 if error.code != .noImageAtTime, error.code != .decodeFailed { throw error }
                 isTold[index] = true
                 process.send(
@@ -146,10 +147,10 @@ public final class FilmWorker {
         return WorkerMessage("done")
     }
 
-    /// How many pictures of other times may delay one.
+    /// The number of pictures of other times that may be sent before one picture.
     private static let passedLimit = 16
 
-    /// The part of the indices, sorted by their times, whose times are in a range.
+    /// The range of the indices, sorted by their times, whose times are in a range.
     private static func indices(
         of sorted: [Int], from begin: GstClockTime, to end: GstClockTime, in times: [GstClockTime]
     ) -> ArraySlice<Int> {
@@ -165,7 +166,7 @@ public final class FilmWorker {
         return sorted[from..<max(from, first(end))]
     }
 
-    /// A key frame that is near enough, or the exact one.
+    /// A key frame within the tolerance, or the exact picture.
     private func keyFrame(
         of film: Film, at time: GstClockTime, _ before: GstClockTime, _ after: GstClockTime
     ) throws(FilmError) -> Frame {
@@ -183,14 +184,14 @@ public final class FilmWorker {
         }
     }
 
-    /// Nothing if the file is as old as that which is in the cache.
+    /// Makes a thumbnail; nothing if the file has the same time as the thumbnail in the cache.
     private func thumbnail(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
         let known = request.whole("modified")
         var fields: [String: WorkerMessage.Field] = [
             "modified": .whole(Int64(file.modified)), "size": .whole(Int64(file.size)),
         ]
         if known == Int64(file.modified) { return WorkerMessage("done", fields) }
-        // Also if it ends this process.
+        // Sent before the work starts, so that the plugin has it even if the film crashes this process.
         process.send(WorkerMessage("alive", fields))
         let side = Int(request.whole("side") ?? 128)
         let (data, duration) = try Self.thumbnail(
@@ -200,7 +201,7 @@ public final class FilmWorker {
         return WorkerMessage("done", fields)
     }
 
-    /// A picture for file managers, and the length in seconds: of a film a typical one, of a sound its cover.
+    /// A picture for file managers, and the length in seconds. For a film, a typical picture; for a sound, its cover.
     private static func thumbnail(
         of file: FilmFile, _ shape: PictureMaker.Shape, _ maker: PictureMaker
     ) throws(FilmError) -> ([UInt8], Int) {
@@ -210,7 +211,7 @@ public final class FilmWorker {
         } catch {
             let facts = try FilmFacts(file)
             guard let cover = facts.tags.cover else {
-                // The answer is the same as later, from the cache.
+                // The same error as later, from the cache.
                 throw error.code == .noImageAtTime ? FilmError(.decodeFailed, error.message) : error
             }
             defer { gst_sample_unref(cover) }
@@ -220,8 +221,8 @@ public final class FilmWorker {
         return (data, film.duration.map { Int($0 / 1_000_000_000) } ?? 0)
     }
 
-    /// The same for a program that has no plugin: a picture of a file as PNG, in a process that ends by itself if that takes
-    /// too long. Isolates this process.
+    /// A thumbnail for a program without a plugin: a picture of a file as PNG. Isolates this process, which ends by
+    /// itself if the work takes too long.
     public static func thumbnail(path: [UInt8], side: Int) -> Result<[UInt8], SessionError> {
         _ = FilmRuntime.ready
         WorkerProcess.isolate()
@@ -248,7 +249,7 @@ public final class FilmWorker {
                 ? films_without_place(facts.tags.list) : gst_tag_list_copy(facts.tags.list)
         else { throw FilmError(.exportFailed, "no memory") }
         for (name, field) in request.list("metadata")?.first?.fields ?? [:] {
-            // A name that GStreamer does not know would end the process.
+            // A tag that GStreamer does not know would crash the process.
             if case .text(let text) = field, films_kind_of_tag(name) == films_tag_text {
                 films_add_tag(tags, name, text)
             }
@@ -262,7 +263,7 @@ public final class FilmWorker {
         process.send(WorkerMessage("progress", ["done": .whole(0), "total": .whole(length), "share": .number(0)]))
         var last = FilmExport.Progress(done: -1, share: -1)
         try export.run { progress in
-            // Silence tells the plugin that nothing goes on any more.
+            // If there is no progress, nothing is sent. The plugin detects from this that the export has stopped.
             guard progress.done != last.done || progress.share != last.share else { return }
             last = progress
             process.send(
@@ -283,7 +284,7 @@ public final class FilmWorker {
         wish.from = request.number("from")
         wish.to = request.number("to")
         if let from = wish.from, facts.duration > 0, from >= facts.duration {
-            throw FilmError(.badParameter, "the time range begins behind the end of the film")
+            throw FilmError(.badParameter, "the time range begins after the end of the film")
         }
         return wish
     }

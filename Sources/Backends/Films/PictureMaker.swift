@@ -2,15 +2,15 @@ import CFilms
 import Glibc
 import PluginAPI
 
-/// Turns, scales and encodes pictures. It keeps what the last picture needed: the next one is mostly of the same kind.
+/// Rotates, scales and encodes pictures. It keeps its pipeline, because the next picture usually has the same format.
 final class PictureMaker {
-    /// What is to be made.
+    /// The requested picture.
     struct Shape: Equatable {
-        /// The box that the picture must fit into; 0: any.
+        /// The box that the picture must fit into, in pixels; 0: no limit.
         var width = 0
         var height = 0
         var format = ImageFormat.jpeg
-        /// 0 to 100.
+        /// In percent, 0 to 100.
         var quality = 85
     }
 
@@ -25,7 +25,7 @@ final class PictureMaker {
     private var key: Key?
     private var pipeline: FilmPipeline?
 
-    /// The bytes of the picture. It is never made larger than it is.
+    /// The encoded bytes of the picture. The picture is never made larger.
     func encode(_ sample: OpaquePointer, _ shape: Shape, orientation: Int32) throws(FilmError) -> [UInt8] {
         guard let caps = gst_sample_get_caps(sample), let text = gst_caps_to_string(caps) else {
             throw FilmError(.decodeFailed, "a picture without a format")
@@ -48,7 +48,7 @@ final class PictureMaker {
         return try Self.bytes(of: made)
     }
 
-    /// A picture that a file has as a whole, such as the cover of an album: decoded and encoded anew.
+    /// Decodes a picture that is stored in the file, such as the cover of an album, and encodes it again.
     static func encode(cover: OpaquePointer, _ shape: Shape) throws(FilmError) -> [UInt8] {
         guard let caps = gst_sample_get_caps(cover) else {
             throw FilmError(.decodeFailed, "a picture without a format")
@@ -116,24 +116,25 @@ final class PictureMaker {
     }
 }
 
-/// The size of a picture as it is stored.
+/// The size of a picture as stored, in pixels.
 struct PictureSize: Equatable {
     var width: Int
     var height: Int
-    /// Width to height of a pixel.
+    /// The aspect ratio of a pixel: width to height.
     var shape: (Int, Int) = (1, 1)
 
     static func == (one: PictureSize, other: PictureSize) -> Bool {
         (one.width, one.height) == (other.width, other.height) && one.shape == other.shape
     }
 
-    /// Whether an orientation (videoflip's `video-direction`) makes width of height.
+    /// Whether an orientation (videoflip's `video-direction`) exchanges width and height.
     static func isTurned(_ orientation: Int32) -> Bool { [1, 3, 6, 7].contains(orientation) }
 
-    /// The largest size with square pixels that fits into a box, keeps the shape of the picture and is not larger than it.
-    /// - Parameter box: 0: any.
+    /// The largest size with square pixels that fits into a box, keeps the aspect ratio and is not larger than the
+    /// picture.
+    /// - Parameter box: 0: no limit.
     func fitting(_ box: (width: Int, height: Int), even: Bool) -> (width: Int, height: Int) {
-        // Square pixels: the side that would have to grow stays, and the other one becomes smaller.
+        // To get square pixels, one side is made smaller; neither side becomes larger.
         var wide = Double(width)
         var high = Double(height)
         if shape.0 > shape.1 {
