@@ -12,9 +12,9 @@ public final class Store {
     public private(set) var findings: [String] = []
     /// Increased by 1 with each change.
     public internal(set) var revision: UInt64 = 0
-    /// Increased by 1 with each change of the music or the playlists, but not for changes of counts, ratings or
-    /// bookmarks.
-    private(set) var contents: UInt64 = 0
+    /// The revision of the last change of the music or the playlists. Changes of counts, ratings and bookmarks leave it as
+    /// it is. A store that has just been opened does not know it, and returns its revision.
+    public private(set) var contents: UInt64 = 0
     /// Answers that are still valid.
     var cache = AnswerCache()
 
@@ -79,6 +79,7 @@ public final class Store {
             }
         }
         revision = UInt64(clamping: try db.number("SELECT value FROM meta WHERE key = 'revision'") ?? 0)
+        contents = revision
         try db.run("INSERT OR REPLACE INTO meta VALUES('open', 1)")
         self.findings = findings
     }
@@ -183,7 +184,7 @@ public final class Store {
     private func noteChange(ofContents: Bool) throws(SQLError) {
         try db.run("INSERT OR REPLACE INTO meta VALUES('revision', ?)", [SQLValue(revision + 1)])
         revision += 1
-        if ofContents { contents += 1 }
+        if ofContents { contents = revision }
     }
 
     /// A number that changes when an answer to the query becomes invalid.

@@ -42,8 +42,6 @@ final class MediaServer {
     private let name: String
     private var connection: Connection { place.service.connection }
     private var subscriptions: [Subscription] = []
-    /// The last change added and removed no item: usually a count, a rating or a bookmark, but also changed tags.
-    private var isSmall = false
 
     private typealias Answer = Result<[Value], Failure>
     private typealias Fields = [(String, Value)]
@@ -55,7 +53,8 @@ final class MediaServer {
         connection.objects.relay(below: root) { [unowned self] in handle($0) }
         subscriptions = [
             connection.subscribe(
-                path: place.kind.objectPath, interface: place.kind.interface, sender: place.place
+                path: place.kind.objectPath, interface: StandardName.properties, member: "PropertiesChanged",
+                sender: place.place
             ) { [unowned self] in heard($0) }
         ]
         switch try connection.requestName("org.gnome.UPnP.MediaServer2." + suffix) {
@@ -372,20 +371,13 @@ final class MediaServer {
 
     // MARK: Changes
 
+    /// A client that gets `Updated` reads everything again, so a change of counts, ratings or bookmarks is not signalled:
+    /// none of them is in the tree.
     private func heard(_ message: Message) {
-        switch message.member {
-        case "ItemsChanged":
-            let lists = ((try? message.arguments()) ?? []).map { $0.arrayValue?.count ?? 0 }
-            // A client that gets the signal reads everything again.
-            isSmall = lists.count == 3 && lists[0] == 0 && lists[2] == 0
-        case "Changed":
-            if !isSmall {
-                for path in [root] + Self.queries.map({ path(.query($0.word)) }) {
-                    connection.objects.emit(path: path, interface: Self.container, member: "Updated")
-                }
-            }
-            isSmall = false
-        default: break
+        guard let changes = try? message.arguments().dropFirst().first?.asProperties, changes["ContentRevision"] != nil
+        else { return }
+        for path in [root] + Self.queries.map({ path(.query($0.word)) }) {
+            connection.objects.emit(path: path, interface: Self.container, member: "Updated")
         }
     }
 

@@ -17,6 +17,7 @@ extension LibraryPlugin {
             ("Revision", .uint64(library.store.revision)),
             ("LastScan", .uint64(UInt64(clamping: library.store.meta("scanned") ?? 0))),
             ("Scanning", .bool(library.isScanning)), ("Status", library.status),
+            ("ContentRevision", .uint64(library.store.contents)),
         ]
     }
 
@@ -59,6 +60,7 @@ extension LibraryPlugin {
         properties: [
             property(0, "Folders", "as"), property(1, "Count", "u"), property(2, "Revision", "t"),
             property(3, "LastScan", "t"), property(4, "Scanning", "b"), property(5, "Status", "a{sv}"),
+            property(6, "ContentRevision", "t"),
         ])
 
     private static func method(

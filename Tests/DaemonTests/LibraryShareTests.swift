@@ -116,6 +116,17 @@ import Testing
                 return stage.updates.count >= 10
             }, "\(stage.updates)")
         #expect(stage.updates.count == 10 && stage.updates.contains(Self.root), "\(stage.updates)")
+        // New tags of a known file are shown.
+        try Data(TaggedMP3.bytes(["TIT2": "Newer", "TPE1": "Somebody"])).write(
+            to: URL(fileURLWithPath: stage.music.music + "/9.mp3"))
+        try await stage.music.library.scan()
+        #expect(
+            eventually(timeout: 30) {
+                stage.music.daemon.handleWhatWasRead(by: stage.music.daemon.observer)
+                return stage.updates.count >= 20
+            }, "\(stage.updates)")
+        #expect(stage.updates.count == 20, "\(stage.updates)")
+        #expect(try stage.list(Self.root + "/songs").contains { $0["DisplayName"] == .string("Newer") })
         // Nobody else can have the name.
         let other = try Child(
             try builtProduct(named: "sessionctl"), ["library", "share"], environment: stage.music.environment)
