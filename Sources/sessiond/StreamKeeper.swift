@@ -22,6 +22,8 @@ final class StreamKeeper {
     private var watches: [UInt32: ProcessWatch] = [:]
     private var gone: Set<UInt32> = []
     private var hasTakenOver = false
+    /// Whether the server has reported its streams, or is known to be absent.
+    private var isServerKnown = false
     private var isLooking = false
     private var isDue = false
     private var isLeaving = false
@@ -30,6 +32,7 @@ final class StreamKeeper {
     private var isKeeping = false
     private var unanswered = 0
     private var onQuiet: (() -> Void)?
+    private var onServerKnown: (() -> Void)?
     private var farewell: Timer?
 
     /// Seconds that a server may take to restore everything before the daemon exits.
@@ -49,6 +52,7 @@ final class StreamKeeper {
         daemon.submit(.streamsForgotten)
         reader.forget()
         hasTakenOver = false
+        isServerKnown = true
         queue = []
         look()
     }
@@ -102,6 +106,11 @@ final class StreamKeeper {
         daemon.submit(.streams(seen))
         // Adopted just now.
         watchPrograms()
+        if hasTakenOver { isServerKnown = true }
+        if isServerKnown, let onServerKnown {
+            self.onServerKnown = nil
+            onServerKnown()
+        }
     }
 
     /// Streams that an earlier daemon or connection had changed.
@@ -215,11 +224,7 @@ final class StreamKeeper {
 
     /// Restores all streams as the user left them, then calls `completion`; at the latest after a timeout.
     func leave(_ completion: @escaping () -> Void) {
-        guard !isLeaving else { return }
-        isLeaving = true
-        guard backend.snapshot.isConnected, !ledger.isEmpty || !queue.isEmpty || isKeeping else {
-            return removeHold(completion)
-        }
+        guard farewell == nil else { return }
         var isOver = false
         let end: () -> Void = {
             if !isOver { completion() }
@@ -227,10 +232,19 @@ final class StreamKeeper {
         }
         farewell = Timer(on: daemon.loop) { end() }
         farewell?.arm(after: StreamKeeper.patience)
+        // What a daemon that was killed has changed is known only after the server has reported its streams.
+        if isServerKnown { restore(end) } else { onServerKnown = { [weak self] in self?.restore(end) } }
+    }
+
+    private func restore(_ completion: @escaping () -> Void) {
+        isLeaving = true
+        guard backend.snapshot.isConnected, !ledger.isEmpty || !queue.isEmpty || isKeeping else {
+            return removeHold(completion)
+        }
         onQuiet = { [weak self] in
             guard let self else { return }
             ledger.keep([:], backend.snapshot) { _ in }
-            ledger.repair { [weak self] in self?.removeHold(end) }
+            ledger.repair { [weak self] in self?.removeHold(completion) }
         }
         run(daemon.restoreStreams(backend.snapshot.streams))
         reportQuiet()

@@ -75,6 +75,23 @@ import Testing
         }
     }
 
+    /// SIGTERM before the next daemon has heard of the sound server: the changes of the killed daemon are restored.
+    @Test(arguments: Scenery.all) func nextDaemonIsTerminatedAtItsStart_everyVolumeIsRestored(
+        _ scenery: Scenery
+    ) throws {
+        let house = try House(scenery.kind)
+        for _ in 0..<amount(2, long: 20) {
+            let story = try Story(scenery.deed, in: house, crash: nil)
+            try story.begin()
+            story.stage.daemon.kill()
+            try story.stage.restart()
+            story.stage.daemon.signal(SIGTERM)
+            #expect(story.stage.daemon.wait() == .code(0))
+            #expect(try house.isLeftUntouched(), "\(house.description)")
+            #expect(try story.isTidy())
+        }
+    }
+
     /// SIGKILL while nothing changes: a prompt ducks the music, or a call holds it.
     @Test(arguments: ServerKind.allCases, Deed.allCases) func daemonIsKilledWhileItDucksOrHolds_theNextContinues(
         kind: ServerKind, deed: Deed
