@@ -136,4 +136,46 @@ import Testing
         #expect(stage.share.wait(timeout: 30) == .code(1))
         #expect(stage.share.errors.last?.contains("the music library has ended") == true)
     }
+
+    /// The real Rygel, and a client of UPnP on the loopback interface.
+    @Test func rygel_offersTheMusicToTelevisions() async throws {
+        let stage = try await Stage(["--name", "Ada's music"])
+        let folder = try PrivateFolder()
+        let settings = """
+            [general]
+            interface=lo
+            enable-transcoding=false
+            media-engine=librygel-media-engine-simple.so
+            [External]
+            enabled=true
+            """
+        try settings.write(toFile: folder.path + "/rygel.conf", atomically: true, encoding: .utf8)
+        let rygel = try Child(
+            "rygel", environment: stage.music.environment.merging(["XDG_CONFIG_HOME": folder.path]) { $1 })
+        let client = try Child(
+            "/usr/bin/python3", [repository.path + "/Tests/Support/UPnPClient.py", "Ada's music", folder.path])
+        #expect(client.wait(timeout: 90) == .code(0), "\(client.errors) \(rygel.errors)")
+        let found = try JSONDecoder().decode(Shown.self, from: Data(client.output.joined().utf8))
+        #expect(found.containers.filter { $0.count == 1 }.count == 9 && found.containers.contains(["Genres", "Pop"]))
+        let paths = [
+            "Albums/Homogenic/Hunter", "Albums/Homogenic/Jóga", "Artists/Björk/Hunter", "Artists/Björk/Jóga",
+            "Genres/Pop/Hunter", "Podcasts/Radio/News", "Songs/Hunter", "Songs/Jóga",
+        ]
+        #expect(found.items.map { $0.path.joined(separator: "/") }.sorted() == paths)
+        let joga = try #require(found.items.first { $0.path == ["Songs", "Jóga"] })
+        #expect(joga.artist == "Björk" && joga.album == "Homogenic")
+        #expect(FileManager.default.contentsEqual(atPath: joga.file, andPath: stage.music.music + "/1.mp3"))
+    }
+
+    /// The output of UPnPClient.py.
+    private struct Shown: Decodable {
+        struct Item: Decodable {
+            let path: [String]
+            let artist: String
+            let album: String
+            let file: String
+        }
+        let containers: [[String]]
+        let items: [Item]
+    }
 }
