@@ -77,6 +77,40 @@ import Testing
         stage.stop()
     }
 
+    /// Fault G3: other programs fill the disk on which the library is.
+    @Test func diskFilledWhileItRuns_isReportedAndNothingIsLost() throws {
+        guard isPossible else { return }
+        let data = "\"$XDG_DATA_HOME\""
+        let begin = "mkdir -p \(data) && mount -t tmpfs -o size=4m none \(data) && exec \"$@\""
+        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+            for index in 0..<50 { try stage.song("\(index).mp3") }
+        }
+        let id = try stage.id("7.mp3")
+        _ = try stage.call("SetItem", [.uint64(id), .properties([("rating", .uint32(4))])])
+        let fill = stage.home.path + "/data/fill"
+        try run("dd if=/dev/zero of='\(fill)' bs=4k 2>/dev/null; true", in: stage)
+        // Small changes may still fit into the pages that the files have.
+        var refusal = ""
+        for rating in 0..<2_000 where refusal.isEmpty {
+            refusal = stage.refusal("SetItem", [.uint64(id), .properties([("bookmark", .double(Double(rating)))])])
+        }
+        #expect(refusal == "DiskFull")
+        for index in 50..<1_000 { try stage.song("\(index).mp3") }
+        let job = try stage.scan()
+        #expect(stage.wait { stage.job(job)["State"] == .string("failed") })
+        #expect(stage.job(job)["Error"] == .string("org.sessiond1.Error.DiskFull"))
+        let message = "the disk of the library is full: \(stage.home.path)/data/sessiond"
+        #expect(stage.job(job)["Message"]?.stringValue?.hasPrefix(message) == true)
+        // What was there can be read.
+        #expect(try stage.items([("text", .string("7"))], ["id", "rating"]).first?["rating"] == .uint32(4))
+        try run("rm '\(fill)'", in: stage)
+        _ = try stage.scan()
+        #expect(stage.waitUntilScanned() && stage.count == 1_000)
+        _ = try stage.call("SetItem", [.uint64(id), .properties([("bookmark", .double(9))])])
+        #expect(stage.plugin.isRunning && stage.status["message"] == .string(""))
+        stage.stop()
+    }
+
     /// The plugin alone, which may end at once.
     private struct LibraryPlugin {
         let child: Child
