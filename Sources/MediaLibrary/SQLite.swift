@@ -182,6 +182,7 @@ final class SQLite {
 
     var lastID: Int64 { sqlite3_last_insert_rowid(raw) }
     var changes: Int { Int(sqlite3_changes(raw)) }
+    var totalChanges: Int64 { sqlite3_total_changes64(raw) }
 
     /// Commits everything or nothing.
     func transaction(_ body: () throws(SQLError) -> Void) throws(SQLError) {

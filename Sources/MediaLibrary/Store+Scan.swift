@@ -484,6 +484,7 @@ extension Store {
     }
 
     func addWords(_ kind: Kind, _ id: Int64, _ texts: [String]) throws(SQLError) {
+        wordsMerge.changes += 1
         try db.run(
             "INSERT INTO words(rowid, title, artist, album, more) VALUES(?, ?, ?, ?, ?)",
             [.whole(kind.row(id))] + columns(texts))
@@ -491,6 +492,7 @@ extension Store {
 
     /// - Parameter texts: the texts with which it was added.
     func removeWords(_ kind: Kind, _ id: Int64, _ texts: [String]) throws(SQLError) {
+        wordsMerge.changes += 1
         try db.run(
             "INSERT INTO words(words, rowid, title, artist, album, more) VALUES('delete', ?, ?, ?, ?, ?)",
             [.whole(kind.row(id))] + columns(texts))

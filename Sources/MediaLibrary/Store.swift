@@ -17,6 +17,7 @@ public final class Store {
     public private(set) var contents: UInt64 = 0
     /// Answers that are still valid.
     var cache = AnswerCache()
+    var wordsMerge = WordsMerge()
 
     /// The kinds of entries in the full-text index.
     enum Kind: Int64, CaseIterable {

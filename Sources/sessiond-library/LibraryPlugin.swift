@@ -40,6 +40,10 @@ final class LibraryPlugin: Plugin {
     private var mountWatch: MountWatch?
     private var mounts: Set<MountWatch.Mount> = []
     private lazy var renewal = Timer(on: loop) { [unowned self] in mountsChanged() }
+    private lazy var merging = Timer(on: loop) { [unowned self] in mergeWords() }
+
+    /// Seconds between two steps of the merge of the search index.
+    private static let mergePause = 0.01
 
     /// If more folders than this change at the same time, the whole library is scanned.
     private static let changedLimit = 64
@@ -360,6 +364,17 @@ final class LibraryPlugin: Plugin {
     func ended(_ ended: Scan) {
         if scan === ended { scan = nil }
         settleSoon()
+        merging.arm(after: 0)
+    }
+
+    /// The plugin serves its clients between two steps.
+    private func mergeWords() {
+        guard scan == nil else { return }
+        do throws(SQLError) {
+            if try store.mergeWords() { merging.arm(after: Self.mergePause) }
+        } catch {
+            say("the index for the search could not be merged: \(problem(error).message)")
+        }
     }
 
     // MARK: Signals

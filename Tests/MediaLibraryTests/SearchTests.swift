@@ -56,6 +56,26 @@ import Testing
         }
     }
 
+    @Test func searchIndex_isMergedAfterManyChanges_andTheAnswersStay() throws {
+        let library = try Library()
+        for index in 0..<WordsMerge.threshold {
+            try library.add("/m/\(index).mp3", ["TITLE": ["Old song \(index)"], "ARTIST": ["Somebody"]])
+        }
+        func pieces() throws -> Int64 {
+            try library.store.db.number("SELECT count(DISTINCT segid) FROM words_idx") ?? 0
+        }
+        let questions = ["song 77", "old", "somebody", "odl song"]
+        let before = try questions.map { try library.store.search($0) }
+        #expect(try pieces() > 1)
+        var steps = 0
+        while try library.store.mergeWords() { steps += 1 }
+        #expect(try steps > 0 && pieces() == 1)
+        #expect(try questions.map { try library.store.search($0) } == before)
+        // A few more changes are not worth it.
+        try library.add("/m/new.mp3", ["TITLE": ["New song"]])
+        #expect(try !library.store.mergeWords())
+    }
+
     @Test func exactName_hasTheScoreOne() throws {
         let store = try library().store
         #expect(try store.search("Thunderstruck").first?.score == 1)
