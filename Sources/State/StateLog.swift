@@ -104,8 +104,8 @@ extension StateLog {
         public var core: Memory
         /// Each session with its owner, in ascending order.
         public var entries: [StateRecord.Entry]
-        /// The last decided notices that were not sent yet, in order, each with its place in the record.
-        public var untold: [(place: Int, notice: Notice)]
+        /// The last decided notices that were not sent yet, in order.
+        public var untold: [Notice]
         /// Players that the daemon has paused.
         public var paused: [StateRecord.PausedPlayer]
 
@@ -134,7 +134,7 @@ extension StateLog {
         let sorted = entries.values.sorted { $0.session.id < $1.session.id }
         var core = last.record.core
         core.members = sorted.map(\.session)
-        let untold = last.record.told.enumerated().dropFirst(last.told).map { (place: $0.offset, notice: $0.element) }
+        let untold = Array(last.record.told.dropFirst(last.told))
         return Summary(core: core, entries: sorted, untold: untold, paused: last.record.paused)
     }
 }

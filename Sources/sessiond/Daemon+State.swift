@@ -32,7 +32,7 @@ extension Daemon {
         }
         state.append(record)
         CrashPoint.pass("state-written")
-        if state.isLong { state.replace(with: snapshot) }
+        if state.isLong { state.replace(with: snapshot(telling: record.told)) }
     }
 
     /// Stores which players are paused, or about to be, so that the next daemon may resume them.
@@ -64,7 +64,7 @@ extension Daemon {
         guard !busID.isEmpty, let state = StateFile(bus: busID, log: log) else { return nil }
         self.state = state
         guard var saved = state.read() else {
-            state.replace(with: snapshot)
+            state.replace(with: snapshot())
             return nil
         }
         // No time in the file may be later than now.
@@ -81,7 +81,7 @@ extension Daemon {
             try restore(memory)
         } catch {
             log.warning("the saved state is invalid and is ignored: \(error)")
-            state.replace(with: snapshot)
+            state.replace(with: snapshot())
             return nil
         }
         saved.entries.forEach(revive)
@@ -92,6 +92,9 @@ extension Daemon {
 
     /// Sends the signals that the last daemon did not send, and handles what happened while none was running.
     func catchUp(_ saved: StateLog.Summary) {
+        pausedPlayers = saved.paused
+        // From here on, everything that is sent is stored first, as always.
+        state?.replace(with: snapshot(telling: saved.untold), isUntold: true)
         tellRest(saved.untold, sequence: saved.core.sequence)
         // Owners are checked with the bus; those that are gone count as disconnected (R11).
         let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
@@ -105,13 +108,14 @@ extension Daemon {
         }
         for client in clients.values { confirm(client) }
         submit(.event(.timePassed))
-        state?.replace(with: snapshot)
+        state?.replace(with: snapshot())
     }
 
-    private var snapshot: StateRecord {
+    /// The complete state, with the signals that are about to be sent.
+    private func snapshot(telling notices: [Notice] = []) -> StateRecord {
         StateRecord(
             core: arbiter.memoryOfNobody, changed: arbiter.sessions.compactMap { savedEntry($0.id) }, closed: [],
-            told: [], paused: pausedPlayers)
+            told: notices, paused: pausedPlayers)
     }
 
     private func savedEntry(_ id: SessionID) -> StateRecord.Entry? {
@@ -170,9 +174,10 @@ extension Daemon {
     }
 
     /// Sends the signals of the last daemon's decision that were not sent.
-    private func tellRest(_ untold: [(place: Int, notice: Notice)], sequence: UInt64) {
-        for (place, notice) in untold {
+    private func tellRest(_ untold: [Notice], sequence: UInt64) {
+        for (place, notice) in untold.enumerated() {
             state?.noteTold(place + 1)
+            CrashPoint.pass("told-noted")
             switch notice {
             case .began(let id, let reason, let by, let byName):
                 records[id]?.object.interruptionBegan(reason, by: by, byName: byName, sequence: sequence)
@@ -184,6 +189,8 @@ extension Daemon {
             case .servicesLost: managerObject?.servicesLost()
             case .servicesReset: managerObject?.servicesReset()
             }
+            connection.push()
+            CrashPoint.pass("told")
         }
     }
 }

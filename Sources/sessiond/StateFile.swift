@@ -53,9 +53,9 @@ final class StateFile {
         return log.summary
     }
 
-    /// Writes the complete state in a new file.
-    func replace(with record: StateRecord) {
-        let bytes = StateLog.magic + StateLog.bytes(of: record)
+    /// Writes the complete state in a new file. The first signal of the record counts as sent, unless `isUntold`.
+    func replace(with record: StateRecord, isUntold: Bool = false) {
+        let bytes = StateLog.magic + StateLog.bytes(of: record) + (isUntold ? StateLog.bytes(ofTold: 0) : [])
         guard let file = OwnFile.replace(path, with: bytes, beforeRename: { CrashPoint.pass("state-rename") }) else {
             return fail()
         }

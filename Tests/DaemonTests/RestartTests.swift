@@ -19,9 +19,11 @@ import Testing
         private(set) var told: [[String]] = [[], [], []]
         /// How often the daemon was killed.
         private(set) var deaths = 0
+        /// Where the next daemon is killed.
+        private var next: String?
 
-        init(_ stage: DaemonStage) throws {
-            self.stage = stage
+        init(_ stage: DaemonStage, next: String? = nil) throws {
+            (self.stage, self.next) = (stage, next)
             clients = [try stage.client(), try stage.client(), try stage.client()]
             paths = []
         }
@@ -33,10 +35,13 @@ import Testing
                 let isPhone = index == 2
                 var path: String?
                 while path == nil {
-                    path = try? clients[index].session(
-                        name, category: isPhone ? "play-and-record" : "playback", class: isPhone ? "call" : "app",
-                        hears: false)
-                    if path == nil { try revive() }
+                    do {
+                        path = try clients[index].session(
+                            name, category: isPhone ? "play-and-record" : "playback", class: isPhone ? "call" : "app",
+                            hears: false)
+                    } catch {
+                        try revive(after: "CreateSession: \(error)")
+                    }
                 }
                 paths.append(path ?? "")
                 clients[index].hear(name, paths[index])
@@ -48,17 +53,20 @@ import Testing
                 let arguments: [Value] = [
                     .properties(step.member == "Deactivate" ? [("notify-others", .bool(step.notify))] : [])
                 ]
-                while clients[step.client].call(paths[step.client], step.member, arguments) != nil { try revive() }
+                while let error = clients[step.client].call(paths[step.client], step.member, arguments) {
+                    try revive(after: "\(step.member): \(error)")
+                }
                 try listen()
             }
         }
 
-        private mutating func revive() throws {
+        private mutating func revive(after failure: String) throws {
             guard stage.daemon.wait(timeout: 5) == .signal(SIGKILL) else {
-                throw SupportError("the daemon refused, or ended by itself: \(stage.daemon.errors)")
+                throw SupportError("\(failure): the daemon refused, or ended by itself: \(stage.daemon.errors)")
             }
             deaths += 1
-            try stage.restart()
+            try stage.restart(crash: next)
+            next = nil
         }
 
         mutating func listen() throws {
@@ -68,7 +76,7 @@ import Testing
                         told[index] += events
                         break
                     }
-                    try revive()
+                    try revive(after: "signals")
                 }
             }
         }
@@ -101,31 +109,58 @@ import Testing
             var history = try History(stage)
             try history.create()
             try history.run(RestartTests.steps)
-            let sessions = try stage.sessions()
-            // A session that was created but not answered remains inactive, with its owner.
-            let others = sessions.filter { !history.paths.contains($0.key) }
-            #expect(
-                others.count <= history.deaths && others.allSatisfy { $0.value["State"] == .string("inactive") },
-                "\(label)")
-            for (index, path) in history.paths.enumerated() {
-                let (seen, wanted) = (sessions[path] ?? [:], expected[calm.paths[index]] ?? [:])
-                for key in ["State", "Category", "Ducked", "InterruptionReason", "Class", "Foreground"] {
-                    #expect(seen[key] == wanted[key], "\(label): \(key) of \(History.names[index])")
-                }
-                let waiting = { (fields: [String: Value], paths: [String]) in
-                    (fields["WaitingFor"]?.objectPathsValue ?? []).map { paths.firstIndex(of: $0) }
-                }
-                #expect(waiting(seen, history.paths) == waiting(wanted, calm.paths), "\(label)")
-                let (told, calmly) = (history.told[index], calm.told[index])
-                // If the daemon is killed between noting and sending a signal, that signal is lost. No signal is sent
-                // twice.
-                if history.deaths > 0, ["state-written", "told-noted"].contains(point.name) {
-                    #expect(isSubsequence(told, of: calmly) && told.count >= calmly.count - 1, "\(label): \(told)")
-                } else {
-                    #expect(told == calmly, "\(label): \(History.names[index])")
-                }
+            // If the daemon is killed between noting and sending a signal, that signal is lost. No signal is sent twice.
+            let losses = ["state-written", "told-noted"].contains(point.name) ? history.deaths : 0
+            try expectSame(history, as: calm, expected, losses: losses, label)
+        }
+    }
+
+    /// A daemon is killed while it sends the signals that the one before did not send.
+    @Test func nextDaemonIsKilledWhileItContinues_noSignalIsSentTwice() throws {
+        var calm = try History(try DaemonStage())
+        try calm.create()
+        try calm.run(RestartTests.steps)
+        let expected = try calm.stage.sessions()
+        var deaths = 0
+        for first in ["state-written:5", "state-written:6", "told-noted:2", "told:2", "told:3", "told:5"] {
+            for second in ["restored:1", "state-rename:1", "told-noted:1", "told:1", "told:2", "state-rename:2"] {
+                let stage = try DaemonStage(crash: first)
+                #expect(eventually { stage.isServing })
+                var history = try History(stage, next: second)
+                try history.create()
+                try history.run(RestartTests.steps)
+                let losses = [first, second].filter { $0.hasPrefix("state-written") || $0.hasPrefix("told-noted") }
+                    .count
+                try expectSame(history, as: calm, expected, losses: losses, "\(first), \(second)")
+                deaths = max(deaths, history.deaths)
             }
         }
+        #expect(deaths == 2)
+    }
+
+    /// - Parameter losses: how many signals may be missing in all.
+    private func expectSame(
+        _ history: History, as calm: History, _ expected: [String: [String: Value]], losses: Int, _ label: String
+    ) throws {
+        let sessions = try history.stage.sessions()
+        // A session that was created but not answered remains inactive, with its owner.
+        let others = sessions.filter { !history.paths.contains($0.key) }
+        #expect(
+            others.count <= history.deaths && others.allSatisfy { $0.value["State"] == .string("inactive") },
+            "\(label)")
+        for (index, path) in history.paths.enumerated() {
+            let (seen, wanted) = (sessions[path] ?? [:], expected[calm.paths[index]] ?? [:])
+            for key in ["State", "Category", "Ducked", "InterruptionReason", "Class", "Foreground"] {
+                #expect(seen[key] == wanted[key], "\(label): \(key) of \(History.names[index])")
+            }
+            let waiting = { (fields: [String: Value], paths: [String]) in
+                (fields["WaitingFor"]?.objectPathsValue ?? []).map { paths.firstIndex(of: $0) }
+            }
+            #expect(waiting(seen, history.paths) == waiting(wanted, calm.paths), "\(label)")
+            #expect(isSubsequence(history.told[index], of: calm.told[index]), "\(label): \(history.told[index])")
+        }
+        let missing = calm.told.joined().count - history.told.joined().count
+        #expect((0...losses).contains(missing), "\(label): \(history.told)")
     }
 
     @Test func clientDisconnectsWithoutADaemon_isNoticedAfterTheRestart() throws {
