@@ -27,8 +27,9 @@ final class StreamKeeper {
     private var isLooking = false
     private var isDue = false
     private var isLeaving = false
-    /// Commands wait here until their changes are in the journal.
+    /// Commands wait here until their streams are in the journal: `kept` while it is written, `queue` for the next time.
     private var queue: [StreamCommand] = []
+    private var kept: [StreamCommand] = []
     private var isKeeping = false
     private var unanswered = 0
     private var onQuiet: (() -> Void)?
@@ -54,6 +55,7 @@ final class StreamKeeper {
         hasTakenOver = false
         isServerKnown = true
         queue = []
+        kept = []
         look()
     }
 
@@ -180,11 +182,13 @@ final class StreamKeeper {
         guard !isKeeping else { return }
         guard !queue.isEmpty || !ledger.isEmpty else { return }
         isKeeping = true
+        kept = queue
+        queue = []
         ledger.keep(daemon.decider.kept, backend.snapshot) { [weak self] mayChange in
             guard let self else { return }
             isKeeping = false
-            let due = queue
-            queue = []
+            let due = kept
+            kept = []
             for command in due {
                 if mayChange {
                     send(command)
@@ -192,6 +196,7 @@ final class StreamKeeper {
                     daemon.submit(.answered(command, succeeded: false))
                 }
             }
+            if !queue.isEmpty { run([]) }
             if onQuiet != nil { reportQuiet() }
         }
     }
