@@ -13,6 +13,9 @@ enum Sessiond {
     /// Seconds until the sound server has usually been read.
     private static let startUpTime = 1.0
 
+    /// Seconds for which a new daemon waits for the end of the one that it replaces. That one needs one second at most.
+    private static let replacementTime = 2.0
+
     /// Returns the exit code: 0 done, 1 refused, 64 wrong usage, 69 no bus.
     static func main() {
         Capabilities.setAside()
@@ -60,10 +63,11 @@ enum Sessiond {
             log.notice("\(name) was taken over by another sessiond")
             daemon.leave(0)
         }
+        // Before the name is there, because for systemd the service is then up, and may be stopped.
+        let signals = watchSignals(loop, daemon, files, log)
         if let code = claimName(connection, arguments) { return code }
         CrashPoint.pass("name-taken")
         daemon.start()
-        let signals = watchSignals(loop, daemon, files, log)
         log.notice("sessiond \(version) serves \(BusName.service) as \(connection.uniqueName)")
         let settling = Timer(on: loop) { Footprint.releaseStartUp() }
         settling.arm(after: startUpTime)
@@ -77,10 +81,14 @@ enum Sessiond {
     /// Nil when this daemon owns the name.
     private static func claimName(_ connection: Connection, _ arguments: Arguments) -> Int32? {
         do throws(Failure) {
+            let name = [Value.string(BusName.service)]
+            let before = arguments.replace ? try? connection.askBusAndWait("GetNameOwner", name, timeout: 5) : nil
             switch try connection.requestName(
                 BusName.service, replaceExisting: arguments.replace, allowReplacement: true)
             {
-            case .owner: return nil
+            case .owner:
+                if let before { awaitEnd(of: before, on: connection) }
+                return nil
             case .taken(let owner):
                 complain(
                     "sessiond: \(BusName.service) is already owned by \(owner ?? "another connection"); "
@@ -91,6 +99,16 @@ enum Sessiond {
             complain("sessiond: \(BusName.service) cannot be owned: \(error.message)\n")
             return 1
         }
+    }
+
+    /// Waits until the replaced daemon has restored the sound server and left the bus: both would use the same files, and
+    /// change the same streams.
+    /// - Parameter owner: its unique name, as `GetNameOwner` returns it.
+    private static func awaitEnd(of owner: [Value], on connection: Connection) {
+        let end = MonotonicClock.seconds + replacementTime
+        while MonotonicClock.seconds < end,
+            (try? connection.askBusAndWait("NameHasOwner", owner, timeout: 1))?.first == .bool(true)
+        { usleep(5_000) }
     }
 
     private static func watchSignals(

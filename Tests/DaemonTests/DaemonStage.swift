@@ -83,6 +83,15 @@ final class DaemonStage {
         }
     }
 
+    /// Another daemon takes the name; the one before ends by itself.
+    func replace() throws {
+        let before = daemon
+        daemon = try start(["--replace"])
+        guard before.wait() == .code(0), eventually({ isServing }) else {
+            throw SupportError("sessiond was not replaced: \(before.errors) \(daemon.errors)")
+        }
+    }
+
     /// Every session as D-Bus shows it, by path. A restart of the daemon must not change them.
     func sessions() throws -> [String: [String: Value]] {
         let listed = try manager("ListSessions")[0].arrayValue?.compactMap(\.asProperties) ?? []

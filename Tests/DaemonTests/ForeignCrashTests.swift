@@ -103,6 +103,20 @@ import Testing
         try story.end()
     }
 
+    /// The daemon is replaced while a prompt ducks the music, or a call holds it: both use the same journal.
+    @Test(arguments: Scenery.all) func daemonIsReplaced_theNextContinuesAndRestores(_ scenery: Scenery) throws {
+        let house = try House(scenery.kind)
+        for _ in 0..<amount(2, long: 20) {
+            let story = try Story(scenery.deed, in: house, crash: nil)
+            try story.begin()
+            try story.stage.replace()
+            #expect(try story.holds(story.isDone), "\(house.description)")
+            #expect(try !story.journal().isEmpty)
+            try story.kill()
+            try story.end()
+        }
+    }
+
     /// The user moved the music to another device. It plays on there, also after a new daemon restored it.
     @Test(arguments: ServerKind.allCases, [false, true])
     func deviceChosenByTheUser_survivesSIGKILL(_ kind: ServerKind, alsoTheClient: Bool) throws {
