@@ -250,6 +250,35 @@ import Testing
         #expect(try stage.output == "phones")
     }
 
+    /// SIGTERM while the server creates the guard or the hold sink.
+    @Test(arguments: ServerKind.allCases) func daemonEndsWhileItCreatesSinks_noneIsLeftBehind(_ kind: ServerKind) throws
+    {
+        let stage = try Stage(kind)
+        let tone = try Tone(stage.pulse, hertz: 440)
+        for moment in [0, 1, 2, 4, 8, 16] {
+            let client = try stage.daemon.client()
+            let music = try client.session("Music")
+            let phone = try client.session("Phone", category: "play-and-record", class: "call")
+            #expect(stage.daemon.waitForServer())
+            // The server is slow: the requests are on their way when the daemon is to end.
+            stage.pulse.suspend()
+            client.activate(music)
+            client.activate(phone)
+            usleep(5_000)
+            stage.daemon.daemon.signal(SIGTERM)
+            usleep(UInt32(moment) * 1_000)
+            stage.pulse.resume()
+            #expect(stage.daemon.daemon.wait() == .code(0))
+            let isTidy = { try !stage.pulse.pactl(["list", "short", "sinks"]).contains("sessiond.") }
+            #expect(try eventually(isTidy), "after \(moment) ms")
+            // Nothing comes later.
+            usleep(100_000)
+            #expect(try isTidy(), "later, after \(moment) ms")
+            try stage.daemon.restart()
+        }
+        withExtendedLifetime(tone) {}
+    }
+
     @Test(arguments: ServerKind.allCases) func unplugOff_musicPlaysOnFromTheSpeaker(_ kind: ServerKind) throws {
         let stage = try Stage(kind, settings: "[routes]\nunplug = off\n")
         let client = try stage.daemon.client()

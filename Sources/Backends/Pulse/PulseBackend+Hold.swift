@@ -61,7 +61,7 @@ extension PulseBackend {
     /// `end`: creates the completion for each module.
     private func unloadHold(on connection: PulseConnection, _ end: () -> (Bool) -> Void) {
         for sink in model.sinks.values where sink.isHold && sink.module != noIndex {
-            connection.command(end()) { pa_context_unload_module($0, sink.module, $1, $2) }
+            connection.unloadModule(sink.module, end())
         }
     }
 
@@ -103,9 +103,7 @@ extension PulseBackend {
             if !isThere { return makeHold(on: connection) }
             // The waiting streams are muted this time. The null sink is created after this one was removed.
             settleHold(isThere: false)
-            connection.command({ [weak self] _ in self?.holds.isCreated = false }) {
-                pa_context_unload_module($0, module, $1, $2)
-            }
+            connection.unloadModule(module) { [weak self] _ in self?.holds.isCreated = false }
         }
     }
 

@@ -31,9 +31,20 @@ final class PulseConnection {
     private let context: OpaquePointer
     private var isOpen = true
     private var replies: [ObjectIdentifier: Reply] = [:]
+    private var modules = Modules()
     private let patience: Double
     private var lastAnswer: UInt64 = 0
     private var watchdog: Timer?
+
+    /// The modules that this connection loads.
+    private struct Modules {
+        var loaded: Set<UInt32> = []
+        /// The number of those that the server was asked for and that are not there yet.
+        var loading = 0
+        /// No more are loaded, and those that come are unloaded at once, each with its completion.
+        var isOver = false
+        var ends: [(Bool) -> Void] = []
+    }
 
     /// Nil if libpulse has no memory left. `patience`: seconds without an answer after which ``onSilence`` is called.
     init?(loop: EventLoop, name: String, patience: Double) {
@@ -234,17 +245,48 @@ final class PulseConnection {
         command({ _ in }) { pa_ext_stream_restore_subscribe($0, isWatched ? 1 : 0, $1, $2) }
     }
 
-    /// Loads a module; succeeds once it is there. `made` is called before `end`, with its number.
+    /// Loads a module; succeeds once it is there. `made` is called before `end`, with its number. Fails after
+    /// ``unloadModules(_:)``.
     func loadModule(
         _ name: String, _ arguments: String, made: @escaping (UInt32) -> Void = { _ in }, end: @escaping (Bool) -> Void
     ) {
-        ask(item: { made($0.load(as: UInt32.self)) }, end) { context, reply in
+        guard !modules.isOver else { return end(false) }
+        var module = noIndex
+        modules.loading += 1
+        let loaded = { [weak self] (isThere: Bool) in
+            guard let self else { return end(isThere) }
+            modules.loading -= 1
+            guard let unloaded = modules.ends.popLast() else {
+                if isThere { modules.loaded.insert(module) }
+                return end(isThere)
+            }
+            if isThere { unloadModule(module, unloaded) } else { unloaded(true) }
+            end(false)
+        }
+        let item = { (index: UnsafeRawPointer) in
+            module = index.load(as: UInt32.self)
+            made(module)
+        }
+        ask(item: item, loaded) { context, reply in
             pa_context_load_module(
                 context, name, arguments,
                 { _, index, reply in
                     withUnsafePointer(to: index) { Reply.last(reply, index == noIndex ? nil : UnsafeRawPointer($0)) }
                 }, reply)
         }
+    }
+
+    func unloadModule(_ module: UInt32, _ end: @escaping (Bool) -> Void) {
+        modules.loaded.remove(module)
+        command(end) { pa_context_unload_module($0, module, $1, $2) }
+    }
+
+    /// Unloads all modules that it has loaded, also those that the server is still loading. `end` creates the completion for
+    /// each.
+    func unloadModules(_ end: () -> (Bool) -> Void) {
+        modules.isOver = true
+        for module in modules.loaded.sorted() { unloadModule(module, end()) }
+        while modules.ends.count < modules.loading { modules.ends.append(end()) }
     }
 
     /// Any request that the server answers with success or failure.

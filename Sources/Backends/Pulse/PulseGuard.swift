@@ -38,7 +38,7 @@ extension PulseBackend {
     private func unloadGuard(_ end: @escaping () -> (Bool) -> Void = { { _ in } }) {
         for device in model.sinks.values where device.isGuard {
             guards.remove()
-            connection?.command(end()) { pa_context_unload_module($0, device.module, $1, $2) }
+            connection?.unloadModule(device.module, end())
         }
         guards.removeSecond(end())
     }
@@ -52,7 +52,7 @@ extension PulseBackend {
             guard let left = self?.guards.secondCame(isThere) else { return }
             // Its removal was requested before it existed.
             guard isThere, let connection else { return left(!isThere) }
-            connection.command(left) { pa_context_unload_module($0, module, $1, $2) }
+            connection.unloadModule(module, left)
         }
     }
 
@@ -60,7 +60,7 @@ extension PulseBackend {
     func dropFirst() {
         guard guards.dropsSecond, let connection else { return }
         for device in model.sinks.values where PulseGuard.isFirst(device.name) {
-            connection.command({ _ in }) { pa_context_unload_module($0, device.module, $1, $2) }
+            connection.unloadModule(device.module) { _ in }
         }
     }
 
@@ -68,9 +68,11 @@ extension PulseBackend {
         guardsOutput = false
         releaseOutput()
         let batch = Batch(self, completion)
-        guard connection(for: batch) != nil else { return }
+        guard let connection = connection(for: batch) else { return }
         // Answered in order: by then all streams have been moved.
         unloadGuard(batch.add)
+        // The guard and the hold sink may be there, or be created, although the server has not shown them yet.
+        connection.unloadModules(batch.add)
         batch.close()
     }
 
