@@ -289,6 +289,39 @@ import Testing
         #expect(stage.goes(to: "speaker"))
     }
 
+    /// The next request comes before the server shows the profile that was requested last.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func callsFollowEachOtherAtOnce_lastProfileIsTheRequestedOne() throws {
+        let radio = try FakeBluetooth()
+        let stage = try RouteStage(radio)
+        let client = try stage.daemon.client()
+        let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+        func quickly(_ steps: () -> Void) {
+            stage.pulse.suspend()
+            steps()
+            stage.pulse.resume()
+            // Both changes are over when the server has answered.
+            #expect(stage.daemon.waitForServer())
+        }
+        for _ in 0..<3 {
+            quickly {
+                client.activate(chat)
+                client.deactivate(chat)
+            }
+            #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+            client.activate(chat)
+            #expect(eventually { stage.input.hasSuffix("/hfp-input") })
+            quickly {
+                client.deactivate(chat)
+                client.activate(chat)
+            }
+            #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
+            #expect(eventually { stage.input.hasSuffix("/hfp-input") })
+            client.deactivate(chat)
+            #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+        }
+    }
+
     /// The server lists the music profile until the headset has changed to the other one. A request for it would fail
     /// then.
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))

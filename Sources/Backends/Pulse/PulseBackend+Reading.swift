@@ -111,7 +111,13 @@ extension PulseBackend {
                     self?.readClient(of: stream)
                 }, end: end)
         case .card:
-            connection.readCards(index, item: { [weak self] in self?.model.cards[$0.index] = PulseCard($0) }, end: end)
+            connection.readCards(
+                index,
+                item: { [weak self] in
+                    let card = PulseCard($0)
+                    self?.model.cards[card.index] = card
+                    self?.requests.profileWasRead(card.activeProfile, of: card.name)
+                }, end: end)
         case .module: connection.readModules(index, item: { [weak self] in self?.model.add($0) }, end: end)
         case .server:
             connection.readServer(

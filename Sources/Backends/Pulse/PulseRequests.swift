@@ -87,16 +87,24 @@ extension PulseBackend {
             if snapshot.route.outputs.first?.device == address[...] {
                 requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
-            connection.command(batch.add()) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
+            requests.setProfile(profile, of: card.name, until: MonotonicClock.now() &+ PulseBackend.recently)
+            let end = batch.add()
+            connection.command({ [weak self] success in
+                if !success { self?.requests.profileRefused(of: card.name) }
+                end(success)
+            }) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
         }
+        // A profile that is on its way counts, because the next request follows it.
+        let now = MonotonicClock.now()
+        func isHandsFree(_ card: PulseCard) -> Bool { Bluetooth.isHandsFree(requests.profile(of: card, at: now)) }
         for card in model.cards.values where card.name != talking?.name {
-            guard let before = requests.profilesBefore.removeValue(forKey: card.name), card.isHandsFree else {
+            guard let before = requests.profilesBefore.removeValue(forKey: card.name), isHandsFree(card) else {
                 continue
             }
             set(card, before, .bluetoothA2DP)
         }
-        if let talking, !talking.isHandsFree, let profile = talking.handsFreeProfile {
-            requests.profilesBefore[talking.name] = talking.activeProfile
+        if let talking, !isHandsFree(talking), let profile = talking.handsFreeProfile {
+            requests.profilesBefore[talking.name] = requests.profile(of: talking, at: now)
             set(talking, profile, .bluetoothHFP)
         } else if let talking, takesOver, let profile = talking.musicProfile {
             requests.profilesBefore[talking.name] = profile

@@ -17,6 +17,8 @@ struct RouteRequests {
     private(set) var comingOutput: String?
     /// The profiles of cards before they were switched to hands-free, by card.
     var profilesBefore: [String: String] = [:]
+    /// The profiles that were requested last and are not shown yet, by card.
+    private var profiles: [String: (name: String, until: UInt64)] = [:]
     /// The default of the last request, until it is shown.
     var awaitedDefault: DefaultRequest?
 
@@ -24,7 +26,24 @@ struct RouteRequests {
         ports[uid] = Request(reason: reason, until: time)
     }
 
-    mutating func forgetOld(at now: UInt64) { ports = ports.filter { now < $0.value.until } }
+    mutating func forgetOld(at now: UInt64) {
+        ports = ports.filter { now < $0.value.until }
+        profiles = profiles.filter { now < $0.value.until }
+    }
+
+    mutating func setProfile(_ profile: String, of card: String, until time: UInt64) { profiles[card] = (profile, time) }
+
+    mutating func profileRefused(of card: String) { profiles[card] = nil }
+
+    /// The server shows that profile.
+    mutating func profileWasRead(_ profile: String, of card: String) {
+        if profiles[card]?.name == profile { profiles[card] = nil }
+    }
+
+    /// The profile that the card has, or will have if the server obeys.
+    func profile(of card: PulseCard, at now: UInt64) -> String {
+        profiles[card.name].flatMap { now < $0.until ? $0.name : nil } ?? card.activeProfile
+    }
 
     /// These ports are the route now.
     mutating func arrived(_ uids: some Sequence<String>) {
