@@ -198,7 +198,8 @@ public struct Decider: Sendable {
         case .placeRecordings:
             guard !recordings.isIdle else { return nil }
             let owners = enforcement.owners(facts)
-            let moves = recordings.moves(seen.streams.map(\.stream), route: view().audio.route) {
+            let audio = view().audio
+            let moves = recordings.moves(seen.streams.map(\.stream), route: audio.route, inputs: audio.inputs) {
                 owners[$0.id] ?? []
             }
             push(moves.map { .act(.move($0)) })

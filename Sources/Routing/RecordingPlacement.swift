@@ -9,9 +9,18 @@ public struct RecordingPlacement: Sendable {
         public let input: String
     }
 
+    /// What was requested for a recording, and where it was then.
+    private struct Request: Sendable, Hashable {
+        let input: String
+        let place: String?
+        /// Whether the input was there.
+        let isThere: Bool
+    }
+
     private var preferences: [SessionID: String] = [:]
-    /// The recordings that were moved, with their inputs.
-    private var moved: [AudioStream.ID: String] = [:]
+    private var moved: [AudioStream.ID: Request] = [:]
+    /// The requests of ``moved`` that the server has refused.
+    private var refused: Set<AudioStream.ID> = []
 
     public init() {}
 
@@ -21,22 +30,29 @@ public struct RecordingPlacement: Sendable {
     /// nil: no preference.
     public mutating func prefer(_ uid: String?, of session: SessionID) { preferences[session] = uid }
 
-    /// The moves that are needed. `owners`: the sessions to which a recording belongs.
+    /// The moves that are needed. `inputs`: all that are available. `owners`: the sessions to which a recording belongs.
     public mutating func moves(
-        _ streams: [AudioStream], route: Route, owners: (AudioStream) -> [SessionID]
+        _ streams: [AudioStream], route: Route, inputs: [Port], owners: (AudioStream) -> [SessionID]
     ) -> [Move] {
         if isIdle { return [] }
         let recordings = streams.filter { $0.direction == .record && $0.portUID != nil }
         let present = Set(recordings.map(\.id))
         moved = moved.filter { present.contains($0.key) }
+        refused.formIntersection(present)
         var moves: [Move] = []
         for stream in recordings {
             if let preferred = owners(stream).sorted().compactMap({ preferences[$0] }).last {
-                guard moved[stream.id] != preferred else { continue }
-                moved[stream.id] = preferred
+                let isThere = inputs.contains { $0.uid == preferred }
+                let request = Request(input: preferred, place: stream.portUID, isThere: isThere)
+                // The user may have moved it away from there.
+                let isDone =
+                    refused.contains(stream.id) ? moved[stream.id] == request : moved[stream.id]?.input == preferred
+                if isDone { continue }
+                moved[stream.id] = request
+                refused.remove(stream.id)
                 if stream.portUID != preferred { moves.append(Move(stream: stream.id, input: preferred)) }
-            } else if moved.removeValue(forKey: stream.id) != nil, let shared = route.inputs.first?.uid,
-                stream.portUID != shared
+            } else if moved.removeValue(forKey: stream.id) != nil, refused.remove(stream.id) == nil,
+                let shared = route.inputs.first?.uid, stream.portUID != shared
             {
                 moves.append(Move(stream: stream.id, input: shared))
             }
@@ -44,6 +60,8 @@ public struct RecordingPlacement: Sendable {
         return moves
     }
 
-    /// The server refused it: it is tried again when the streams change.
-    public mutating func refused(_ move: Move) { moved[move.stream] = nil }
+    /// The server refused it: it is tried again when the recording is elsewhere, or the input has come or gone.
+    public mutating func refused(_ move: Move) {
+        if moved[move.stream]?.input == move.input { refused.insert(move.stream) }
+    }
 }

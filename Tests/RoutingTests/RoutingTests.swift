@@ -146,14 +146,17 @@ import Testing
         AudioStream(id: .init(.record, number), portUID: uid)
     }
 
-    private static let route = Route(
-        inputs: [PluginAPI.Port(type: .microphoneBuiltIn, name: "desk", uid: "desk", channels: 1)], outputs: [])
+    private static let inputs = ["desk", "usb"].map {
+        PluginAPI.Port(type: .microphoneBuiltIn, name: $0, uid: $0, channels: 1)
+    }
+    private static let route = Route(inputs: [inputs[0]], outputs: [])
 
     @Test func preferredInput_movesRecordingsOnce_andBackWhenItIsCleared() {
         var placement = RecordingPlacement()
         let session = SessionID(1)
         func moves(_ uid: String) -> [String] {
-            placement.moves([Self.recording(7, on: uid)], route: Self.route) { _ in [session] }.map(\.input)
+            placement.moves([Self.recording(7, on: uid)], route: Self.route, inputs: Self.inputs) { _ in [session] }
+                .map(\.input)
         }
         #expect(moves("desk") == [])
         placement.prefer("usb", of: session)
@@ -165,13 +168,26 @@ import Testing
         #expect(moves("desk") == [])
     }
 
-    @Test func refusedMove_isTriedAgain() {
+    @Test func refusedMove_isTriedAgainOnlyIfSomethingHasChanged() {
         var placement = RecordingPlacement()
         placement.prefer("usb", of: SessionID(1))
-        let streams = [Self.recording(7, on: "desk")]
-        let first = placement.moves(streams, route: Self.route) { _ in [SessionID(1)] }
+        func moves(_ uid: String, _ inputs: [PluginAPI.Port] = Self.inputs) -> [RecordingPlacement.Move] {
+            placement.moves([Self.recording(7, on: uid)], route: Self.route, inputs: inputs) { _ in [SessionID(1)] }
+        }
+        let first = moves("desk")
         #expect(first.map(\.input) == ["usb"])
         placement.refused(first[0])
-        #expect(placement.moves(streams, route: Self.route) { _ in [SessionID(1)] } == first)
+        #expect(moves("desk") == [], "not at every fact about streams")
+        // It was moved; the input is unplugged, and plugged in again.
+        #expect(moves("line") == first)
+        placement.refused(first[0])
+        #expect(moves("line", []) == first)
+        placement.refused(first[0])
+        #expect(moves("line", []) == [])
+        #expect(moves("line") == first)
+        // A recording that was not moved is not moved back.
+        placement.refused(first[0])
+        placement.prefer(nil, of: SessionID(1))
+        #expect(moves("line") == [])
     }
 }
