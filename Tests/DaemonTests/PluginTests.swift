@@ -323,6 +323,8 @@ import Testing
         #expect(try home.field("state", of: "org.example.tone") == "unsupported")
         #expect(try home.sessionctl(["plugins"]).contains("unsupported"))
         #expect(home.refusal("recorder", "tone:440").contains("no plugin of kind"))
+        #expect(home.refusal("recorder", "tone:440").contains("install the package sessiond-plugins"))
+        #expect(home.refusal("player", "zap:440").contains("install one, see sessiond-plugin(5)"))
         #expect(throws: Failure.self) {
             try home.daemon.observer.callAndWait(
                 BusName.service, ObjectPath.root, BusName.plugins, "Register",

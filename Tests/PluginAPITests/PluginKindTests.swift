@@ -35,6 +35,16 @@ import Testing
         }
     }
 
+    @Test func packages_containTheManifests() throws {
+        for kind in PluginKind.all {
+            let name = kind.id.split(separator: ".").last ?? ""
+            let files = try Repository.text("debian/\(kind.package).install")
+            #expect(files.contains("usr/share/sessiond/plugins/\(name).plugin\n"), "\(kind.word)")
+            let readme = try Repository.text("README.md")
+            #expect(readme.contains("| `\(kind.package)` |"), "\(kind.word)")
+        }
+    }
+
     @Test func guideAndManual_nameEachKind() throws {
         let guide = try Repository.text("docs/plugins.md")
         let manual = try Repository.text("man/sessiond-plugin.5")
