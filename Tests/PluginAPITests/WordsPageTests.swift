@@ -54,8 +54,8 @@ import Testing
 
     @Test func classesReasonsAndErrors_areThoseOfTheSources() throws {
         #expect(try rows("class").map { $0[0] } == SessionClass.allCases.map { "`\($0.rawValue)`" })
-        #expect(
-            try rows("reason of an interruption").map { $0[0] } == InterruptionReason.allCases.map { "`\($0.rawValue)`" })
+        let reasons = InterruptionReason.allCases.map { "`\($0.rawValue)`" }
+        #expect(try rows("reason of an interruption").map { $0[0] } == reasons)
         let errors = SessionError.Code.allCases.map { error in
             ["`\(error.rawValue)`", error.platformCode.isEmpty ? "" : "`\(error.platformCode)`"]
         }
