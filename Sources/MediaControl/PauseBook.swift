@@ -1,5 +1,5 @@
 /// The players that the daemon paused, and which of them it may resume: only those that it paused, that are still
-/// paused on the same track, that the user did not use since, and whose pause is not too old (behaviour §5).
+/// paused on the same track, that the user did not use since, and whose pause is not too old.
 ///
 /// It gets facts and demands and returns commands, in order. A demand is the wanted state, not a change: the same
 /// demand twice does nothing. Before each command, the player is asked for its state, because some players toggle on

@@ -19,7 +19,7 @@ public enum Mode: String, CaseIterable, Sendable, Hashable {
     /// Short spoken prompts, such as directions.
     case voicePrompt = "voice-prompt"
 
-    /// The categories with which the mode is allowed (behaviour §2).
+    /// The categories with which the mode is allowed (rules §2).
     var legalCategories: Set<Category> {
         switch self {
         case .default: Set(Category.allCases)

@@ -31,7 +31,7 @@ public struct Options: OptionSet, Sendable, Hashable {
         let implies: Options
     }
 
-    /// All options, in the order of behaviour §2. New options are added here.
+    /// All options, in the order of rules §2. New options are added here.
     public static let table: [Entry] = [
         Entry(
             option: .mixWithOthers, name: "mix-with-others",

@@ -10,6 +10,8 @@ public struct PluginKind: Sendable, Hashable {
     public let id: String
     /// Its program.
     public let program: String
+    /// The Debian package with the plugin; empty: it is not in this project.
+    public let package: String
     /// Its D-Bus interface; the description in `data/dbus` has the same name.
     public let interface: String
     /// The path of the object with that interface.
@@ -26,12 +28,13 @@ public struct PluginKind: Sendable, Hashable {
     public let action: String
 
     public init(
-        word: String, id: String, program: String, interface: String, objectPath: String, busName: String,
-        category: Category?, records: Bool = false, item: String, action: String
+        word: String, id: String, program: String, package: String = "", interface: String, objectPath: String,
+        busName: String, category: Category?, records: Bool = false, item: String, action: String
     ) {
         self.word = word
         self.id = id
         self.program = program
+        self.package = package
         self.interface = interface
         self.objectPath = objectPath
         self.busName = busName
@@ -49,38 +52,38 @@ public struct PluginKind: Sendable, Hashable {
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
-        word: "player", id: "org.sessiond1.player", program: "sessiond-player",
+        word: "player", id: "org.sessiond1.player", program: "sessiond-player", package: "sessiond-plugins",
         interface: "org.sessiond1.Player", objectPath: "/org/sessiond1/player",
         busName: "org.mpris.MediaPlayer2.sessiond_player", category: .playback, item: "URI|FILE",
         action: "Plays URI to its end")
 
     public static let recorder = PluginKind(
-        word: "recorder", id: "org.sessiond1.recorder", program: "sessiond-recorder",
+        word: "recorder", id: "org.sessiond1.recorder", program: "sessiond-recorder", package: "sessiond-plugins",
         interface: "org.sessiond1.Recorder", objectPath: "/org/sessiond1/recorder",
         busName: "org.sessiond1.Recorder", category: .record, records: true, item: "FILE",
         action: "Records into FILE until it is stopped")
 
     public static let soundEffects = PluginKind(
-        word: "sound-effects", id: "org.sessiond1.effects", program: "sessiond-effects",
+        word: "sound-effects", id: "org.sessiond1.effects", program: "sessiond-effects", package: "sessiond-plugins",
         interface: "org.sessiond1.SoundEffects", objectPath: "/org/sessiond1/effects",
         busName: "org.sessiond1.SoundEffects", category: .ambient, item: "FILE",
         action: "Plays FILE, a sound of at most 30 s, to its end")
 
     /// Films and sounds as files: their properties, pictures, thumbnails and exports. It plays no sound.
     public static let assets = PluginKind(
-        word: "assets", id: "org.sessiond1.assets", program: "sessiond-assets",
+        word: "assets", id: "org.sessiond1.assets", program: "sessiond-assets", package: "sessiond-films",
         interface: "org.sessiond1.Assets", objectPath: "/org/sessiond1/assets",
         busName: "org.sessiond1.Assets", category: nil, item: "FILE", action: "Checks that FILE can be played")
 
     /// Uploads. It has no session, because it plays no sound.
     public static let uploads = PluginKind(
-        word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer",
+        word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer", package: "sessiond-transfer",
         interface: "org.sessiond1.Uploads", objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
         category: nil, item: "", action: "Uploads files to web servers for other programs")
 
     /// The music library of a user. It has no session, because players play the music.
     public static let library = PluginKind(
-        word: "library", id: "org.sessiond1.library", program: "sessiond-library",
+        word: "library", id: "org.sessiond1.library", program: "sessiond-library", package: "sessiond-library",
         interface: "org.sessiond1.Library", objectPath: "/org/sessiond1/library", busName: "org.sessiond1.Library",
         category: nil, item: "", action: "Finds, keeps and searches the user's music for other programs")
 }

@@ -1,4 +1,4 @@
-/// The contents of a `*.plugin` file: the identity of a plugin, the URIs that it opens, and its command (contract §4).
+/// The contents of a `*.plugin` file: the identity of a plugin, the URIs that it opens, and its command.
 public struct PluginManifest: Sendable, Hashable {
     /// Lower-case letters, digits, `-`, `_` and `.`, starting with a letter; at most 128 characters.
     public let id: String

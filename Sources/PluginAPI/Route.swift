@@ -85,7 +85,7 @@ public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable {
     /// The same ports with other settings: profile, channels, rate.
     case routeConfigurationChange = 8
 
-    /// For display and logs: the name as in behaviour §7.
+    /// For display and logs: the name as in rules §7.
     public var name: String {
         switch self {
         case .unknown: "unknown"

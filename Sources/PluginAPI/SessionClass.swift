@@ -1,4 +1,4 @@
-/// The priority of a session: call > alert > app (behaviour §3). The raw value is the name on the wire.
+/// The priority of a session: call > alert > app (rules §3). The raw value is the name on the wire.
 public enum SessionClass: String, CaseIterable, Sendable, Hashable {
     /// The default.
     case app

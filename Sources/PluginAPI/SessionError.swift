@@ -1,6 +1,6 @@
 /// The refusal of a request: a code for programs, and a message that tells the user what to do.
 public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The refusals of behaviour §9. The raw value is the last part of the bus error's name.
+    /// The refusals of rules §9. The raw value is the last part of the bus error's name.
     public enum Code: String, CaseIterable, Sendable, Hashable {
         /// The sound server or the daemon is not available.
         case mediaServicesFailed = "MediaServicesFailed"

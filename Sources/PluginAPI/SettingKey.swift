@@ -64,9 +64,9 @@ public struct SettingKey: Sendable {
 
         word(
             "adoption", "streams", \.adoption.streams,
-            "Whether programs that do not use sessiond are adopted. off: no; calls: yes, they are silent during calls and "
-                + "alerts and ducked by prompts, but they interrupt no session; all: as full sessions, the newest interrupts "
-                + "the others."),
+            "Whether programs that do not use sessiond are adopted. off: no; calls: yes, a call or an alert silences those "
+                + "that play when it begins, and prompts duck them, but they interrupt no session; all: as full sessions, "
+                + "the newest interrupts the others."),
         names(
             "adoption", "never", \.adoption.never,
             "Programs that are never adopted, as with off: application ids or names, or paths or file names of "

@@ -1,4 +1,4 @@
-/// The daemon's settings, typed and validated (contract §6).
+/// The daemon's settings, typed and validated.
 ///
 /// Starts with the defaults; each merged file overrides the keys it contains. Pure: the caller reads the files. The
 /// table in ``SettingKey`` describes each key.

@@ -12,7 +12,7 @@ public import SessionManager
 /// - If a device of the route goes and no session is paused for it, the sound continues on another device. The server
 ///   chooses one first; if the sessions want another one, both changes are reported as one, when the second is done, or
 ///   after a second.
-/// - The output of the now-playing session is guarded (behaviour §7): if it is unplugged, its sound is held until the
+/// - The output of the now-playing session is guarded (rules §7): if it is unplugged, its sound is held until the
 ///   paused sessions are silent, at most two seconds.
 public struct Routing: Sendable {
     /// The server's state, as far as it concerns the route.

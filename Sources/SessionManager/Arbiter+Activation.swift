@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// Creating, activating, changing and deactivating sessions (behaviour §1–§4).
+/// Creating, activating, changing and deactivating sessions (rules §1–§4).
 extension Arbiter {
     mutating func create(_ new: NewSession, at now: Instant, _ effects: inout Effects) throws(SessionError) {
         guard sessions.count < settings.maxSessions else {

@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// Interruptions, waiting and claims (behaviour §5).
+/// Interruptions, waiting and claims (rules R1 to R12).
 extension Arbiter {
     mutating func setState(_ x: Int, _ state: SessionState, at now: Instant) {
         guard sessions[x].standing.state != state else { return }

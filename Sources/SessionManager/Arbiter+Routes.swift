@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// The route, the ports and the server (behaviour §7, §8).
+/// The route, the ports and the server (rules §7, §8).
 extension Arbiter {
     mutating func servicesReset(_ audio: Audio, at now: Instant, _ effects: inout Effects) {
         let before = self

@@ -52,7 +52,7 @@ public struct Arbiter: Sendable {
     public internal(set) var audio: Audio?
     /// Decides whether a loss of the server, or its return, is reported.
     public internal(set) var services = Services.unknown
-    /// The non-mixable app session with an output that activated last among those that hold a claim (behaviour §4).
+    /// The non-mixable app session with an output that activated last among those that hold a claim (rules §4).
     public internal(set) var nowPlaying: SessionID?
 
     var lastID: UInt64 = 0

@@ -1,6 +1,6 @@
 public import PluginAPI
 
-/// The wanted ports of the route, by the sessions that decide (behaviour §7).
+/// The wanted ports of the route, by the sessions that decide (rules §7).
 ///
 /// A pure function of the active sessions and the connected devices: nothing is stored, so the same sessions with
 /// the same ports always lead to the same choice.

@@ -1,6 +1,6 @@
-/// The rule of the behaviour page that caused a change. The raw value is its number there.
+/// The rule that caused a change. The raw value is its number in docs/rules.md; comments write it as "rules §4".
 ///
-/// R1, R8, R13, R14 and R15 describe how the others work together; they are never a cause.
+/// Numbers that are missing are never a cause.
 public enum Rule: String, CaseIterable, Sendable, Hashable {
     /// Creating a session; a change of category while active, or one that ends a wait.
     case category = "§1"

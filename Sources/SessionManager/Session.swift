@@ -77,8 +77,8 @@ public struct Session: Sendable {
     }
 
     public var sessionClass: SessionClass { standing.sessionClass }
-    /// Whether it is a guessed call. The rules treat it as any call; but if the user starts another program during it,
-    /// that program is heard.
+    /// Whether it is a guessed call. The rules treat it as any call; but if the user starts a program that it silenced
+    /// again, that program is heard.
     public var isGuessedCall: Bool { !evidence.isEmpty }
     public var configuration: Configuration { standing.configuration }
     /// As reported by the shell; true until the first report (``Event/setForeground(_:_:)``).

@@ -440,7 +440,7 @@ struct LibraryRemoveCommand: ParsableCommand {
 /// `sessionctl library set`.
 struct LibrarySetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "set", abstract: "Rate an item, or change its bookmark, its counts or its kind.")
+        commandName: "set", abstract: "Rate an item, or change its bookmark, its counts or its media type.")
 
     @Argument(help: "Items: their numbers, as 'library songs' lists them, or files.")
     var items: [String]

@@ -9,6 +9,7 @@ import SessionBus
 struct LibraryPickCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pick", abstract: "Let the user pick items on the terminal, and print their URIs.",
+        usage: "sessionctl library pick [<options>]",
         discussion: """
             Type to filter; up, down, page up and page down move; tab marks an item (with --several); enter picks; escape \
             or ctrl-C cancels, with the exit code 1 or 130. The list is drawn on the terminal even if the standard output \

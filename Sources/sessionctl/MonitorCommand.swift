@@ -8,7 +8,7 @@ import SessionBus
 /// `sessionctl monitor`.
 struct MonitorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "monitor", abstract: "Print each event when it happens, one line each, until interrupted.")
+        commandName: "monitor", abstract: "Print each event when it happens, one line each, until ctrl-C.")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

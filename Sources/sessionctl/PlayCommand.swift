@@ -18,11 +18,11 @@ struct PlayCommand: ParsableCommand {
             previous one, r repeats all, one or none, s shuffles, q quits.
             """)
 
-    @Argument(help: "The files or URLs to play, or what of the library.", completion: .file())
+    @Argument(help: "Files, URLs, or entries of the music library such as album:NAME.", completion: .file())
     var items: [String] = []
     @Option(
         help: ArgumentHelp(
-            "What of the library, as 'library songs' chooses it: KEY=VALUE, or KEY~PART, several with commas; the keys are preset, sort and those of a query.",
+            "Play the items of the library that match: KEY=VALUE, or KEY~PART for a part of a text; several with commas. Keys: preset, playlist, text, sort, and properties such as artist, album, genre, year.",
             valueName: "query"))
     var query: String?
     @OptionGroup var session: SessionOptions

@@ -7,7 +7,7 @@ import PluginAPI
 /// `sessionctl record`.
 struct RecordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "record", abstract: "Record into a file until interrupted.",
+        commandName: "record", abstract: "Record into a file until ctrl-C.",
         discussion: "On a terminal: space pauses and resumes, q or ctrl-C ends the recording.")
 
     @Argument(help: "The file; an existing file is replaced.", completion: .file())

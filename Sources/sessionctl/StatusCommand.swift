@@ -9,7 +9,7 @@ struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show all sessions, why they are in their state, and the route.")
 
-    @Flag(help: "Update the screen at every change, until interrupted.")
+    @Flag(help: "Update the screen at every change, until ctrl-C.")
     var watch = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

@@ -1,7 +1,7 @@
 import DBus
 import Logging
 
-/// The daemon's command line (contract §5). Parsed here, because an argument library would need Foundation.
+/// The daemon's command line. Parsed here, because an argument library would need Foundation.
 struct Arguments {
     var isSystem = false
     var configuration: String?

@@ -8,7 +8,7 @@ import SessionBus
 import SessionManager
 import State
 
-/// Surviving a restart (behaviour §8): what is stored of each event, and how a new daemon continues.
+/// Surviving a restart (rules §8): what is stored of each event, and how a new daemon continues.
 extension Daemon {
     /// Stores what the decision changed, before any signal is sent.
     func save(_ decision: Decision) {

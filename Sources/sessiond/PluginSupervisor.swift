@@ -111,9 +111,13 @@ final class PluginSupervisor: PluginService {
         do throws(SessionError) {
             guard let manifest = PluginManifest.choose(from: known(), kind: kind, uri: uri) else {
                 let what = MediaType.of(uri) ?? "\(uri.contains(":") ? String(uri.prefix { $0 != ":" }) : "file"):"
+                let package = PluginKind.all.first { $0.word == kind }?.package
+                let isMissing = !known().contains { $0.kind == kind }
+                let remedy = isMissing ? package.map { "the package \($0)" } : nil
+                let advice = remedy ?? "one, see sessiond-plugin(5)"
                 throw SessionError(
                     .resourceNotAvailable,
-                    "no plugin of kind \(quoted(kind)) opens \(quoted(what)); install one, see sessiond-plugin(5)")
+                    "no plugin of kind \(quoted(kind)) opens \(quoted(what)); install \(advice)")
             }
             guard manifest.interface == PluginManifest.supportedInterface else {
                 throw SessionError(.resourceNotAvailable, PluginSupervisor.mismatch(manifest.id, manifest.interface))

@@ -3,7 +3,7 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// Some outputs need an option before a session that records may use them (behaviour §2). Without the option, each
+/// Some outputs need an option before a session that records may use them (rules §2). Without the option, each
 /// activation moves the sound to the speaker, and each deactivation moves it back.
 @Suite struct AllowedOutputTests {
     enum Outlet: String, CaseIterable, Sendable {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The default output that the user chose stays the default. The sound server never remembers a sink of sessiond in its
-/// place, and sinks that appear one by one at a start do not replace it (behaviour §7).
+/// place, and sinks that appear one by one at a start do not replace it (rules §7).
 @Suite struct ChosenDefaultTests {
     /// A card with a jack on a PipeWire server, and music that plays through it.
     private final class Jack {

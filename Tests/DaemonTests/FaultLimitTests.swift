@@ -7,7 +7,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Limits and switches, tested over D-Bus (contract §6, behaviour §1, §4, §5, §6).
+/// Limits and switches, tested over D-Bus (rules §1, §4, §6).
 @Suite struct FaultLimitTests {
     private func refusal(_ body: () throws -> Void) -> String? {
         do { try body() } catch let failure as Failure { return failure.name } catch { return "\(error)" }

@@ -100,7 +100,7 @@ import Testing
     @Test func pythonPlayer_playsAndIsInterruptedAndIsEndedWhenIdle() throws {
         let pulse = try ServerKind.standard.server()
         let ear = try Ear(pulse, sink: "speaker")
-        let home = try Home([PluginTests.example("tone/tone.plugin")], pulse: pulse)
+        let home = try Home([PluginTests.example("tone/tone.plugin") + "IdleTimeout=1\n"], pulse: pulse)
         #expect(try home.field("state", of: "org.example.tone") == "stopped")
         let user = try home.daemon.client()
         let tone = try home.open("player", "tone:440", on: user.connection)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func pluginIsOpenedWhileItIsEnded_startsAgain() throws {
-        let home = try Home([PluginTests.example("tone/tone.plugin")])
+        let home = try Home([PluginTests.example("tone/tone.plugin") + "IdleTimeout=1\n"])
         for _ in 0..<2 {
             let user = try home.daemon.client()
             _ = try home.open("player", "tone:440", on: user.connection)
@@ -323,6 +323,8 @@ import Testing
         #expect(try home.field("state", of: "org.example.tone") == "unsupported")
         #expect(try home.sessionctl(["plugins"]).contains("unsupported"))
         #expect(home.refusal("recorder", "tone:440").contains("no plugin of kind"))
+        #expect(home.refusal("recorder", "tone:440").contains("install the package sessiond-plugins"))
+        #expect(home.refusal("player", "zap:440").contains("install one, see sessiond-plugin(5)"))
         #expect(throws: Failure.self) {
             try home.daemon.observer.callAndWait(
                 BusName.service, ObjectPath.root, BusName.plugins, "Register",

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The programs that may use the classes call and alert. The kernel, not the client, says which program a client is
-/// (contract §6, [privileges]).
+/// ([privileges]).
 @Suite struct PrivilegeTests {
     private static let missing = "org.sessiond1.Error.MissingEntitlement"
     private static let python = "/usr/bin/python3"

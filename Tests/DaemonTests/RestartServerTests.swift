@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The sound server changes while no daemon runs (behaviour §8).
+/// The sound server changes while no daemon runs (rules §8).
 @Suite struct RestartServerTests {
     /// The next daemon notices what changed in between.
     @Test(arguments: ServerKind.allCases)

@@ -8,7 +8,7 @@ import State
 import TestSupport
 import Testing
 
-/// The daemon is killed at any moment and started again (behaviour §8).
+/// The daemon is killed at any moment and started again (rules §8).
 @Suite struct RestartTests {
     /// Three clients that carry out steps one after the other. If the daemon is killed before it answers a step, the
     /// step is repeated.

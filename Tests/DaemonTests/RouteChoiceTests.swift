@@ -3,7 +3,7 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// The signals when a port is chosen, goes away, or comes back (behaviour §7).
+/// The signals when a port is chosen, goes away, or comes back (rules §7).
 @Suite struct RouteChoiceTests {
     private static func microphone(_ name: String) -> String {
         "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone master=speaker.monitor"

@@ -5,7 +5,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// The output is unplugged while a program plays. The sound must not come out of another output (behaviour §7).
+/// The output is unplugged while a program plays. The sound must not come out of another output (rules §7).
 @Suite struct UnplugTests {
     /// Headphones and a speaker. The test records the speaker's monitor.
     private final class Stage {

@@ -1,7 +1,7 @@
 import PluginAPI
 import SessionManager
 
-/// A second, independent implementation of behaviour §7 and of the options of §2 that concern ports. It follows the
+/// A second, independent implementation of rules §7 and of the options of §2 that concern ports. It follows the
 /// text sentence by sentence, and eliminates ports.
 extension ReferenceModel {
     /// Whether the category and the options allow a port.

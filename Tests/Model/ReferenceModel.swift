@@ -12,7 +12,7 @@ enum Told: Hashable {
     case routed(SessionID?, RouteChangeReason)
 }
 
-/// A second, independent implementation of behaviour §1–§7. It follows the text rule by rule, and is slow and simple.
+/// A second, independent implementation of rules §1–§7. It follows the text rule by rule, and is slow and simple.
 ///
 /// It stores only states, times, and edges "waiter waits for owner". Everything else (ducked, muted, hints, now
 /// playing) is a function over all pairs.

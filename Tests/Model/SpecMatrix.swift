@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// The table of behaviour §4, with its own words.
+/// The table of rules §4, with its own words.
 enum SpecMatrix {
     enum Cell: Hashable {
         case mix

@@ -35,6 +35,26 @@ import Testing
         }
     }
 
+    @Test func packages_containTheManifests() throws {
+        for kind in PluginKind.all {
+            let name = kind.id.split(separator: ".").last ?? ""
+            let files = try Repository.text("debian/\(kind.package).install")
+            #expect(files.contains("usr/share/sessiond/plugins/\(name).plugin\n"), "\(kind.word)")
+            let readme = try Repository.text("README.md")
+            #expect(readme.contains("| `\(kind.package)` |"), "\(kind.word)")
+        }
+    }
+
+    @Test func guideAndManual_nameEachKind() throws {
+        let guide = try Repository.text("docs/plugins.md")
+        let manual = try Repository.text("man/sessiond-plugin.5")
+        for kind in PluginKind.all {
+            let interface = "[\(kind.interface)](../data/dbus/\(kind.interface).xml)"
+            #expect(guide.contains("| `\(kind.word)` | \(interface) | `\(kind.objectPath)` |\n"), "\(kind.word)")
+            #expect(manual.contains(".Cm \(kind.word)"), "\(kind.word)")
+        }
+    }
+
     @Test func busPolicy_allowsTheNamesOfEachKind() throws {
         let policy = try Repository.text("data/dbus-1/system.d/org.sessiond1.conf")
         for kind in PluginKind.all {

@@ -1,7 +1,7 @@
 import PluginAPI
 import Testing
 
-/// Compares each pair with the tables of behaviour §1 and §2.
+/// Compares each pair with the tables of rules §1 and §2.
 @Suite struct ConfigurationTests {
     struct CategoryRow: Sendable {
         let input: Bool

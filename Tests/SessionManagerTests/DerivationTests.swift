@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Ducking, muting and hints, which follow from all sessions together (behaviour §4, §6).
+/// Ducking, muting and hints, which follow from all sessions together (rules §4, §6).
 @Suite struct DerivationTests {
     // MARK: Ducking
 

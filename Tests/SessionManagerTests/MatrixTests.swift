@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Tests each cell of the table in behaviour §4, and the order of the checks before it.
+/// Tests each cell of the table in rules §4, and the order of the checks before it.
 @Suite struct MatrixTests {
     typealias Member = (sessionClass: SessionClass, configuration: Configuration)
 
