@@ -70,7 +70,7 @@ extension PulseBackend {
     }
 
     /// Seconds for which the sink is kept after its last use.
-    private static let holdIdleTime = 60.0
+    static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
         holds.isCreated = true

@@ -273,6 +273,8 @@ public final class PulseBackend: AudioBackend {
             keepGuard()
             keepTuning()
             keepStandIns()
+            // A daemon that was killed may have left it.
+            holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
         }
         toldDevices = [model.output, model.input].compactMap { $0 }
         handle(.wasRead)
