@@ -63,6 +63,11 @@ public enum ExportPreset: String, CaseIterable, Sendable, Hashable {
 /// The file format of an export. The raw value is the name on the wire.
 public enum ExportFileType: String, CaseIterable, Sendable, Hashable {
     case mp4, mov, m4a, webm
+
+    /// The type that the extension of a file means; nil: none of these.
+    public init?(path: String) {
+        self.init(rawValue: path.split(separator: ".").last.map { $0.lowercased() } ?? "")
+    }
 }
 
 /// The sizes of thumbnails that programs share. The raw value is the name on the wire, and of the folder.

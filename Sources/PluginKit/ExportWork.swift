@@ -63,8 +63,7 @@ struct ExportRequest {
             }
             return type
         }
-        let ending = output.split(separator: ".").last.map { $0.lowercased() } ?? ""
-        return ExportFileType(rawValue: ending) ?? (preset == .audio ? .m4a : .mp4)
+        return ExportFileType(path: output) ?? (preset == .audio ? .m4a : .mp4)
     }
 
     func message(_ source: AssetsPlugin.Source, name: String = "export") -> WorkerMessage {

@@ -368,7 +368,8 @@ public struct UploadMachine: Sendable, Hashable {
     }
 
     private mutating func accepted(_ request: Request, _ answer: Answer, _ now: UInt64) -> [Effect] {
-        redirects = 0
+        // The question for the offset follows each redirection of a piece, so its answer is no progress.
+        if request != .offset { redirects = 0 }
         switch request {
         case .ask:
             method = answer.speaksTus ? .tus : .put

@@ -95,8 +95,9 @@ struct ThumbnailCommand: ParsableCommand {
     @Option(help: "The longer side in pixels, at most; the pictures are never made larger.")
     var size: UInt32?
     @Option(
-        name: [.short, .customLong("output")], help: "The names of the files; %d or %03d is the number of the picture.")
-    var output = "shot-%03d.jpg"
+        name: [.short, .customLong("output")],
+        help: "The names of the files (default: shot-%03d.jpg); %d or %03d is the number of the picture.")
+    var output: String?
     @Option(help: "The size of the shared thumbnail.")
     var flavor = ThumbnailFlavor.large
     @Flag(help: "Print JSON, one line for each picture.")
@@ -107,6 +108,9 @@ struct ThumbnailCommand: ParsableCommand {
         if at != nil, every != nil { throw ValidationError("give either --at or --every") }
         if let every, !(every > 0) { throw ValidationError("--every needs a number of seconds above 0") }
         if let size, size == 0 || size > 16_384 { throw ValidationError("--size needs 1 to 16384 pixels") }
+        if at == nil, every == nil, size != nil || exact || output != nil {
+            throw ValidationError("--size, --exact and --output need --at or --every; see also --flavor")
+        }
     }
 
     func run() throws {
@@ -117,7 +121,7 @@ struct ThumbnailCommand: ParsableCommand {
             return Output.line(json ? JSON.object(.thumbnail, [("path", .string(path))]) : path.escaped)
         }
         let times = try self.times(place)
-        guard let output = FileURI.absolute(output), let names = NumberedName(output),
+        guard let output = FileURI.absolute(output ?? "shot-%03d.jpg"), let names = NumberedName(output),
             names.isNumbered || times.count == 1
         else {
             throw Complaint.refused("--output needs a %d for the number of the picture, such as 'shot-%03d.jpg'")
@@ -310,7 +314,10 @@ struct ExportCommand: ParsableCommand {
     }
 
     private func tellEstimate(_ place: AssetPlace) throws {
-        let known = options.filter { ["preset", "file-type", "time-range"].contains($0.0) }
+        var known = options.filter { ["preset", "file-type", "time-range"].contains($0.0) }
+        if type == nil, let type = ExportFileType(path: target) {
+            known.append(("file-type", .string(type.rawValue)))
+        }
         let answer = try place.ask("EstimateExport", [.string(place.uri), .properties(known)])
         guard answer.count == 3, let bytes = answer[0].uint64Value, let seconds = answer[1].doubleValue,
             let confidence = answer[2].uint32Value

@@ -69,7 +69,23 @@ enum LibraryChoice {
         return try uris(query + [equal(isItem ? "id" : found + "-id", .uint64(id))], place)
     }
 
-    private static let numbers = ["year", "disc", "number", "rating", "play-count", "skip-count"]
+    /// The value of a key, of the type that the library wants.
+    private static func operand(_ value: String, of key: String) throws -> Value {
+        let operand: (value: Value?, kind: String) =
+            switch key {
+            case "year", "disc", "number", "rating", "play-count", "skip-count":
+                (UInt32(value).map { .uint32($0) }, "a number")
+            case "id", "album-id", "artist-id", "album-artist-id", "composer-id", "genre-id":
+                (UInt64(value).map { .uint64($0) }, "a number")
+            case "duration": (Double(value).flatMap { $0.isFinite ? .double($0) : nil }, "a number of seconds")
+            case "compilation": (Bool(value).map { .bool($0) }, "true or false")
+            default: (.string(value), "")
+            }
+        guard let found = operand.value else {
+            throw Complaint(code: 64, message: "--query: '\(key)' needs \(operand.kind), not '\(value.escaped)'")
+        }
+        return found
+    }
 
     /// The keys of a query, from "artist=Queen,album~post,sort=-year".
     private static func keys(of text: String, _ place: LibraryPlace) throws -> [(String, Value)] {
@@ -86,12 +102,7 @@ enum LibraryChoice {
             case "playlist": query.append((key, .uint64(try place.playlist(value).id)))
             case "sort": sort.append(value)
             default:
-                guard !numbers.contains(key) || UInt32(value) != nil else {
-                    throw Complaint(code: 64, message: "--query: '\(key)' needs a number, not '\(value.escaped)'")
-                }
-                let operand: Value =
-                    numbers.contains(key)
-                    ? .uint32(UInt32(value) ?? 0) : key == "compilation" ? .bool(value == "true") : .string(value)
+                let operand = try operand(value, of: key)
                 rows.append(
                     .structure([.string(key), .string(part[sign] == "=" ? "is" : "contains"), .variant(operand)]))
             }

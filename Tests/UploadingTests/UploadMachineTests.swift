@@ -386,6 +386,20 @@ import Testing
         }
     }
 
+    @Test func serverThatRedirectsEveryPiece_failsAfterAFewTimes() {
+        var machine = Self.created()
+        for round in 1...5 {
+            let redirection = machine.handle(.answered(.init(307, location: "http://other/\(round)")), at: 0)
+            #expect(redirection.last == .request(.offset))
+            #expect(
+                machine.handle(.answered(.init(200, offset: 0)), at: 0).last == .request(.send(offset: 0, count: 40)))
+        }
+        guard case .end(.failed) = machine.handle(.answered(.init(307, location: "http://other/6")), at: 0).last else {
+            Issue.record("it did not end")
+            return
+        }
+    }
+
     // MARK: Random runs
 
     /// A server by tus, as bad as chance has it.
