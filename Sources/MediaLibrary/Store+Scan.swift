@@ -113,6 +113,11 @@ extension Store {
         return db.lastID
     }
 
+    /// The next scan compares the folder with the disk, even if its listing is the same as before.
+    public func forgetListing(_ path: [UInt8]) throws(SQLError) {
+        try db.run("UPDATE directory SET digest = 0 WHERE path = ?", [.blob(path)])
+    }
+
     private func setAvailable(_ directory: Int64, _ isAvailable: Bool) throws(SQLError) {
         try db.run("UPDATE directory SET is_available = ? WHERE id = ?", [SQLValue(isAvailable), .whole(directory)])
         try db.run(

@@ -163,12 +163,37 @@ final class Scan {
         guard let path = message.bytes("path"), !path.isEmpty else { return }
         switch message.name {
         case "folder": listed(message, path)
-        case "gone": write { () throws(SQLError) in try gone(path) }
+        case "gone": write { () throws(SQLError) in try missing(path) }
+        case "lost": write { () throws(SQLError) in try lost(path, message.text("reason") ?? "") }
         case "full":
             plugin.say(
                 "\(quoted(Self.text(path))) has more folders than a scan enters; the others are left out")
         default: plugin.complain("\(quoted(Self.text(path))) cannot be listed: \(message.text("reason") ?? "")")
         }
+    }
+
+    /// A folder that was to be listed does not exist. It is removed only if the folder that contains it is there: if the
+    /// disk with both is lost, both become unavailable.
+    private func missing(_ path: [UInt8]) throws(SQLError) {
+        guard let known = try store.directory(path), known.isAvailable else { return }
+        guard let parent = parent(of: path), try store.directory(parent) != nil else { return try gone(path) }
+        try store.forgetListing(parent)
+        add([Target(path: parent, isDeep: false)])
+    }
+
+    /// A folder cannot be examined: its disk is lost or fails, or the user may not see it.
+    private func lost(_ path: [UInt8], _ reason: String) throws(SQLError) {
+        guard let known = try store.directory(path), known.isAvailable else { return }
+        plugin.complain("\(quoted(Self.text(path))) is not available: \(reason)")
+        try store.setUnavailable(below: path)
+        // The next listing of the folder that contains it looks for it again.
+        if let parent = parent(of: path) { try store.forgetListing(parent) }
+    }
+
+    /// The folder that contains a folder, in the same folder of the library.
+    private func parent(of path: [UInt8]) -> [UInt8]? {
+        guard !plugin.isRoot(path), let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        return Array(path[..<slash])
     }
 
     private func gone(_ path: [UInt8]) throws(SQLError) {
@@ -189,6 +214,7 @@ final class Scan {
         let isWhole = message.flag("whole") ?? true
         let folders = (message.bytes("folders") ?? []).split(separator: 0).map { Array($0) }
         let links = (message.bytes("links") ?? []).split(separator: 0).map { Array($0) }
+        let unknown = Set((message.bytes("unknown") ?? []).split(separator: 0).map { Array($0) })
         // Links may be entered only in a walk of the whole folder of the library.
         if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
         write(0) { () throws(SQLError) in
@@ -203,16 +229,20 @@ final class Scan {
                 watch(path, message)
                 return
             }
-            var parent: Int64 = 0
-            if !plugin.isRoot(path), let slash = path.lastIndex(of: UInt8(ascii: "/")) {
-                parent = try store.directory(Array(path[..<slash]))?.id ?? 0
+            var parent: Store.Directory?
+            if let path = self.parent(of: path) { parent = try store.directory(path) }
+            // A folder at the place of a disk that is not mounted is not a folder of this disk.
+            if let parent, !parent.isAvailable {
+                if walk?.target.path == path { add([Target(path: parent.path, isDeep: false)]) }
+                return
             }
             let id = try store.saw(
-                path, parent: parent, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
+                path, parent: parent?.id ?? 0, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
                 digest: isWhole ? digest : 0)
             watch(path, message)
-            if message.flag("first") ?? true { try compare(folders, links, id, path) }
-            let old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
+            if message.flag("first") ?? true { try compare(folders, links, unknown, id, path) }
+            var old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
+            if !unknown.isEmpty { old.removeAll { unknown.contains($0.name) } }
             for step in ScanPlan.steps(disk: files, known: old, isFull: isFull) {
                 try store.carry(out: step, in: id, path)
                 rows += 1
@@ -227,17 +257,26 @@ final class Scan {
     }
 
     /// Removes folders that are missing, and adds new ones, unless they are listed anyway.
-    /// - Parameter links: folders that only a walk of the whole folder of the library may enter.
-    private func compare(_ folders: [[UInt8]], _ links: [[UInt8]], _ id: Int64, _ path: [UInt8]) throws(SQLError) {
+    /// - Parameters:
+    ///   - links: folders that only a walk of the whole folder of the library may enter.
+    ///   - unknown: the names of files and folders that cannot be examined.
+    private func compare(
+        _ folders: [[UInt8]], _ links: [[UInt8]], _ unknown: Set<[UInt8]>, _ id: Int64, _ path: [UInt8]
+    ) throws(SQLError) {
         let there = Set(folders.map { path + [UInt8(ascii: "/")] + $0 })
         let linked = Set(links.map { path + [UInt8(ascii: "/")] + $0 })
         let known = try store.children(of: id)
         for child in known where !there.contains(child.path) && !plugin.isRoot(child.path) {
             rows += 1
-            try gone(child.path)
+            if unknown.contains(Array(child.path.dropFirst(path.count + 1))) {
+                try lost(child.path, "it cannot be examined")
+            } else {
+                try gone(child.path)
+            }
         }
         guard walk?.target.isDeep == false else { return }
-        let new = there.subtracting(known.map(\.path))
+        // Folders that are available again are listed like new ones.
+        let new = there.subtracting(known.filter(\.isAvailable).map(\.path))
         add(new.subtracting(linked).map { Target(path: $0, isDeep: true) })
         if !linked.isDisjoint(with: new) { addWhole(path) }
     }

@@ -126,6 +126,32 @@ import Testing
         #expect(stage.status["message"] == .string(""))
     }
 
+    /// Fault G4: a folder that exists and cannot be reached. Root must lose the right to reach it anyway.
+    @Test(arguments: [0, 0o400] as [mode_t]) func folderThatCannotBeReached_isUnavailableUntilItCan(
+        _ mode: mode_t
+    ) throws {
+        let within = ["/usr/bin/setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+        let stage = try LibraryStage(within: getuid() == 0 ? within : []) { stage in
+            try stage.song("outer/1.mp3")
+            try stage.song("outer/inner/2.mp3")
+        }
+        let outer = stage.music + "/outer"
+        let (one, two) = (try stage.id("outer/1.mp3"), try stage.id("outer/inner/2.mp3"))
+        _ = try stage.call("SetItem", [.uint64(two), .properties([("rating", .uint32(4))])])
+        chmod(outer, mode)
+        defer { chmod(outer, 0o700) }
+        for _ in 0..<2 {
+            let job = try stage.scan([outer + "/inner"])
+            #expect(stage.wait { stage.job(job)["State"] == .string("finished") })
+            #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        }
+        // The disk may have failed, or the files may only be closed to this user. They are not removed.
+        #expect(try stage.items([], ["id"]) == [["id": .uint64(one)]])
+        chmod(outer, 0o700)
+        #expect(stage.wait { stage.count == 2 })
+        #expect(try stage.items([], ["id", "rating"]).contains(["id": .uint64(two), "rating": .uint32(4)]))
+    }
+
     @Test func databaseDamagedWhileItRuns_isCreatedAgain() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")

@@ -56,6 +56,40 @@ import Testing
         stage.stop()
     }
 
+    /// Fault G4: after the disk is lost, its folders are scanned one by one. Their watches have ended, or they are polled.
+    @Test(arguments: [false, true]) func lostFileSystem_keepsTheItemsInItsFolders(_ isPolled: Bool) throws {
+        guard isPossible else { return }
+        let begin = (isPolled ? "echo 0 >/proc/sys/user/max_inotify_watches && " : "") + "exec \"$@\""
+        let stage = try LibraryStage(adds: false, within: Self.unshare + ["/bin/sh", "-c", begin, "sh"])
+        stage.stop()
+        let settings = try stage.home.folder(".config/sessiond") + "/sessiond.conf"
+        try "[library]\ninterval = 1\n".write(toFile: settings, atomically: true, encoding: .utf8)
+        try stage.begin()
+        try stage.song("here.mp3")
+        let (song, disk) = (try stage.song("there.mp3"), stage.music + "/usb")
+        mkdir(disk, 0o700)
+        try run(
+            "mount -t tmpfs none '\(disk)' && mkdir -p '\(disk)/Album/CD 1' && mv '\(song)' '\(disk)/Album/CD 1'",
+            in: stage)
+        _ = try stage.call("AddFolder", [.string(stage.music), .properties([])])
+        #expect(stage.waitUntilScanned() && stage.count == 2)
+        let id = try stage.id("there.mp3")
+        _ = try stage.call("SetItem", [.uint64(id), .properties([("rating", .uint32(4))])])
+        try run("umount '\(disk)'", in: stage)
+        #expect(stage.wait { stage.count == 1 && stage.properties()["Scanning"] == .bool(false) })
+        #expect(stage.wait { isPolled || stage.status["watched"] == .uint32(1) }, "\(stage.status)")
+        for number in 0..<2 {
+            try stage.song("more \(number).mp3")
+            #expect(stage.wait { stage.count == 2 + number && stage.properties()["Scanning"] == .bool(false) })
+        }
+        let away = try stage.items([("unavailable", .bool(true))], ["id", "title", "available", "rating"])
+        #expect(
+            away.first { $0["title"] == .string("there.mp3") } == [
+                "id": .uint64(id), "title": .string("there.mp3"), "available": .bool(false), "rating": .uint32(4),
+            ])
+        stage.stop()
+    }
+
     /// Fault G3.
     @Test func readOnlyDatabase_isAnErrorAndNotAnEmptyLibrary() throws {
         guard isPossible else { return }
