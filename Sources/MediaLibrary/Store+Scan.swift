@@ -236,7 +236,8 @@ extension Store {
         return count
     }
 
-    /// Moves the item `old` to the place of `new`, whose tags have not been read yet.
+    /// Moves the item `old` to the place of `new`, whose tags have not been read yet. They are read, because the title, the
+    /// type and the entries of a playlist may depend on the place.
     private func move(_ old: Int64, to new: Int64) throws(SQLError) {
         let place = try db.first("SELECT directory, name, inode, modified FROM file WHERE id = ?", [.whole(new)]) {
             row in
@@ -246,7 +247,7 @@ extension Store {
         try removeTrack(new)
         try db.run("DELETE FROM file WHERE id = ?", [.whole(new)])
         try db.run(
-            "UPDATE file SET directory = ?, name = ?, inode = ?, modified = ?, is_gone = 0 WHERE id = ?",
+            "UPDATE file SET directory = ?, name = ?, inode = ?, modified = ?, state = 0, is_gone = 0 WHERE id = ?",
             place + [.whole(old)])
         try db.run("UPDATE track SET is_available = 1 WHERE id = ?", [.whole(old)])
         if try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(old)]) != nil, let path = try path(of: old) {

@@ -136,6 +136,12 @@ final class LibraryStage {
         }
     }
 
+    /// Waits for the signals of what happened so far, and forgets them.
+    func forget() {
+        _ = wait { told.contains { $0.member == "ItemsChanged" } && told.last?.member != "ItemsChanged" }
+        told = []
+    }
+
     /// Starts a scan; its job.
     func scan(_ paths: [String] = [], full: Bool = false) throws -> String {
         try call("Scan", [.strings(paths), .properties(full ? [("full", .bool(true))] : [])]).first?.objectPathValue

@@ -114,6 +114,39 @@ import Testing
         #expect(try stage.items([("text", .string("episode"))], ["bookmark"]).first?["bookmark"] == .double(9))
     }
 
+    @Test func movedFiles_areReadAgainAtTheirNewPlace() throws {
+        let stage = try LibraryStage { stage in
+            try stage.song("a/1.mp3", ["TIT2": "One"])
+            try stage.song("a/untitled.mp3", ["TIT2": ""])
+            try stage.song("a/talk.mp3", ["TIT2": "Talk"])
+            try "1.mp3\n".write(toFile: stage.music + "/a/list.m3u8", atomically: true, encoding: .utf8)
+            mkdir(stage.music + "/Podcasts", 0o700)
+        }
+        func list() throws -> Value? {
+            try stage.call("Collections", [.string("playlist"), .properties([]), .uint32(0), .uint32(9)])[1]
+                .arrayValue?.first?.asProperties?["count"]
+        }
+        let ids = Set(try stage.items([], ["id"]).compactMap { $0["id"]?.uint64Value })
+        #expect(try list() == .uint32(1))
+        stage.forget()
+        try FileManager.default.moveItem(atPath: stage.music + "/a", toPath: stage.music + "/b")
+        try FileManager.default.moveItem(
+            atPath: stage.music + "/b/untitled.mp3", toPath: stage.music + "/b/renamed.mp3")
+        try FileManager.default.moveItem(
+            atPath: stage.music + "/b/talk.mp3", toPath: stage.music + "/Podcasts/talk.mp3")
+        #expect(stage.wait { (try? stage.titles([("preset", .string("podcasts"))])) == ["Talk"] })
+        #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles().sorted() == ["One", "Talk", "renamed"])
+        #expect(try list() == .uint32(1))
+        #expect(Set(try stage.items([], ["id"]).compactMap { $0["id"]?.uint64Value }) == ids)
+        #expect(
+            stage.wait {
+                let told = stage.told.filter { $0.member == "ItemsChanged" }
+                let changed = told.flatMap { $0.values[1].arrayValue?.compactMap(\.uint64Value) ?? [] }
+                return Set(changed) == ids && told.allSatisfy { $0.values[2].arrayValue == [] }
+            })
+    }
+
     @Test func musicFolderOfTheUser_isInTheLibraryUntilItIsRemoved() throws {
         let stage = try LibraryStage(adds: false)
         stage.stop()

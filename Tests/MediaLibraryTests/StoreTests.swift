@@ -71,6 +71,11 @@ import Testing
         #expect(try store.finish() == [])
         #expect(try store.item(id)?.path == Array("/m/b/x.mp3".utf8))
         #expect(try store.item(id)?.kept.bookmark == 12)
+        // What depends on its path is read again.
+        #expect(try store.pending(after: 0, max: 10).map(\.path) == [Array("/m/b/x.mp3".utf8)])
+        let again = try store.store(
+            Track(Library.facts(song), path: Array("/m/b/x.mp3".utf8)), for: id, fingerprint: 99, now: 1)
+        #expect(again.id == id && !again.isNew)
         #expect(try store.pendingCount() == 0)
         // By copying and removing: another file with the same content.
         try store.carry(out: .go(id), in: other, Array("/m/b".utf8))
