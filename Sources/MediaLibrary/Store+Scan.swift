@@ -151,7 +151,9 @@ extension Store {
                 try setAvailable(directory.id, false)
                 try db.run("UPDATE directory SET digest = 0 WHERE id = ?", [.whole(directory.id)])
             } else {
-                try db.run("UPDATE file SET is_gone = 1 WHERE directory = ?", [.whole(directory.id)])
+                // A new folder may get the id of this one. The files must not be in it.
+                try db.run(
+                    "UPDATE file SET is_gone = 1, directory = -id WHERE directory = ?", [.whole(directory.id)])
                 try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
             }
         }

@@ -91,6 +91,25 @@ import Testing
         #expect(try store.item(id)?.kept.plays == 3)
     }
 
+    @Test func newFolder_hasNoFilesOfARemovedOne() throws {
+        let library = try Library()
+        let store = library.store
+        var old: [Int64] = []
+        for path in ["/m/one", "/m/two", "/m/three"] {
+            let id = try library.add(path + "/01.mp3", song)
+            #expect(try !old.contains(id) && store.item(id)?.kept.rating == 0)
+            #expect(try store.set(id, [.rating(5)]))
+            old.append(id)
+            // The scan that would remove them was cancelled.
+            try store.goes(Array(path.utf8))
+        }
+        let new = try store.saw(Array("/m/new".utf8), parent: 0, isMount: false, isWatchable: true, digest: 0)
+        #expect(try store.files(in: new, after: nil, to: nil) == [])
+        let id = try library.add("/m/new/01.mp3", song)
+        #expect(try store.finish().sorted() == old)
+        #expect(try store.item(id)?.kept.rating == 0)
+    }
+
     @Test func fileThatComesBack_isTheSameItem() throws {
         for isElsewhere in [false, true] {
             let library = try Library()
