@@ -13,6 +13,8 @@ extension Store {
     public struct Directory: Sendable, Hashable {
         public let id: Int64
         public let path: [UInt8]
+        /// The id of the folder that contains it; 0: it is a folder of the library.
+        public let parent: Int64
         public let isMount: Bool
         public let digest: UInt64
         public let isAvailable: Bool
@@ -48,12 +50,28 @@ extension Store {
             try db.run("DELETE FROM kept.folder WHERE path = ?", [.blob(path)])
             // The content of other folders of the library stays.
             let others = try folders().map(\.path)
-            let gone = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
+            let inside = others.filter { Self.contains(path, $0) }
+            var isInOther = false
+            if others.contains(where: { Self.contains($0, path) }), let slash = path.lastIndex(of: UInt8(ascii: "/")),
+                let parent = try directory(Array(path[..<slash]))
+            {
+                isInOther = true
+                try db.run("UPDATE directory SET parent = ? WHERE path = ?", [.whole(parent.id), .blob(path)])
+                // The next scan decides whether it enters this folder.
+                try forgetListing(parent.path)
+            }
+            let all = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
                 (id: $0.whole(0), path: $0.blob(1))
             }
-            for directory in gone where !others.contains(where: { Self.contains($0, directory.path) }) {
-                try db.run("UPDATE file SET is_gone = 1 WHERE directory = ?", [.whole(directory.id)])
-                try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
+            for directory in all where !inside.contains(where: { Self.contains($0, directory.path) }) {
+                if isInOther {
+                    // The folder around it now decides the types of its files.
+                    try db.run("UPDATE directory SET digest = 0 WHERE id = ?", [.whole(directory.id)])
+                    try db.run("UPDATE file SET state = 0 WHERE state = 1 AND directory = ?", [.whole(directory.id)])
+                } else {
+                    try db.run("UPDATE file SET is_gone = 1 WHERE directory = ?", [.whole(directory.id)])
+                    try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
+                }
             }
             removed = try removeGone()
         }
@@ -74,11 +92,11 @@ extension Store {
 
     private func directory(_ row: SQLite.Row) -> Directory {
         Directory(
-            id: row.whole(0), path: row.blob(1), isMount: row.flag(2), digest: row.unsigned(3), isAvailable: row.flag(4)
-        )
+            id: row.whole(0), path: row.blob(1), parent: row.whole(2), isMount: row.flag(3), digest: row.unsigned(4),
+            isAvailable: row.flag(5))
     }
 
-    private static let columns = "id, path, is_mount, digest, is_available"
+    private static let columns = "id, path, parent, is_mount, digest, is_available"
 
     public func directory(_ path: [UInt8]) throws(SQLError) -> Directory? {
         try db.first("SELECT \(Self.columns) FROM directory WHERE path = ?", [.blob(path)]) { directory($0) }

@@ -266,12 +266,13 @@ final class LibraryPlugin: Plugin {
     }
 
     func remove(folder path: [UInt8]) throws(Failure) {
+        let missing = Failure(
+            SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
+        guard isRoot(path) else { throw missing }
         // A running scan must not continue in the removed folder.
         scan?.job.cancel()
         guard let removed = try change({ store throws(SQLError) in try store.remove(folder: path) }) else {
-            throw Failure(
-                SessionError(
-                    .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
+            throw missing
         }
         watcher.forget(below: path)
         learnFolders()

@@ -225,7 +225,10 @@ final class Scan {
                 rows += 1
                 return try store.setUnavailable(below: path)
             }
-            if let known, known.digest == digest, known.isAvailable, known.isMount == isMount, !isFull {
+            // A folder that was added to the library or removed from it has another parent now.
+            if let known, known.digest == digest, known.isAvailable, known.isMount == isMount, !isFull,
+                (known.parent == 0) == plugin.isRoot(path)
+            {
                 watch(path, message)
                 return
             }

@@ -147,6 +147,50 @@ import Testing
             })
     }
 
+    @Test func wrongFolder_isNotRemovedAndTheScanContinues() throws {
+        let stage = try LibraryStage { stage in for index in 0..<400 { try stage.song("\(index % 10)/\(index).mp3") } }
+        let job = try stage.scan(full: true)
+        #expect(stage.refusal("RemoveFolder", [.string(stage.music + "/3")]) == "NotFound")
+        #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        #expect(stage.job(job)["State"] == .string("finished"))
+    }
+
+    @Test func removedFolderInAFolder_isAFolderLikeOthers() throws {
+        let stage = try LibraryStage(adds: false)
+        try stage.song("1.mp3")
+        try stage.song("talks/2.mp3")
+        let talks = stage.music + "/talks"
+        _ = try stage.call("AddFolder", [.string(talks), .properties([("media-type", .string("audiobook"))])])
+        #expect(stage.waitUntilScanned())
+        _ = try stage.call("AddFolder", [.string(stage.music), .properties([])])
+        #expect(stage.wait { stage.count == 2 && stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles([("preset", .string("audiobooks"))]) == ["talks/2.mp3"])
+        _ = try stage.call("RemoveFolder", [.string(talks)])
+        #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles([("preset", .string("audiobooks"))]) == [])
+        #expect(try stage.titles([("preset", .string("songs"))]).count == 2)
+        stage.stop()
+        try FileManager.default.removeItem(atPath: talks)
+        try stage.begin()
+        #expect(stage.wait { stage.count == 1 && stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles([("unavailable", .bool(true))]) == ["1.mp3"])
+    }
+
+    /// Earlier versions left such rows.
+    @Test func folderWithoutItsParent_getsItBack() throws {
+        let stage = try LibraryStage(fill)
+        stage.stop()
+        let code =
+            "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute('UPDATE directory SET parent = 0'); d.commit()"
+        try Child.run("/usr/bin/python3", ["-c", code, stage.home.path + "/data/sessiond/library.db"])
+        try stage.begin()
+        #expect(stage.waitUntilScanned())
+        stage.stop()
+        try FileManager.default.removeItem(atPath: stage.music + "/a")
+        try stage.begin()
+        #expect(stage.wait { stage.count == 2 && stage.properties()["Scanning"] == .bool(false) })
+    }
+
     @Test func musicFolderOfTheUser_isInTheLibraryUntilItIsRemoved() throws {
         let stage = try LibraryStage(adds: false)
         stage.stop()
