@@ -152,6 +152,39 @@ import Testing
         #expect(try stage.items([], ["id", "rating"]).contains(["id": .uint64(two), "rating": .uint32(4)]))
     }
 
+    /// Fault G3: the plugin is killed while it saves the content of a damaged file.
+    @Test func killedWhileItSavesADamagedFile_continues() throws {
+        let stage = try LibraryStage { stage in for index in 0..<600 { try stage.song("\(index).mp3") } }
+        for row in try stage.items([], ["id"]) {
+            guard let id = row["id"] else { continue }
+            _ = try stage.call("SetItem", [id, .properties([("rating", .uint32(4))])])
+        }
+        stage.stop()
+        let path = stage.home.path + "/data/sessiond/library-kept.db"
+        func renamed() -> Int {
+            (1...20).filter { access("\(path).damaged-\($0)", F_OK) == 0 }.count
+        }
+        for round in 0..<8 {
+            // A file of a later version: all of it can be read.
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            try file.seek(toOffset: 60)
+            try file.write(contentsOf: Data([0, 0, 0, 99]))
+            try file.close()
+            let before = renamed()
+            try stage.launch()
+            _ = eventually(timeout: 10) {
+                renamed() > before || access(path + ".saved", F_OK) == 0
+            }
+            usleep(useconds_t(round * 3_000))
+            stage.stop(SIGKILL)
+        }
+        try stage.begin()
+        #expect(stage.waitUntilScanned())
+        #expect(stage.wait { stage.count == 600 })
+        #expect(try stage.items([], ["rating"]).allSatisfy { $0 == ["rating": .uint32(4)] })
+        stage.stop()
+    }
+
     @Test func databaseDamagedWhileItRuns_isCreatedAgain() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")

@@ -74,9 +74,12 @@ final class LibraryStage {
         _ = plugin.wait(timeout: 20)
     }
 
+    /// Another process, after the end of the one before, that may not serve yet.
+    func launch() throws { plugin = try LibraryStage.start(bus, home, within) }
+
     /// Another process, after the end of the one before.
     func begin() throws {
-        plugin = try LibraryStage.start(bus, home, within)
+        try launch()
         try find()
     }
 

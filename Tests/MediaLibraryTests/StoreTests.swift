@@ -293,6 +293,43 @@ import Testing
         #expect(saved > 300)
     }
 
+    /// The process ended between its last two steps.
+    @Test func savedContentOfADamagedFile_isUsedByTheNextStart() throws {
+        let (library, ids, list) = try filled()
+        library.store.close()
+        let path = library.folder.path + "/library-kept.db"
+        try library.reopen()
+        library.store.close()
+        #expect(rename(path, path + ".saved") == 0)
+        for part in ["-wal", "-shm"] { unlink(path + part) }
+        try library.reopen(clean: false)
+        try kept(library, ids, list)
+        #expect(library.store.findings == ["\(path) was damaged: its readable content was restored"])
+        try library.reopen()
+        try kept(library, ids, list)
+        #expect(library.store.findings.isEmpty)
+    }
+
+    /// The process ended while it copied: nothing is known of how much is in the copy.
+    @Test func halfOfTheSavedContent_isNotUsed() throws {
+        let (library, ids, list) = try filled()
+        library.store.close()
+        let path = library.folder.path + "/library-kept.db"
+        do {
+            let half = try SQLite(path + ".saved")
+            try half.script("CREATE TABLE meta(key); PRAGMA user_version = 1")
+        }
+        try library.reopen(clean: false)
+        try kept(library, ids, list)
+        #expect(library.store.findings.isEmpty)
+        do { try SQLite(path).script("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)") }
+        do { try SQLite(path + ".saved").script("CREATE TABLE other(key)") }
+        try library.reopen(clean: false)
+        #expect(library.store.findings.count == 2)
+        try kept(library, ids, list)
+        #expect(!FileManager.default.fileExists(atPath: path + ".saved"))
+    }
+
     @Test(arguments: ["library.db", "library-kept.db"]) func fileOfAnotherVersion_isRenamed(_ name: String) throws {
         let (library, ids, list) = try filled()
         library.store.close()
