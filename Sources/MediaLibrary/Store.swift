@@ -215,12 +215,16 @@ public final class Store {
     func change(ofContents: Bool = true, _ body: () throws(SQLError) -> Void) throws(SQLError) {
         try db.transaction { () throws(SQLError) in
             try body()
-            try noteChange(ofContents: ofContents)
+            try writeRevision()
         }
+        committed(ofContents: ofContents)
     }
 
-    private func noteChange(ofContents: Bool) throws(SQLError) {
+    private func writeRevision() throws(SQLError) {
         try db.run("INSERT OR REPLACE INTO meta VALUES('revision', ?)", [SQLValue(revision + 1)])
+    }
+
+    private func committed(ofContents: Bool) {
         revision += 1
         if ofContents { contents = revision }
     }
@@ -233,15 +237,21 @@ public final class Store {
 
     public func commitBatch() throws(SQLError) {
         do throws(SQLError) {
-            try noteChange(ofContents: true)
+            try writeRevision()
+            try db.commit()
         } catch {
-            db.rollBack()
+            cancelBatch()
             throw error
         }
-        try db.commit()
+        committed(ofContents: true)
     }
 
-    public func cancelBatch() { db.rollBack() }
+    public func cancelBatch() {
+        db.rollBack()
+        // Answers from the middle of the batch are wrong.
+        cache = AnswerCache()
+    }
+
     public var isInBatch: Bool { db.isInTransaction }
 
     public func setMeta(_ key: String, _ value: Int64) throws(SQLError) {

@@ -182,7 +182,7 @@ final class LibraryPlugin: Plugin {
     func read<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         try use { store throws(SQLError) in
             // If a read inside a transaction is ended, SQLite also ends the transaction.
-            try scan?.commit()
+            try scan?.commitForClient()
             return try store.within(Self.readTime) { () throws(SQLError) in try body(store) }
         }
     }
@@ -190,7 +190,7 @@ final class LibraryPlugin: Plugin {
     /// Changes the database for a client. The change is on the disk when this returns.
     func change<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         let result = try use { store throws(SQLError) in
-            try scan?.commit()
+            try scan?.commitForClient()
             return try body(store)
         }
         settleSoon()

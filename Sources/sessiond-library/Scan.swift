@@ -135,6 +135,17 @@ final class Scan {
         (added, changed) = ([], [])
     }
 
+    /// Commits the changes so far, before the database is used for a client. If this fails, the scan fails too, because a
+    /// part of its work is lost.
+    func commitForClient() throws(SQLError) {
+        do throws(SQLError) {
+            try commit()
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
     // MARK: Folders
 
     private func nextFolder() {

@@ -91,6 +91,35 @@ import Testing
     }
 
     /// Fault G3.
+    @Test func readThatMeetsAFullDisk_failsTheScanToo() throws {
+        guard isPossible else { return }
+        let data = "\"$XDG_DATA_HOME\""
+        let begin = "mkdir -p \(data) && mount -t tmpfs -o size=16m none \(data) && exec \"$@\""
+        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+            for index in 0..<1_500 { try stage.song("\(index).mp3") }
+        }
+        let fill = stage.home.path + "/data/fill"
+        var hasMet = false
+        for _ in 0..<5 where !hasMet {
+            let job = try stage.scan(full: true)
+            #expect(stage.wait { (stage.job(job)["Done"]?.uint64Value ?? 0) > 0 })
+            try run("dd if=/dev/zero of='\(fill)' bs=64k 2>/dev/null; true", in: stage)
+            // While it reads files, most transactions are committed by the reads of clients.
+            let isOver = eventually(timeout: 60) {
+                hasMet = stage.refusal("Items", [.properties([]), .uint32(0), .uint32(1), .strings([])]) == "DiskFull"
+                return hasMet || stage.properties()["Scanning"] == .bool(false)
+            }
+            try run("rm '\(fill)'", in: stage)
+            #expect(isOver && stage.wait { stage.properties()["Scanning"] == .bool(false) })
+            if hasMet { #expect(stage.job(job)["Error"] == .string("org.sessiond1.Error.DiskFull")) }
+        }
+        #expect(hasMet)
+        _ = try stage.scan()
+        #expect(stage.waitUntilScanned() && stage.count == 1_500)
+        stage.stop()
+    }
+
+    /// Fault G3.
     @Test func readOnlyDatabase_isAnErrorAndNotAnEmptyLibrary() throws {
         guard isPossible else { return }
         let stage = try LibraryStage { try $0.song("a.mp3") }

@@ -355,6 +355,30 @@ import Testing
         #expect(try store.addList("Mine", []) != nil)
     }
 
+    @Test func failedCommit_leavesTheRevision() throws {
+        let library = try Library()
+        let id = try library.add("/m/1.mp3", song)
+        let store = library.store
+        let (revision, contents) = (store.revision, store.contents)
+        // A commit that fails, without a full disk.
+        try store.db.script(
+            """
+            PRAGMA foreign_keys = ON; CREATE TABLE one(id INTEGER PRIMARY KEY);
+            CREATE TABLE two(one INTEGER REFERENCES one(id) DEFERRABLE INITIALLY DEFERRED)
+            """)
+        try store.beginBatch()
+        try store.failed(id, "damaged")
+        try store.db.run("INSERT INTO two VALUES(5)")
+        // An answer from the middle of the batch is not true after it.
+        #expect(try store.itemCount() == 0)
+        #expect(throws: SQLError.self) { try store.commitBatch() }
+        #expect(throws: SQLError.self) {
+            try store.change { () throws(SQLError) in try store.db.run("INSERT INTO two VALUES(5)") }
+        }
+        #expect(store.revision == revision && store.contents == contents)
+        #expect(try store.itemCount() == 1)
+    }
+
     @Test func slowRead_isEndedAndTheNextIsAnswered() throws {
         let (library, _, _) = try filled()
         let store = library.store
