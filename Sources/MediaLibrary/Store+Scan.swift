@@ -202,7 +202,9 @@ extension Store {
         }
     }
 
-    public func carry(out step: ScanPlan.Step, in directory: Int64, _ path: [UInt8]) throws(SQLError) {
+    /// - Returns: the item that is removed with it, if any.
+    @discardableResult
+    public func carry(out step: ScanPlan.Step, in directory: Int64, _ path: [UInt8]) throws(SQLError) -> Int64? {
         switch step {
         case .add(let file): try add(file, directory, path)
         case .change(let id, let file):
@@ -211,9 +213,11 @@ extension Store {
                 UPDATE file SET inode = ?, size = ?, modified = ?, state = ?, error = ?, is_gone = 0, fingerprint = NULL
                 WHERE id = ?
                 """, Self.facts(file) + [.whole(id)])
+            if !file.isRegular, try removeContent(id) { return id }
         case .comeBack(let id): try db.run("UPDATE file SET is_gone = 0 WHERE id = ?", [.whole(id)])
         case .go(let id): try db.run("UPDATE file SET is_gone = 1 WHERE id = ?", [.whole(id)])
         }
+        return nil
     }
 
     private static func facts(_ file: ScanPlan.DiskFile) -> [SQLValue] {
@@ -234,37 +238,40 @@ extension Store {
             """, [known.map { .whole($0) } ?? .null, .whole(directory), .blob(file.name)] + Self.facts(file))
     }
 
-    /// Finds new files that are missing files at a new place, and moves the old items there. Returns the number of
-    /// moved items.
-    public func findMoved() throws(SQLError) -> Int {
+    /// Finds new files that are missing files at a new place, and moves the old items there.
+    /// - Returns: the number of moved items, and the items whose files were overwritten by them.
+    public func findMoved() throws(SQLError) -> (count: Int, removed: [Int64]) {
         let gone = try db.all("SELECT id, inode, size, modified FROM file WHERE is_gone = 1") { row in
             ScanPlan.KnownFile(
                 id: row.whole(0), name: [], inode: row.unsigned(1), size: row.unsigned(2), modified: row.whole(3),
                 isGone: true)
         }
         var count = 0
+        var removed: [Int64] = []
         for file in gone {
             let new = try db.number(
                 """
                 SELECT id FROM file WHERE inode = ? AND size = ? AND modified = ? AND is_gone = 0 AND state = 0
                 """, [SQLValue(file.inode), SQLValue(file.size), .whole(file.modified)])
             if let new {
-                try move(file.id, to: new)
+                if try move(file.id, to: new) { removed.append(new) }
                 count += 1
             }
         }
-        return count
+        return (count, removed)
     }
 
     /// Moves the item `old` to the place of `new`, whose tags have not been read yet. They are read, because the title, the
     /// type and the entries of a playlist may depend on the place.
-    private func move(_ old: Int64, to new: Int64) throws(SQLError) {
+    /// - Returns: whether there was another item at this place, which is removed.
+    @discardableResult
+    private func move(_ old: Int64, to new: Int64) throws(SQLError) -> Bool {
         let place = try db.first("SELECT directory, name, inode, modified FROM file WHERE id = ?", [.whole(new)]) {
             row in
             [SQLValue.whole(row.whole(0)), .blob(row.blob(1)), .whole(row.whole(2)), .whole(row.whole(3))]
         }
-        guard let place else { return }
-        try removeTrack(new)
+        guard let place else { return false }
+        let isRemoved = try removeContent(new)
         try db.run("DELETE FROM file WHERE id = ?", [.whole(new)])
         try db.run(
             "UPDATE file SET directory = ?, name = ?, inode = ?, modified = ?, state = 0, is_gone = 0 WHERE id = ?",
@@ -273,6 +280,7 @@ extension Store {
         if try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(old)]) != nil, let path = try path(of: old) {
             try db.run("UPDATE kept.item SET path = ? WHERE id = ?", [.blob(path), .whole(old)])
         }
+        return isRemoved
     }
 
     public func path(of id: Int64) throws(SQLError) -> [UInt8]? {
@@ -301,9 +309,12 @@ extension Store {
     }
 
     /// The file cannot be read. It is not read again until it changes.
-    public func failed(_ id: Int64, _ reason: String) throws(SQLError) {
-        try removeTrack(id)
+    /// - Returns: whether it was an item, which is removed.
+    @discardableResult
+    public func failed(_ id: Int64, _ reason: String) throws(SQLError) -> Bool {
+        let isRemoved = try removeContent(id)
         try db.run("UPDATE file SET state = 2, error = ? WHERE id = ?", [.text(reason), .whole(id)])
+        return isRemoved
     }
 
     public func failures(max: Int) throws(SQLError) -> [(path: [UInt8], reason: String)] {
@@ -450,14 +461,23 @@ extension Store {
         return keys.isEmpty ? "" : "\n" + keys.joined(separator: "\n") + "\n"
     }
 
-    func removeTrack(_ id: Int64) throws(SQLError) {
+    /// Removes what was read from a file; returns whether it was an item.
+    private func removeContent(_ id: Int64) throws(SQLError) -> Bool {
+        try removeList(id)
+        return try removeTrack(id)
+    }
+
+    /// Returns whether there was a track.
+    @discardableResult
+    func removeTrack(_ id: Int64) throws(SQLError) -> Bool {
         let old = try db.first(
             "SELECT title, artist_key, album_title, composer_key, genre_key FROM track WHERE id = ?", [.whole(id)]
         ) { row in [row.text(0), row.text(1), row.text(2), row.text(3) + " " + row.text(4)] }
-        guard let old else { return }
+        guard let old else { return false }
         try removeWords(.song, id, old)
         try db.run("DELETE FROM track WHERE id = ?", [.whole(id)])
         try db.run("DELETE FROM track_name WHERE track = ?", [.whole(id)])
+        return true
     }
 
     /// Ends a scan: items that are still missing are removed. Returns them.
@@ -465,10 +485,8 @@ extension Store {
 
     private func removeGone() throws(SQLError) -> [Int64] {
         let gone = try db.all("SELECT id FROM file WHERE is_gone = 1") { $0.whole(0) }
-        for id in gone {
-            try removeTrack(id)
-            try removeList(id)
-        }
+        var removed: [Int64] = []
+        for id in gone where try removeContent(id) { removed.append(id) }
         try db.run("DELETE FROM file WHERE is_gone = 1")
         let albums = try db.all(
             "SELECT id, title, artist FROM album WHERE NOT EXISTS (SELECT 1 FROM track WHERE track.album = album.id)"
@@ -487,7 +505,7 @@ extension Store {
             try removeWords(.name, id, words)
             try db.run("DELETE FROM name WHERE id = ?", [.whole(id)])
         }
-        return gone
+        return removed
     }
 
     // MARK: Words

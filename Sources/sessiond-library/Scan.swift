@@ -42,6 +42,7 @@ final class Scan {
     private var isOver = false
     private var added: [Int64] = []
     private var changed: [Int64] = []
+    private var removed: [Int64] = []
     private lazy var committing = Timer(on: plugin.loop) { [unowned self] in
         attempt { () throws(SQLError) in try commit() }
     }
@@ -91,7 +92,7 @@ final class Scan {
         for task in reading.keys { workers.cancel(task) }
         committing.disarm()
         if store.isInBatch, (try? store.commitBatch()) != nil {
-            plugin.changed(added: added, changed: changed, removed: [])
+            plugin.changed(added: added, changed: changed, removed: removed)
         }
         plugin.ended(self)
     }
@@ -131,8 +132,8 @@ final class Scan {
         committing.disarm()
         rows = 0
         try store.commitBatch()
-        plugin.changed(added: added, changed: changed, removed: [])
-        (added, changed) = ([], [])
+        plugin.changed(added: added, changed: changed, removed: removed)
+        (added, changed, removed) = ([], [], [])
     }
 
     /// Commits the changes so far, before the database is used for a client. If this fails, the scan fails too, because a
@@ -258,7 +259,7 @@ final class Scan {
             var old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
             if !unknown.isEmpty { old.removeAll { unknown.contains($0.name) } }
             for step in ScanPlan.steps(disk: files, known: old, isFull: isFull) {
-                try store.carry(out: step, in: id, path)
+                if let item = try store.carry(out: step, in: id, path) { removed.append(item) }
                 rows += 1
             }
         }
@@ -301,7 +302,7 @@ final class Scan {
         isWalking = false
         attempt { () throws(SQLError) in
             if !store.isInBatch { try store.beginBatch() }
-            _ = try store.findMoved()
+            removed += try store.findMoved().removed
             try commit()
             total = done + UInt64(try store.pendingCount())
             lastPending = 0
@@ -358,10 +359,14 @@ final class Scan {
                 let entries = (message.list("entries") ?? []).compactMap { $0.bytes("path") }
                 let path = try store.path(of: id) ?? []
                 try store.store(list: id, name: Self.listName(path), entries, fingerprint: fingerprint)
-            default: try store.failed(id, message.text("reason") ?? "it cannot be read")
+            default: try failed(id, message.text("reason") ?? "it cannot be read")
             }
         }
         job.progressed(done: done, total: max(total, done))
+    }
+
+    private func failed(_ id: Int64, _ reason: String) throws(SQLError) {
+        if try store.failed(id, reason) { removed.append(id) }
     }
 
     private func ended(_ task: UInt64, _ result: Result<WorkerMessage, Workers.Failure>) {
@@ -372,7 +377,7 @@ final class Scan {
             // The worker reads the files in order, so the first unanswered file caused the failure.
             guard let first = rest.first else { break }
             done += 1
-            write { () throws(SQLError) in try store.failed(first.id, Self.reason(failure)) }
+            write { () throws(SQLError) in try failed(first.id, Self.reason(failure)) }
             if rest.count > 1 { give(Array(rest.dropFirst())) }
         }
         readMore()
@@ -401,11 +406,10 @@ final class Scan {
             return readMore()
         }
         if !store.isInBatch { try store.beginBatch() }
-        let removed = try store.finish()
+        removed += try store.finish()
         try store.setMeta("scanned", Int64(time(nil)))
         try commit()
         isOver = true
-        plugin.changed(added: [], changed: [], removed: removed)
         plugin.ended(self)
         job.finish()
     }

@@ -152,6 +152,34 @@ import Testing
         #expect(try stage.items([], ["id", "rating"]).contains(["id": .uint64(two), "rating": .uint32(4)]))
     }
 
+    @Test func itemsThatVanish_areReported() throws {
+        let stage = try LibraryStage { stage in
+            for name in ["text", "fifo", "over", "moved", "same"] { try stage.song(name + ".mp3") }
+            try "same.mp3\n".write(toFile: stage.music + "/list.m3u", atomically: true, encoding: .utf8)
+        }
+        func lists() throws -> Value {
+            try stage.call("Collections", [.string("playlist"), .properties([]), .uint32(0), .uint32(9)])[0]
+        }
+        #expect(try lists() == .uint32(1))
+        let ids = try ["text", "fifo", "over"].map { try stage.id($0 + ".mp3") }
+        let moved = try stage.id("moved.mp3")
+        try Data("This is no music.".utf8).write(to: URL(fileURLWithPath: stage.music + "/text.mp3"))
+        try Data([0, 1]).write(to: URL(fileURLWithPath: stage.music + "/list.m3u"))
+        unlink(stage.music + "/fifo.mp3")
+        #expect(mkfifo(stage.music + "/fifo.mp3", 0o600) == 0)
+        #expect(rename(stage.music + "/moved.mp3", stage.music + "/over.mp3") == 0)
+        #expect(stage.wait { stage.count == 2 })
+        func told(_ index: Int) -> Set<UInt64> {
+            Set(
+                stage.told.filter { $0.member == "ItemsChanged" }
+                    .flatMap { $0.values[index].arrayValue?.compactMap(\.uint64Value) ?? [] })
+        }
+        #expect(stage.wait { told(2) == Set(ids) && told(1).contains(moved) }, "\(ids) \(told(2))")
+        #expect(try stage.failures().keys.sorted() == ["fifo.mp3", "list.m3u", "text.mp3"])
+        #expect(try lists() == .uint32(0))
+        #expect(try stage.titles().sorted() == ["moved.mp3", "same.mp3"])
+    }
+
     /// Fault G3: the plugin is killed while it saves the content of a damaged file.
     @Test func killedWhileItSavesADamagedFile_continues() throws {
         let stage = try LibraryStage { stage in for index in 0..<600 { try stage.song("\(index).mp3") } }

@@ -67,7 +67,7 @@ import Testing
         let file = ScanPlan.DiskFile(
             name: Array("x.mp3".utf8), inode: known.inode, size: known.size, modified: known.modified)
         try store.carry(out: .add(file), in: other, Array("/m/b".utf8))
-        #expect(try store.findMoved() == 1)
+        #expect(try store.findMoved().count == 1)
         #expect(try store.finish() == [])
         #expect(try store.item(id)?.path == Array("/m/b/x.mp3".utf8))
         #expect(try store.item(id)?.kept.bookmark == 12)
@@ -81,7 +81,7 @@ import Testing
         try store.carry(out: .go(id), in: other, Array("/m/b".utf8))
         let copy = ScanPlan.DiskFile(name: Array("y.mp3".utf8), inode: 777, size: known.size, modified: 5)
         try store.carry(out: .add(copy), in: directory.id, directory.path)
-        #expect(try store.findMoved() == 0)
+        #expect(try store.findMoved().count == 0)
         let pending = try #require(try store.pending(after: 0, max: 10).first)
         let stored = try store.store(
             Track(Library.facts(song), path: pending.path), for: pending.id, fingerprint: 99, now: 1)
