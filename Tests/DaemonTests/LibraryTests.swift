@@ -309,4 +309,39 @@ import Testing
         }
         #expect(try stage.call("Artwork", [.uint64(stage.id("Episode")), .uint32(100)])[0] == .string(""))
     }
+
+    @Test func coverThatIsReplaced_isTheNewOne() throws {
+        let stage = try LibraryStage(fill)
+        let id = try stage.id("Jóga")
+        func write(_ size: String, _ name: String) throws {
+            try Child.run(
+                "ffmpeg",
+                [
+                    "-nostdin", "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc=s=\(size):d=1", "-frames:v", "1",
+                    stage.music + "/a/" + name,
+                ])
+        }
+        func size() throws -> [String] {
+            let uri = try stage.call("Artwork", [.uint64(id), .uint32(0)])[0].stringValue ?? ""
+            guard uri.hasPrefix("file://") else { return [uri] }
+            let probe = try Child(
+                "ffprobe",
+                ["-v", "error", "-show_entries", "stream=width,height", "-of", "csv=p=0:s=x", String(uri.dropFirst(7))])
+            #expect(probe.wait(timeout: 30) == .code(0))
+            return probe.output
+        }
+        #expect(try size() == [""])
+        // An image that is new, one with a better name, one that is written again, one that takes the place of another.
+        try write("20x10", "folder.jpg")
+        #expect(try size() == ["20x10"])
+        try write("40x20", "cover.jpg")
+        #expect(try size() == ["40x20"])
+        try write("60x30", "cover.jpg")
+        #expect(try size() == ["60x30"])
+        try write("80x40", "other.jpg")
+        #expect(rename(stage.music + "/a/other.jpg", stage.music + "/a/cover.jpg") == 0)
+        #expect(try size() == ["80x40"])
+        unlink(stage.music + "/a/cover.jpg")
+        #expect(try size() == ["20x10"])
+    }
 }
