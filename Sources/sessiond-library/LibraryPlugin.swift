@@ -38,7 +38,10 @@ final class LibraryPlugin: Plugin {
     private var isTelling = false
 
     private var mountWatch: MountWatch?
+    /// The mounts that the workers see.
     private var mounts: Set<MountWatch.Mount> = []
+    /// The mounts at the last scan of all folders that a change of the mounts concerned.
+    private var scannedMounts: Set<MountWatch.Mount> = []
     private lazy var renewal = Timer(on: loop) { [unowned self] in mountsChanged() }
 
     /// If more folders than this change at the same time, the whole library is scanned.
@@ -69,6 +72,7 @@ final class LibraryPlugin: Plugin {
         watcher.isWanted = { [unowned self] in folder(of: $0)?.isWatched ?? false }
         watcher.onChanged = { [unowned self] in look(at: $0) }
         mounts = MountWatch.mounts
+        scannedMounts = mounts
         mountWatch = MountWatch(on: loop) { [unowned self] in mountsChanged() }
         offerMusic()
         learnFolders()
@@ -330,16 +334,17 @@ final class LibraryPlugin: Plugin {
     /// unmounted since, and keep it busy.
     private func mountsChanged() {
         let now = MountWatch.mounts
-        let changed = now.symmetricDifference(mounts)
+        // A scan that began in between renewed the workers, and may have scanned other folders.
+        let changed = now.symmetricDifference(mounts).union(now.symmetricDifference(scannedMounts))
         let concerned = folders.map(\.path).filter { path in changed.contains { $0.concerns(path) } }
         guard !concerned.isEmpty else {
-            mounts = now
+            (mounts, scannedMounts) = (now, now)
             return
         }
         // The workers first finish their tasks.
         guard scan == nil, !workers.isBusy else { return renewal.arm(after: 0.5) }
         renewWorkers()
-        _ = try? startScan(concerned, isFull: false)
+        if (try? startScan(concerned, isFull: false)) != nil { scannedMounts = now }
     }
 
     private func renewWorkers() {

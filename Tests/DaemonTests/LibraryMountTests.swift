@@ -90,6 +90,25 @@ import Testing
         stage.stop()
     }
 
+    /// Fault G4: another scan starts before the plugin reacts to the mount.
+    @Test func mountDuringAnotherScan_isNoticed() throws {
+        guard isPossible else { return }
+        let folder = try PrivateFolder()
+        let disk = try folder.folder("disk")
+        let begin = "mount -t tmpfs none '\(disk)' && exec \"$@\""
+        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+            try stage.song("here/1.mp3")
+            mkdir(stage.music + "/usb", 0o700)
+            let song = try stage.song("there.mp3")
+            try run("mv '\(song)' '\(disk)/there.mp3'", in: stage)
+        }
+        #expect(stage.count == 1)
+        try run("mount --bind '\(disk)' '\(stage.music)/usb'", in: stage)
+        _ = try stage.scan([stage.music + "/here"])
+        #expect(stage.wait { stage.count == 2 })
+        stage.stop()
+    }
+
     /// Fault G3.
     @Test func readThatMeetsAFullDisk_failsTheScanToo() throws {
         guard isPossible else { return }
