@@ -23,6 +23,8 @@ public struct SQLError: Error, Sendable, Hashable {
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
     /// The operation was ended because it exceeded its time limit.
     public var isTooLong: Bool { code & 0xFF == SQLITE_INTERRUPT }
+    /// The value does not fit into its column.
+    var isOfValue: Bool { [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(code & 0xFF) }
     public var isFull: Bool { code & 0xFF == SQLITE_FULL }
     public var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(code & 0xFF) }
 }

@@ -13,6 +13,8 @@ extension Store {
     public struct Directory: Sendable, Hashable {
         public let id: Int64
         public let path: [UInt8]
+        /// The id of the folder that contains it; 0: it is a folder of the library.
+        public let parent: Int64
         public let isMount: Bool
         public let digest: UInt64
         public let isAvailable: Bool
@@ -48,12 +50,28 @@ extension Store {
             try db.run("DELETE FROM kept.folder WHERE path = ?", [.blob(path)])
             // The content of other folders of the library stays.
             let others = try folders().map(\.path)
-            let gone = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
+            let inside = others.filter { Self.contains(path, $0) }
+            var isInOther = false
+            if others.contains(where: { Self.contains($0, path) }), let slash = path.lastIndex(of: UInt8(ascii: "/")),
+                let parent = try directory(Array(path[..<slash]))
+            {
+                isInOther = true
+                try db.run("UPDATE directory SET parent = ? WHERE path = ?", [.whole(parent.id), .blob(path)])
+                // The next scan decides whether it enters this folder.
+                try forgetListing(parent.path)
+            }
+            let all = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
                 (id: $0.whole(0), path: $0.blob(1))
             }
-            for directory in gone where !others.contains(where: { Self.contains($0, directory.path) }) {
-                try db.run("UPDATE file SET is_gone = 1 WHERE directory = ?", [.whole(directory.id)])
-                try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
+            for directory in all where !inside.contains(where: { Self.contains($0, directory.path) }) {
+                if isInOther {
+                    // The folder around it now decides the types of its files.
+                    try db.run("UPDATE directory SET digest = 0 WHERE id = ?", [.whole(directory.id)])
+                    try db.run("UPDATE file SET state = 0 WHERE state = 1 AND directory = ?", [.whole(directory.id)])
+                } else {
+                    try db.run("UPDATE file SET is_gone = 1 WHERE directory = ?", [.whole(directory.id)])
+                    try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
+                }
             }
             removed = try removeGone()
         }
@@ -74,11 +92,11 @@ extension Store {
 
     private func directory(_ row: SQLite.Row) -> Directory {
         Directory(
-            id: row.whole(0), path: row.blob(1), isMount: row.flag(2), digest: row.unsigned(3), isAvailable: row.flag(4)
-        )
+            id: row.whole(0), path: row.blob(1), parent: row.whole(2), isMount: row.flag(3), digest: row.unsigned(4),
+            isAvailable: row.flag(5))
     }
 
-    private static let columns = "id, path, is_mount, digest, is_available"
+    private static let columns = "id, path, parent, is_mount, digest, is_available"
 
     public func directory(_ path: [UInt8]) throws(SQLError) -> Directory? {
         try db.first("SELECT \(Self.columns) FROM directory WHERE path = ?", [.blob(path)]) { directory($0) }
@@ -111,6 +129,11 @@ extension Store {
             "INSERT INTO directory(path, parent, is_mount, digest, is_watchable) VALUES(?, ?, ?, ?, ?)",
             [.blob(path), .whole(parent), SQLValue(isMount), SQLValue(digest), SQLValue(isWatchable)])
         return db.lastID
+    }
+
+    /// The next scan compares the folder with the disk, even if its listing is the same as before.
+    public func forgetListing(_ path: [UInt8]) throws(SQLError) {
+        try db.run("UPDATE directory SET digest = 0 WHERE path = ?", [.blob(path)])
     }
 
     private func setAvailable(_ directory: Int64, _ isAvailable: Bool) throws(SQLError) {
@@ -146,7 +169,9 @@ extension Store {
                 try setAvailable(directory.id, false)
                 try db.run("UPDATE directory SET digest = 0 WHERE id = ?", [.whole(directory.id)])
             } else {
-                try db.run("UPDATE file SET is_gone = 1 WHERE directory = ?", [.whole(directory.id)])
+                // A new folder may get the id of this one. The files must not be in it.
+                try db.run(
+                    "UPDATE file SET is_gone = 1, directory = -id WHERE directory = ?", [.whole(directory.id)])
                 try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
             }
         }
@@ -177,7 +202,9 @@ extension Store {
         }
     }
 
-    public func carry(out step: ScanPlan.Step, in directory: Int64, _ path: [UInt8]) throws(SQLError) {
+    /// - Returns: the item that is removed with it, if any.
+    @discardableResult
+    public func carry(out step: ScanPlan.Step, in directory: Int64, _ path: [UInt8]) throws(SQLError) -> Int64? {
         switch step {
         case .add(let file): try add(file, directory, path)
         case .change(let id, let file):
@@ -186,9 +213,11 @@ extension Store {
                 UPDATE file SET inode = ?, size = ?, modified = ?, state = ?, error = ?, is_gone = 0, fingerprint = NULL
                 WHERE id = ?
                 """, Self.facts(file) + [.whole(id)])
+            if !file.isRegular, try removeContent(id) { return id }
         case .comeBack(let id): try db.run("UPDATE file SET is_gone = 0 WHERE id = ?", [.whole(id)])
         case .go(let id): try db.run("UPDATE file SET is_gone = 1 WHERE id = ?", [.whole(id)])
         }
+        return nil
     }
 
     private static func facts(_ file: ScanPlan.DiskFile) -> [SQLValue] {
@@ -209,44 +238,49 @@ extension Store {
             """, [known.map { .whole($0) } ?? .null, .whole(directory), .blob(file.name)] + Self.facts(file))
     }
 
-    /// Finds new files that are missing files at a new place, and moves the old items there. Returns the number of
-    /// moved items.
-    public func findMoved() throws(SQLError) -> Int {
+    /// Finds new files that are missing files at a new place, and moves the old items there.
+    /// - Returns: the number of moved items, and the items whose files were overwritten by them.
+    public func findMoved() throws(SQLError) -> (count: Int, removed: [Int64]) {
         let gone = try db.all("SELECT id, inode, size, modified FROM file WHERE is_gone = 1") { row in
             ScanPlan.KnownFile(
                 id: row.whole(0), name: [], inode: row.unsigned(1), size: row.unsigned(2), modified: row.whole(3),
                 isGone: true)
         }
         var count = 0
+        var removed: [Int64] = []
         for file in gone {
             let new = try db.number(
                 """
                 SELECT id FROM file WHERE inode = ? AND size = ? AND modified = ? AND is_gone = 0 AND state = 0
                 """, [SQLValue(file.inode), SQLValue(file.size), .whole(file.modified)])
             if let new {
-                try move(file.id, to: new)
+                if try move(file.id, to: new) { removed.append(new) }
                 count += 1
             }
         }
-        return count
+        return (count, removed)
     }
 
-    /// Moves the item `old` to the place of `new`, whose tags have not been read yet.
-    private func move(_ old: Int64, to new: Int64) throws(SQLError) {
+    /// Moves the item `old` to the place of `new`, whose tags have not been read yet. They are read, because the title, the
+    /// type and the entries of a playlist may depend on the place.
+    /// - Returns: whether there was another item at this place, which is removed.
+    @discardableResult
+    private func move(_ old: Int64, to new: Int64) throws(SQLError) -> Bool {
         let place = try db.first("SELECT directory, name, inode, modified FROM file WHERE id = ?", [.whole(new)]) {
             row in
             [SQLValue.whole(row.whole(0)), .blob(row.blob(1)), .whole(row.whole(2)), .whole(row.whole(3))]
         }
-        guard let place else { return }
-        try removeTrack(new)
+        guard let place else { return false }
+        let isRemoved = try removeContent(new)
         try db.run("DELETE FROM file WHERE id = ?", [.whole(new)])
         try db.run(
-            "UPDATE file SET directory = ?, name = ?, inode = ?, modified = ?, is_gone = 0 WHERE id = ?",
+            "UPDATE file SET directory = ?, name = ?, inode = ?, modified = ?, state = 0, is_gone = 0 WHERE id = ?",
             place + [.whole(old)])
         try db.run("UPDATE track SET is_available = 1 WHERE id = ?", [.whole(old)])
         if try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(old)]) != nil, let path = try path(of: old) {
             try db.run("UPDATE kept.item SET path = ? WHERE id = ?", [.blob(path), .whole(old)])
         }
+        return isRemoved
     }
 
     public func path(of id: Int64) throws(SQLError) -> [UInt8]? {
@@ -275,9 +309,12 @@ extension Store {
     }
 
     /// The file cannot be read. It is not read again until it changes.
-    public func failed(_ id: Int64, _ reason: String) throws(SQLError) {
-        try removeTrack(id)
+    /// - Returns: whether it was an item, which is removed.
+    @discardableResult
+    public func failed(_ id: Int64, _ reason: String) throws(SQLError) -> Bool {
+        let isRemoved = try removeContent(id)
         try db.run("UPDATE file SET state = 2, error = ? WHERE id = ?", [.text(reason), .whole(id)])
+        return isRemoved
     }
 
     public func failures(max: Int) throws(SQLError) -> [(path: [UInt8], reason: String)] {
@@ -424,14 +461,23 @@ extension Store {
         return keys.isEmpty ? "" : "\n" + keys.joined(separator: "\n") + "\n"
     }
 
-    func removeTrack(_ id: Int64) throws(SQLError) {
+    /// Removes what was read from a file; returns whether it was an item.
+    private func removeContent(_ id: Int64) throws(SQLError) -> Bool {
+        try removeList(id)
+        return try removeTrack(id)
+    }
+
+    /// Returns whether there was a track.
+    @discardableResult
+    func removeTrack(_ id: Int64) throws(SQLError) -> Bool {
         let old = try db.first(
             "SELECT title, artist_key, album_title, composer_key, genre_key FROM track WHERE id = ?", [.whole(id)]
         ) { row in [row.text(0), row.text(1), row.text(2), row.text(3) + " " + row.text(4)] }
-        guard let old else { return }
+        guard let old else { return false }
         try removeWords(.song, id, old)
         try db.run("DELETE FROM track WHERE id = ?", [.whole(id)])
         try db.run("DELETE FROM track_name WHERE track = ?", [.whole(id)])
+        return true
     }
 
     /// Ends a scan: items that are still missing are removed. Returns them.
@@ -439,10 +485,8 @@ extension Store {
 
     private func removeGone() throws(SQLError) -> [Int64] {
         let gone = try db.all("SELECT id FROM file WHERE is_gone = 1") { $0.whole(0) }
-        for id in gone {
-            try removeTrack(id)
-            try removeList(id)
-        }
+        var removed: [Int64] = []
+        for id in gone where try removeContent(id) { removed.append(id) }
         try db.run("DELETE FROM file WHERE is_gone = 1")
         let albums = try db.all(
             "SELECT id, title, artist FROM album WHERE NOT EXISTS (SELECT 1 FROM track WHERE track.album = album.id)"
@@ -461,7 +505,7 @@ extension Store {
             try removeWords(.name, id, words)
             try db.run("DELETE FROM name WHERE id = ?", [.whole(id)])
         }
-        return gone
+        return removed
     }
 
     // MARK: Words

@@ -41,14 +41,12 @@ public final class Store {
         }
         let (main, kept) = (folder + "/library.db", folder + "/library-kept.db")
         var findings: [String] = []
+        if Store.continueSaving(kept) { findings.append("\(kept) was damaged: its readable content was restored") }
         if let reason = Store.damage(kept, isIndex: false) {
+            let saved = try Store.save(kept)
             let aside = try Store.putAside(kept)
+            try Store.rename(Store.saved(kept), to: kept)
             findings.append("\(kept) \(reason): renamed to \(aside)")
-            let new = try SQLite(":memory:")
-            try new.run("ATTACH ? AS kept", [.text(kept)])
-            try new.script(
-                "PRAGMA kept.journal_mode = WAL; BEGIN; \(Schema.kept); PRAGMA kept.user_version = 1; COMMIT")
-            let saved = Store.salvage(from: aside, to: new)
             findings.append("\(saved) bookmarks, counts, ratings and entries of playlists were restored from it")
         }
         if let reason = Store.damage(main, isIndex: true) {
@@ -130,21 +128,55 @@ public final class Store {
         for number in 1...9_999 {
             let aside = "\(path).damaged-\(number)"
             if access(aside, F_OK) == 0 { continue }
-            guard rename(path, aside) == 0 else {
-                throw SQLError(code: 14, message: "\(path): \(String(cString: strerror(errno)))")
-            }
-            for part in ["-wal", "-shm"] { rename(path + part, aside + part) }
+            try rename(path, to: aside)
+            for part in ["-wal", "-shm"] { Glibc.rename(path + part, aside + part) }
             return aside
         }
         throw SQLError(code: 14, message: "\(path): too many damaged files beside it; remove some")
     }
 
+    private static func rename(_ path: String, to new: String) throws(SQLError) {
+        guard Glibc.rename(path, new) == 0 else {
+            throw SQLError(code: 14, message: "\(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// The file into which the readable content of a damaged file is copied. It takes the place of the damaged file when
+    /// it is complete, so a process that is killed loses nothing.
+    private static func saved(_ path: String) -> String { path + ".saved" }
+
+    /// Completes what a killed process began: the damaged file had been renamed, and its content had not taken its place.
+    private static func continueSaving(_ path: String) -> Bool {
+        let saved = saved(path)
+        // With a journal, the copy is not complete.
+        guard access(path, F_OK) != 0, access(saved, F_OK) == 0, access(saved + "-journal", F_OK) != 0 else {
+            return false
+        }
+        return Glibc.rename(saved, path) == 0
+    }
+
+    /// Copies the readable content of a damaged file into another file; returns the number of rows of items and playlists.
+    private static func save(_ path: String) throws(SQLError) -> Int {
+        let saved = saved(path)
+        for part in ["", "-journal", "-wal", "-shm"] { unlink(saved + part) }
+        let new = try SQLite(":memory:")
+        try new.run("ATTACH ? AS kept", [.text(saved)])
+        try new.script("PRAGMA kept.synchronous = FULL")
+        var count = 0
+        try new.transaction { () throws(SQLError) in
+            try new.script("\(Schema.kept); PRAGMA kept.user_version = \(Schema.keptVersion)")
+            count = try salvage(from: path, to: new)
+        }
+        return count
+    }
+
     /// Copies all rows that can be read; returns the number of rows of items and playlists.
-    private static func salvage(from path: String, to new: SQLite) -> Int {
+    private static func salvage(from path: String, to new: SQLite) throws(SQLError) -> Int {
         guard let old = try? SQLite(path) else { return 0 }
         // Without this, SQLite reads nothing of a file that is shorter than its header states.
         try? old.script("PRAGMA writable_schema = ON")
         var count = 0
+        var failure: SQLError?
         for (table, columns) in [
             ("meta", ["key", "value"]), ("folder", ["path", "media_type", "is_watched"]),
             (
@@ -158,12 +190,18 @@ public final class Store {
             func copy(_ order: String) {
                 try? old.rows("SELECT \(list) FROM \(table) \(order)") { row throws(SQLError) in
                     let values = columns.indices.map { row.value($0) }
-                    try? new.run("INSERT OR IGNORE INTO kept.\(table)(\(list)) VALUES(\(marks))", values)
+                    do throws(SQLError) {
+                        try new.run("INSERT OR IGNORE INTO kept.\(table)(\(list)) VALUES(\(marks))", values)
+                    } catch  where !error.isOfValue {
+                        failure = error
+                        throw error
+                    } catch {}
                 }
             }
             // Reads from both ends, because the damage may be in the middle.
             copy("")
             copy("ORDER BY \(columns[0]) DESC")
+            if let failure { throw failure }
             if table == "item" || table == "playlist_item" {
                 count += Int((try? new.number("SELECT count(*) FROM kept.\(table)")) ?? 0)
             }
@@ -178,12 +216,16 @@ public final class Store {
     func change(ofContents: Bool = true, _ body: () throws(SQLError) -> Void) throws(SQLError) {
         try db.transaction { () throws(SQLError) in
             try body()
-            try noteChange(ofContents: ofContents)
+            try writeRevision()
         }
+        committed(ofContents: ofContents)
     }
 
-    private func noteChange(ofContents: Bool) throws(SQLError) {
+    private func writeRevision() throws(SQLError) {
         try db.run("INSERT OR REPLACE INTO meta VALUES('revision', ?)", [SQLValue(revision + 1)])
+    }
+
+    private func committed(ofContents: Bool) {
         revision += 1
         if ofContents { contents = revision }
     }
@@ -196,15 +238,21 @@ public final class Store {
 
     public func commitBatch() throws(SQLError) {
         do throws(SQLError) {
-            try noteChange(ofContents: true)
+            try writeRevision()
+            try db.commit()
         } catch {
-            db.rollBack()
+            cancelBatch()
             throw error
         }
-        try db.commit()
+        committed(ofContents: true)
     }
 
-    public func cancelBatch() { db.rollBack() }
+    public func cancelBatch() {
+        db.rollBack()
+        // Answers from the middle of the batch are wrong.
+        cache = AnswerCache()
+    }
+
     public var isInBatch: Bool { db.isInTransaction }
 
     public func setMeta(_ key: String, _ value: Int64) throws(SQLError) {

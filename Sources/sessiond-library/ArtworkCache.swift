@@ -22,15 +22,43 @@ final class ArtworkCache {
 
     init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }
 
-    /// The key of a cover. It changes with the file, the content of the file, and the size.
+    /// The key of a cover. It changes with the file, the content of the file, the image file in its folder, and the size.
     func key(of path: [UInt8], _ size: Int) -> String {
-        var status = stat()
-        _ = (path + [0]).withUnsafeBytes { stat($0.baseAddress!.assumingMemoryBound(to: CChar.self), &status) }
         var hash = Hash64()
         hash.add(path)
-        hash.add(UInt64(bitPattern: status.modified))
+        hash.add(UInt64(bitPattern: Self.status(path).modified))
         hash.add(UInt64(size))
+        if let slash = path.lastIndex(of: UInt8(ascii: "/")), let image = image(in: Array(path[..<slash])) {
+            let status = Self.status(image)
+            hash.add(image)
+            hash.add(UInt64(bitPattern: status.modified))
+            hash.add(UInt64(bitPattern: Int64(status.st_size)))
+        }
         return String(hash.value, radix: 16)
+    }
+
+    private static func status(_ path: [UInt8]) -> stat {
+        var status = stat()
+        _ = (path + [0]).withUnsafeBytes { stat($0.baseAddress!.assumingMemoryBound(to: CChar.self), &status) }
+        return status
+    }
+
+    /// The image files of folders that were listed, with the times of the last changes of these folders.
+    private var images: [[UInt8]: (modified: Int64, path: [UInt8]?)] = [:]
+    private static let imageLimit = 1_000
+    /// The clock of a file system may be this coarse, in nanoseconds: a folder that has just changed may change again
+    /// without another time.
+    private static let coarse: Int64 = 2_000_000_000
+
+    private func image(in folder: [UInt8]) -> [UInt8]? {
+        let modified = Self.status(folder).modified
+        if let known = images[folder], known.modified == modified { return known.path }
+        let path = CoverFile.name(in: folder).map { folder + [UInt8(ascii: "/")] + $0 }
+        if Int64(time(nil)) * 1_000_000_000 - modified > Self.coarse {
+            if images.count >= Self.imageLimit { images = [:] }
+            images[folder] = (modified, path)
+        }
+        return path
     }
 
     /// The path of a cover in the cache; nil: it is not there.

@@ -77,27 +77,28 @@ final class FolderWalk {
     private func walk(
         _ path: [UInt8], _ parentDevice: UInt64?, _ above: [WalkRules.Place], isThroughLink: Bool
     ) {
-        guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFDIR else {
-            process.send(WorkerMessage("gone", ["path": .bytes(path)]))
-            return
+        guard let status = Self.status(path) else {
+            let error = errno
+            return report(Self.isMissing(error) ? "gone" : "lost", path, String(cString: strerror(error)))
         }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return report("gone", path, "it is not a folder") }
         guard WalkRules.mayHoldMusic(type(of: status)) else {
-            process.send(
-                WorkerMessage("closed", ["path": .bytes(path), "reason": .text("a file system of the kernel")]))
-            return
+            return report("closed", path, "a file system of the kernel")
         }
         guard let listing = Self.with(path, { opendir($0) }) else {
-            process.send(
-                WorkerMessage("closed", ["path": .bytes(path), "reason": .text(String(cString: strerror(errno)))]))
-            return
+            return report("closed", path, String(cString: strerror(errno)))
         }
         var files: [ScanPlan.DiskFile] = []
         var found: [Folder] = []
+        // Entries that exist and cannot be examined, for example on a disk that fails.
+        var unknown: [[UInt8]] = []
         let place = status.place
         do {
             defer { closedir(listing) }
             let descriptor = dirfd(listing)
-            while let entry = readdir(listing) {
+            while true {
+                errno = 0
+                guard let entry = readdir(listing) else { break }
                 let name = Self.name(entry)
                 guard name.first != UInt8(ascii: ".") else { continue }
                 let kind = entry.pointee.d_type
@@ -105,7 +106,10 @@ final class FolderWalk {
                 let isMusic = MusicFile.isMusic(name) || MusicFile.isList(name)
                 guard isMusic && kind != 4 || mayBeFolder else { continue }
                 var status = stat()
-                guard Self.with(name, { fstatat(descriptor, $0, &status, 0) }) == 0 else { continue }
+                guard Self.with(name, { fstatat(descriptor, $0, &status, 0) }) == 0 else {
+                    if !Self.isMissing(errno) { unknown.append(name) }
+                    continue
+                }
                 if status.st_mode & S_IFMT == S_IFDIR {
                     let isLink = kind == 10 || kind == 0 && Self.isLink(path + [UInt8(ascii: "/")] + name)
                     found.append(Folder(name: name, status: status, isLink: isLink))
@@ -117,6 +121,8 @@ final class FolderWalk {
                             isRegular: status.st_mode & S_IFMT == S_IFREG))
                 }
             }
+            // A part of a listing would remove the rest.
+            if errno != 0 { return report("closed", path, String(cString: strerror(errno))) }
         }
         files.sort { $0.name.lexicographicallyPrecedes($1.name) }
         found.sort { $0.name.lexicographicallyPrecedes($1.name) }
@@ -127,13 +133,21 @@ final class FolderWalk {
             return isLinked && !isWhole || rules.enters(folder.status.place, isThroughLink: isLinked)
         }
         let links = isWhole ? [] : folders.filter { isThroughLink || $0.isLink }.map(\.name)
-        send(path, status, parentDevice, files, folders.map(\.name), links)
+        send(path, status, parentDevice, files, folders.map(\.name), links, unknown)
         guard isDeep else { return }
         for folder in folders where isWhole || !isThroughLink && !folder.isLink {
             walk(
                 path + [UInt8(ascii: "/")] + folder.name, UInt64(status.st_dev), above + [place],
                 isThroughLink: isThroughLink || folder.isLink)
         }
+    }
+
+    /// Whether an error says that a file does not exist. Other errors are those of a disk that fails or that is lost, or of
+    /// missing rights.
+    private static func isMissing(_ error: Int32) -> Bool { [ENOENT, ENOTDIR, ELOOP].contains(error) }
+
+    private func report(_ what: String, _ path: [UInt8], _ reason: String) {
+        process.send(WorkerMessage(what, ["path": .bytes(path), "reason": .text(reason)]))
     }
 
     private struct Folder {
@@ -163,7 +177,7 @@ final class FolderWalk {
 
     private func send(
         _ path: [UInt8], _ status: stat, _ parentDevice: UInt64?, _ files: [ScanPlan.DiskFile], _ folders: [[UInt8]],
-        _ links: [[UInt8]]
+        _ links: [[UInt8]], _ unknown: [[UInt8]]
     ) {
         var fields: [String: WorkerMessage.Field] = [
             "path": .bytes(path), "mount": .flag(parentDevice.map { $0 != UInt64(status.st_dev) } ?? false),
@@ -172,7 +186,8 @@ final class FolderWalk {
             "digest": .whole(Int64(bitPattern: ScanPlan.digest(files, folders: folders))),
             "folders": .bytes(Array(folders.joined(separator: [0]))),
             "links": .bytes(Array(links.joined(separator: [0]))),
-            "whole": .flag(files.count <= Self.chunk), "first": .flag(true),
+            "unknown": .bytes(Array(unknown.joined(separator: [0]))),
+            "whole": .flag(files.count <= Self.chunk && unknown.isEmpty), "first": .flag(true),
         ]
         var start = 0
         repeat {

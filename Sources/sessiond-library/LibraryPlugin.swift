@@ -38,7 +38,10 @@ final class LibraryPlugin: Plugin {
     private var isTelling = false
 
     private var mountWatch: MountWatch?
+    /// The mounts that the workers see.
     private var mounts: Set<MountWatch.Mount> = []
+    /// The mounts at the last scan of all folders that a change of the mounts concerned.
+    private var scannedMounts: Set<MountWatch.Mount> = []
     private lazy var renewal = Timer(on: loop) { [unowned self] in mountsChanged() }
     private lazy var merging = Timer(on: loop) { [unowned self] in mergeWords() }
 
@@ -73,6 +76,7 @@ final class LibraryPlugin: Plugin {
         watcher.isWanted = { [unowned self] in folder(of: $0)?.isWatched ?? false }
         watcher.onChanged = { [unowned self] in look(at: $0) }
         mounts = MountWatch.mounts
+        scannedMounts = mounts
         mountWatch = MountWatch(on: loop) { [unowned self] in mountsChanged() }
         offerMusic()
         learnFolders()
@@ -186,7 +190,7 @@ final class LibraryPlugin: Plugin {
     func read<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         try use { store throws(SQLError) in
             // If a read inside a transaction is ended, SQLite also ends the transaction.
-            try scan?.commit()
+            try scan?.commitForClient()
             return try store.within(Self.readTime) { () throws(SQLError) in try body(store) }
         }
     }
@@ -194,7 +198,7 @@ final class LibraryPlugin: Plugin {
     /// Changes the database for a client. The change is on the disk when this returns.
     func change<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         let result = try use { store throws(SQLError) in
-            try scan?.commit()
+            try scan?.commitForClient()
             return try body(store)
         }
         settleSoon()
@@ -270,12 +274,13 @@ final class LibraryPlugin: Plugin {
     }
 
     func remove(folder path: [UInt8]) throws(Failure) {
+        let missing = Failure(
+            SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
+        guard isRoot(path) else { throw missing }
         // A running scan must not continue in the removed folder.
         scan?.job.cancel()
         guard let removed = try change({ store throws(SQLError) in try store.remove(folder: path) }) else {
-            throw Failure(
-                SessionError(
-                    .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
+            throw missing
         }
         watcher.forget(below: path)
         learnFolders()
@@ -333,16 +338,17 @@ final class LibraryPlugin: Plugin {
     /// unmounted since, and keep it busy.
     private func mountsChanged() {
         let now = MountWatch.mounts
-        let changed = now.symmetricDifference(mounts)
+        // A scan that began in between renewed the workers, and may have scanned other folders.
+        let changed = now.symmetricDifference(mounts).union(now.symmetricDifference(scannedMounts))
         let concerned = folders.map(\.path).filter { path in changed.contains { $0.concerns(path) } }
         guard !concerned.isEmpty else {
-            mounts = now
+            (mounts, scannedMounts) = (now, now)
             return
         }
         // The workers first finish their tasks.
         guard scan == nil, !workers.isBusy else { return renewal.arm(after: 0.5) }
         renewWorkers()
-        _ = try? startScan(concerned, isFull: false)
+        if (try? startScan(concerned, isFull: false)) != nil { scannedMounts = now }
     }
 
     private func renewWorkers() {

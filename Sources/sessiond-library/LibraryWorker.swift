@@ -62,7 +62,6 @@ final class LibraryWorker {
 
     // MARK: Covers
 
-    private static let covers = ["cover", "folder", "front", "albumart", "album"]
     private static let pictureLimit = 16 << 20
 
     /// The cover in the file, or an image file in its folder, in the requested size.
@@ -74,13 +73,8 @@ final class LibraryWorker {
         }
         if found == nil, let slash = path.lastIndex(of: UInt8(ascii: "/")) {
             let folder = Array(path[..<slash])
-            let names = FolderWalk.names(folder).filter { name in
-                let parts = String(decoding: name, as: UTF8.self).lowercased().split(separator: ".")
-                return parts.count == 2 && Self.covers.contains(String(parts[0]))
-                    && ["jpg", "jpeg", "png", "webp"].contains(parts[1])
-            }
-            let best = names.sorted { Self.rank($0) < Self.rank($1) }.first
-            if let best, let open = OpenFile(folder + [UInt8(ascii: "/")] + best), open.isRegular,
+            if let best = CoverFile.name(in: folder), let open = OpenFile(folder + [UInt8(ascii: "/")] + best),
+                open.isRegular,
                 open.size <= Self.pictureLimit
             {
                 found = open.read(0, Int(open.size))
@@ -92,11 +86,6 @@ final class LibraryWorker {
             return WorkerMessage("done", ["data": .bytes(scaled.data), "ending": .text(scaled.ending)])
         }
         return WorkerMessage("done", ["data": .bytes(found), "ending": .text(type), "original": .flag(true)])
-    }
-
-    private static func rank(_ name: [UInt8]) -> Int {
-        let text = String(decoding: name, as: UTF8.self).lowercased()
-        return covers.firstIndex { text.hasPrefix($0 + ".") } ?? covers.count
     }
 }
 

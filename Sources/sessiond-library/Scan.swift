@@ -42,6 +42,7 @@ final class Scan {
     private var isOver = false
     private var added: [Int64] = []
     private var changed: [Int64] = []
+    private var removed: [Int64] = []
     private lazy var committing = Timer(on: plugin.loop) { [unowned self] in
         attempt { () throws(SQLError) in try commit() }
     }
@@ -91,7 +92,7 @@ final class Scan {
         for task in reading.keys { workers.cancel(task) }
         committing.disarm()
         if store.isInBatch, (try? store.commitBatch()) != nil {
-            plugin.changed(added: added, changed: changed, removed: [])
+            plugin.changed(added: added, changed: changed, removed: removed)
         }
         plugin.ended(self)
     }
@@ -131,8 +132,19 @@ final class Scan {
         committing.disarm()
         rows = 0
         try store.commitBatch()
-        plugin.changed(added: added, changed: changed, removed: [])
-        (added, changed) = ([], [])
+        plugin.changed(added: added, changed: changed, removed: removed)
+        (added, changed, removed) = ([], [], [])
+    }
+
+    /// Commits the changes so far, before the database is used for a client. If this fails, the scan fails too, because a
+    /// part of its work is lost.
+    func commitForClient() throws(SQLError) {
+        do throws(SQLError) {
+            try commit()
+        } catch {
+            fail(error)
+            throw error
+        }
     }
 
     // MARK: Folders
@@ -163,12 +175,37 @@ final class Scan {
         guard let path = message.bytes("path"), !path.isEmpty else { return }
         switch message.name {
         case "folder": listed(message, path)
-        case "gone": write { () throws(SQLError) in try gone(path) }
+        case "gone": write { () throws(SQLError) in try missing(path) }
+        case "lost": write { () throws(SQLError) in try lost(path, message.text("reason") ?? "") }
         case "full":
             plugin.say(
                 "\(quoted(Self.text(path))) has more folders than a scan enters; the others are left out")
         default: plugin.complain("\(quoted(Self.text(path))) cannot be listed: \(message.text("reason") ?? "")")
         }
+    }
+
+    /// A folder that was to be listed does not exist. It is removed only if the folder that contains it is there: if the
+    /// disk with both is lost, both become unavailable.
+    private func missing(_ path: [UInt8]) throws(SQLError) {
+        guard let known = try store.directory(path), known.isAvailable else { return }
+        guard let parent = parent(of: path), try store.directory(parent) != nil else { return try gone(path) }
+        try store.forgetListing(parent)
+        add([Target(path: parent, isDeep: false)])
+    }
+
+    /// A folder cannot be examined: its disk is lost or fails, or the user may not see it.
+    private func lost(_ path: [UInt8], _ reason: String) throws(SQLError) {
+        guard let known = try store.directory(path), known.isAvailable else { return }
+        plugin.complain("\(quoted(Self.text(path))) is not available: \(reason)")
+        try store.setUnavailable(below: path)
+        // The next listing of the folder that contains it looks for it again.
+        if let parent = parent(of: path) { try store.forgetListing(parent) }
+    }
+
+    /// The folder that contains a folder, in the same folder of the library.
+    private func parent(of path: [UInt8]) -> [UInt8]? {
+        guard !plugin.isRoot(path), let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        return Array(path[..<slash])
     }
 
     private func gone(_ path: [UInt8]) throws(SQLError) {
@@ -189,6 +226,7 @@ final class Scan {
         let isWhole = message.flag("whole") ?? true
         let folders = (message.bytes("folders") ?? []).split(separator: 0).map { Array($0) }
         let links = (message.bytes("links") ?? []).split(separator: 0).map { Array($0) }
+        let unknown = Set((message.bytes("unknown") ?? []).split(separator: 0).map { Array($0) })
         // Links may be entered only in a walk of the whole folder of the library.
         if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
         write(0) { () throws(SQLError) in
@@ -199,22 +237,29 @@ final class Scan {
                 rows += 1
                 return try store.setUnavailable(below: path)
             }
-            if let known, known.digest == digest, known.isAvailable, known.isMount == isMount, !isFull {
+            // A folder that was added to the library or removed from it has another parent now.
+            if let known, known.digest == digest, known.isAvailable, known.isMount == isMount, !isFull,
+                (known.parent == 0) == plugin.isRoot(path)
+            {
                 watch(path, message)
                 return
             }
-            var parent: Int64 = 0
-            if !plugin.isRoot(path), let slash = path.lastIndex(of: UInt8(ascii: "/")) {
-                parent = try store.directory(Array(path[..<slash]))?.id ?? 0
+            var parent: Store.Directory?
+            if let path = self.parent(of: path) { parent = try store.directory(path) }
+            // A folder at the place of a disk that is not mounted is not a folder of this disk.
+            if let parent, !parent.isAvailable {
+                if walk?.target.path == path { add([Target(path: parent.path, isDeep: false)]) }
+                return
             }
             let id = try store.saw(
-                path, parent: parent, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
+                path, parent: parent?.id ?? 0, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
                 digest: isWhole ? digest : 0)
             watch(path, message)
-            if message.flag("first") ?? true { try compare(folders, links, id, path) }
-            let old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
+            if message.flag("first") ?? true { try compare(folders, links, unknown, id, path) }
+            var old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
+            if !unknown.isEmpty { old.removeAll { unknown.contains($0.name) } }
             for step in ScanPlan.steps(disk: files, known: old, isFull: isFull) {
-                try store.carry(out: step, in: id, path)
+                if let item = try store.carry(out: step, in: id, path) { removed.append(item) }
                 rows += 1
             }
         }
@@ -227,17 +272,26 @@ final class Scan {
     }
 
     /// Removes folders that are missing, and adds new ones, unless they are listed anyway.
-    /// - Parameter links: folders that only a walk of the whole folder of the library may enter.
-    private func compare(_ folders: [[UInt8]], _ links: [[UInt8]], _ id: Int64, _ path: [UInt8]) throws(SQLError) {
+    /// - Parameters:
+    ///   - links: folders that only a walk of the whole folder of the library may enter.
+    ///   - unknown: the names of files and folders that cannot be examined.
+    private func compare(
+        _ folders: [[UInt8]], _ links: [[UInt8]], _ unknown: Set<[UInt8]>, _ id: Int64, _ path: [UInt8]
+    ) throws(SQLError) {
         let there = Set(folders.map { path + [UInt8(ascii: "/")] + $0 })
         let linked = Set(links.map { path + [UInt8(ascii: "/")] + $0 })
         let known = try store.children(of: id)
         for child in known where !there.contains(child.path) && !plugin.isRoot(child.path) {
             rows += 1
-            try gone(child.path)
+            if unknown.contains(Array(child.path.dropFirst(path.count + 1))) {
+                try lost(child.path, "it cannot be examined")
+            } else {
+                try gone(child.path)
+            }
         }
         guard walk?.target.isDeep == false else { return }
-        let new = there.subtracting(known.map(\.path))
+        // Folders that are available again are listed like new ones.
+        let new = there.subtracting(known.filter(\.isAvailable).map(\.path))
         add(new.subtracting(linked).map { Target(path: $0, isDeep: true) })
         if !linked.isDisjoint(with: new) { addWhole(path) }
     }
@@ -248,7 +302,7 @@ final class Scan {
         isWalking = false
         attempt { () throws(SQLError) in
             if !store.isInBatch { try store.beginBatch() }
-            _ = try store.findMoved()
+            removed += try store.findMoved().removed
             try commit()
             total = done + UInt64(try store.pendingCount())
             lastPending = 0
@@ -305,10 +359,14 @@ final class Scan {
                 let entries = (message.list("entries") ?? []).compactMap { $0.bytes("path") }
                 let path = try store.path(of: id) ?? []
                 try store.store(list: id, name: Self.listName(path), entries, fingerprint: fingerprint)
-            default: try store.failed(id, message.text("reason") ?? "it cannot be read")
+            default: try failed(id, message.text("reason") ?? "it cannot be read")
             }
         }
         job.progressed(done: done, total: max(total, done))
+    }
+
+    private func failed(_ id: Int64, _ reason: String) throws(SQLError) {
+        if try store.failed(id, reason) { removed.append(id) }
     }
 
     private func ended(_ task: UInt64, _ result: Result<WorkerMessage, Workers.Failure>) {
@@ -319,7 +377,7 @@ final class Scan {
             // The worker reads the files in order, so the first unanswered file caused the failure.
             guard let first = rest.first else { break }
             done += 1
-            write { () throws(SQLError) in try store.failed(first.id, Self.reason(failure)) }
+            write { () throws(SQLError) in try failed(first.id, Self.reason(failure)) }
             if rest.count > 1 { give(Array(rest.dropFirst())) }
         }
         readMore()
@@ -348,11 +406,10 @@ final class Scan {
             return readMore()
         }
         if !store.isInBatch { try store.beginBatch() }
-        let removed = try store.finish()
+        removed += try store.finish()
         try store.setMeta("scanned", Int64(time(nil)))
         try commit()
         isOver = true
-        plugin.changed(added: [], changed: [], removed: removed)
         plugin.ended(self)
         job.finish()
     }

@@ -126,6 +126,93 @@ import Testing
         #expect(stage.status["message"] == .string(""))
     }
 
+    /// Fault G4: a folder that exists and cannot be reached. Root must lose the right to reach it anyway.
+    @Test(arguments: [0, 0o400] as [mode_t]) func folderThatCannotBeReached_isUnavailableUntilItCan(
+        _ mode: mode_t
+    ) throws {
+        let within = ["/usr/bin/setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+        let stage = try LibraryStage(within: getuid() == 0 ? within : []) { stage in
+            try stage.song("outer/1.mp3")
+            try stage.song("outer/inner/2.mp3")
+        }
+        let outer = stage.music + "/outer"
+        let (one, two) = (try stage.id("outer/1.mp3"), try stage.id("outer/inner/2.mp3"))
+        _ = try stage.call("SetItem", [.uint64(two), .properties([("rating", .uint32(4))])])
+        chmod(outer, mode)
+        defer { chmod(outer, 0o700) }
+        for _ in 0..<2 {
+            let job = try stage.scan([outer + "/inner"])
+            #expect(stage.wait { stage.job(job)["State"] == .string("finished") })
+            #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        }
+        // The disk may have failed, or the files may only be closed to this user. They are not removed.
+        #expect(try stage.items([], ["id"]) == [["id": .uint64(one)]])
+        chmod(outer, 0o700)
+        #expect(stage.wait { stage.count == 2 })
+        #expect(try stage.items([], ["id", "rating"]).contains(["id": .uint64(two), "rating": .uint32(4)]))
+    }
+
+    @Test func itemsThatVanish_areReported() throws {
+        let stage = try LibraryStage { stage in
+            for name in ["text", "fifo", "over", "moved", "same"] { try stage.song(name + ".mp3") }
+            try "same.mp3\n".write(toFile: stage.music + "/list.m3u", atomically: true, encoding: .utf8)
+        }
+        func lists() throws -> Value {
+            try stage.call("Collections", [.string("playlist"), .properties([]), .uint32(0), .uint32(9)])[0]
+        }
+        #expect(try lists() == .uint32(1))
+        let ids = try ["text", "fifo", "over"].map { try stage.id($0 + ".mp3") }
+        let moved = try stage.id("moved.mp3")
+        try Data("This is no music.".utf8).write(to: URL(fileURLWithPath: stage.music + "/text.mp3"))
+        try Data([0, 1]).write(to: URL(fileURLWithPath: stage.music + "/list.m3u"))
+        unlink(stage.music + "/fifo.mp3")
+        #expect(mkfifo(stage.music + "/fifo.mp3", 0o600) == 0)
+        #expect(rename(stage.music + "/moved.mp3", stage.music + "/over.mp3") == 0)
+        #expect(stage.wait { stage.count == 2 })
+        func told(_ index: Int) -> Set<UInt64> {
+            Set(
+                stage.told.filter { $0.member == "ItemsChanged" }
+                    .flatMap { $0.values[index].arrayValue?.compactMap(\.uint64Value) ?? [] })
+        }
+        #expect(stage.wait { told(2) == Set(ids) && told(1).contains(moved) }, "\(ids) \(told(2))")
+        #expect(try stage.failures().keys.sorted() == ["fifo.mp3", "list.m3u", "text.mp3"])
+        #expect(try lists() == .uint32(0))
+        #expect(try stage.titles().sorted() == ["moved.mp3", "same.mp3"])
+    }
+
+    /// Fault G3: the plugin is killed while it saves the content of a damaged file.
+    @Test func killedWhileItSavesADamagedFile_continues() throws {
+        let stage = try LibraryStage { stage in for index in 0..<600 { try stage.song("\(index).mp3") } }
+        for row in try stage.items([], ["id"]) {
+            guard let id = row["id"] else { continue }
+            _ = try stage.call("SetItem", [id, .properties([("rating", .uint32(4))])])
+        }
+        stage.stop()
+        let path = stage.home.path + "/data/sessiond/library-kept.db"
+        func renamed() -> Int {
+            (1...20).filter { access("\(path).damaged-\($0)", F_OK) == 0 }.count
+        }
+        for round in 0..<8 {
+            // A file of a later version: all of it can be read.
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            try file.seek(toOffset: 60)
+            try file.write(contentsOf: Data([0, 0, 0, 99]))
+            try file.close()
+            let before = renamed()
+            try stage.launch()
+            _ = eventually(timeout: 10) {
+                renamed() > before || access(path + ".saved", F_OK) == 0
+            }
+            usleep(useconds_t(round * 3_000))
+            stage.stop(SIGKILL)
+        }
+        try stage.begin()
+        #expect(stage.waitUntilScanned())
+        #expect(stage.wait { stage.count == 600 })
+        #expect(try stage.items([], ["rating"]).allSatisfy { $0 == ["rating": .uint32(4)] })
+        stage.stop()
+    }
+
     @Test func databaseDamagedWhileItRuns_isCreatedAgain() throws {
         let stage = try LibraryStage { stage in for index in 0..<200 { try stage.song("\(index).mp3") } }
         let id = try stage.id("7.mp3")

@@ -56,6 +56,88 @@ import Testing
         stage.stop()
     }
 
+    /// Fault G4: after the disk is lost, its folders are scanned one by one. Their watches have ended, or they are polled.
+    @Test(arguments: [false, true]) func lostFileSystem_keepsTheItemsInItsFolders(_ isPolled: Bool) throws {
+        guard isPossible else { return }
+        let begin = (isPolled ? "echo 0 >/proc/sys/user/max_inotify_watches && " : "") + "exec \"$@\""
+        let stage = try LibraryStage(adds: false, within: Self.unshare + ["/bin/sh", "-c", begin, "sh"])
+        stage.stop()
+        let settings = try stage.home.folder(".config/sessiond") + "/sessiond.conf"
+        try "[library]\ninterval = 1\n".write(toFile: settings, atomically: true, encoding: .utf8)
+        try stage.begin()
+        try stage.song("here.mp3")
+        let (song, disk) = (try stage.song("there.mp3"), stage.music + "/usb")
+        mkdir(disk, 0o700)
+        try run(
+            "mount -t tmpfs none '\(disk)' && mkdir -p '\(disk)/Album/CD 1' && mv '\(song)' '\(disk)/Album/CD 1'",
+            in: stage)
+        _ = try stage.call("AddFolder", [.string(stage.music), .properties([])])
+        #expect(stage.waitUntilScanned() && stage.count == 2)
+        let id = try stage.id("there.mp3")
+        _ = try stage.call("SetItem", [.uint64(id), .properties([("rating", .uint32(4))])])
+        try run("umount '\(disk)'", in: stage)
+        #expect(stage.wait { stage.count == 1 && stage.properties()["Scanning"] == .bool(false) })
+        #expect(stage.wait { isPolled || stage.status["watched"] == .uint32(1) }, "\(stage.status)")
+        for number in 0..<2 {
+            try stage.song("more \(number).mp3")
+            #expect(stage.wait { stage.count == 2 + number && stage.properties()["Scanning"] == .bool(false) })
+        }
+        let away = try stage.items([("unavailable", .bool(true))], ["id", "title", "available", "rating"])
+        #expect(
+            away.first { $0["title"] == .string("there.mp3") } == [
+                "id": .uint64(id), "title": .string("there.mp3"), "available": .bool(false), "rating": .uint32(4),
+            ])
+        stage.stop()
+    }
+
+    /// Fault G4: another scan starts before the plugin reacts to the mount.
+    @Test func mountDuringAnotherScan_isNoticed() throws {
+        guard isPossible else { return }
+        let folder = try PrivateFolder()
+        let disk = try folder.folder("disk")
+        let begin = "mount -t tmpfs none '\(disk)' && exec \"$@\""
+        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+            try stage.song("here/1.mp3")
+            mkdir(stage.music + "/usb", 0o700)
+            let song = try stage.song("there.mp3")
+            try run("mv '\(song)' '\(disk)/there.mp3'", in: stage)
+        }
+        #expect(stage.count == 1)
+        try run("mount --bind '\(disk)' '\(stage.music)/usb'", in: stage)
+        _ = try stage.scan([stage.music + "/here"])
+        #expect(stage.wait { stage.count == 2 })
+        stage.stop()
+    }
+
+    /// Fault G3.
+    @Test func readThatMeetsAFullDisk_failsTheScanToo() throws {
+        guard isPossible else { return }
+        let data = "\"$XDG_DATA_HOME\""
+        let begin = "mkdir -p \(data) && mount -t tmpfs -o size=16m none \(data) && exec \"$@\""
+        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+            for index in 0..<1_500 { try stage.song("\(index).mp3") }
+        }
+        let fill = stage.home.path + "/data/fill"
+        var hasMet = false
+        for _ in 0..<5 where !hasMet {
+            let job = try stage.scan(full: true)
+            #expect(stage.wait { (stage.job(job)["Done"]?.uint64Value ?? 0) > 0 })
+            try run("dd if=/dev/zero of='\(fill)' bs=64k 2>/dev/null; true", in: stage)
+            // While it reads files, most transactions are committed by the reads of clients.
+            let isOver = eventually(timeout: 60) {
+                hasMet = stage.refusal("Items", [.properties([]), .uint32(0), .uint32(1), .strings([])]) == "DiskFull"
+                return hasMet || stage.properties()["Scanning"] == .bool(false)
+            }
+            try run("rm '\(fill)'", in: stage)
+            #expect(isOver && stage.wait { stage.properties()["Scanning"] == .bool(false) })
+            if hasMet { #expect(stage.job(job)["Error"] == .string("org.sessiond1.Error.DiskFull")) }
+        }
+        #expect(hasMet)
+        _ = try stage.scan()
+        #expect(stage.waitUntilScanned() && stage.count == 1_500)
+        stage.stop()
+    }
+
     /// Fault G3.
     @Test func readOnlyDatabase_isAnErrorAndNotAnEmptyLibrary() throws {
         guard isPossible else { return }

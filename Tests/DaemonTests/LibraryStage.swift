@@ -74,9 +74,12 @@ final class LibraryStage {
         _ = plugin.wait(timeout: 20)
     }
 
+    /// Another process, after the end of the one before, that may not serve yet.
+    func launch() throws { plugin = try LibraryStage.start(bus, home, within) }
+
     /// Another process, after the end of the one before.
     func begin() throws {
-        plugin = try LibraryStage.start(bus, home, within)
+        try launch()
         try find()
     }
 
@@ -134,6 +137,12 @@ final class LibraryStage {
             let properties = properties()
             return properties["Scanning"] == .bool(false) && (properties["LastScan"]?.uint64Value ?? 0) > 0
         }
+    }
+
+    /// Waits for the signals of what happened so far, and forgets them.
+    func forget() {
+        _ = wait { told.contains { $0.member == "ItemsChanged" } && told.last?.member != "ItemsChanged" }
+        told = []
     }
 
     /// Starts a scan; its job.

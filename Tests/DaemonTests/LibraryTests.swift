@@ -114,6 +114,83 @@ import Testing
         #expect(try stage.items([("text", .string("episode"))], ["bookmark"]).first?["bookmark"] == .double(9))
     }
 
+    @Test func movedFiles_areReadAgainAtTheirNewPlace() throws {
+        let stage = try LibraryStage { stage in
+            try stage.song("a/1.mp3", ["TIT2": "One"])
+            try stage.song("a/untitled.mp3", ["TIT2": ""])
+            try stage.song("a/talk.mp3", ["TIT2": "Talk"])
+            try "1.mp3\n".write(toFile: stage.music + "/a/list.m3u8", atomically: true, encoding: .utf8)
+            mkdir(stage.music + "/Podcasts", 0o700)
+        }
+        func list() throws -> Value? {
+            try stage.call("Collections", [.string("playlist"), .properties([]), .uint32(0), .uint32(9)])[1]
+                .arrayValue?.first?.asProperties?["count"]
+        }
+        let ids = Set(try stage.items([], ["id"]).compactMap { $0["id"]?.uint64Value })
+        #expect(try list() == .uint32(1))
+        stage.forget()
+        try FileManager.default.moveItem(atPath: stage.music + "/a", toPath: stage.music + "/b")
+        try FileManager.default.moveItem(
+            atPath: stage.music + "/b/untitled.mp3", toPath: stage.music + "/b/renamed.mp3")
+        try FileManager.default.moveItem(
+            atPath: stage.music + "/b/talk.mp3", toPath: stage.music + "/Podcasts/talk.mp3")
+        #expect(stage.wait { (try? stage.titles([("preset", .string("podcasts"))])) == ["Talk"] })
+        #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles().sorted() == ["One", "Talk", "renamed"])
+        #expect(try list() == .uint32(1))
+        #expect(Set(try stage.items([], ["id"]).compactMap { $0["id"]?.uint64Value }) == ids)
+        #expect(
+            stage.wait {
+                let told = stage.told.filter { $0.member == "ItemsChanged" }
+                let changed = told.flatMap { $0.values[1].arrayValue?.compactMap(\.uint64Value) ?? [] }
+                return Set(changed) == ids && told.allSatisfy { $0.values[2].arrayValue == [] }
+            })
+    }
+
+    @Test func wrongFolder_isNotRemovedAndTheScanContinues() throws {
+        let stage = try LibraryStage { stage in for index in 0..<400 { try stage.song("\(index % 10)/\(index).mp3") } }
+        let job = try stage.scan(full: true)
+        #expect(stage.refusal("RemoveFolder", [.string(stage.music + "/3")]) == "NotFound")
+        #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        #expect(stage.job(job)["State"] == .string("finished"))
+    }
+
+    @Test func removedFolderInAFolder_isAFolderLikeOthers() throws {
+        let stage = try LibraryStage(adds: false)
+        try stage.song("1.mp3")
+        try stage.song("talks/2.mp3")
+        let talks = stage.music + "/talks"
+        _ = try stage.call("AddFolder", [.string(talks), .properties([("media-type", .string("audiobook"))])])
+        #expect(stage.waitUntilScanned())
+        _ = try stage.call("AddFolder", [.string(stage.music), .properties([])])
+        #expect(stage.wait { stage.count == 2 && stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles([("preset", .string("audiobooks"))]) == ["talks/2.mp3"])
+        _ = try stage.call("RemoveFolder", [.string(talks)])
+        #expect(stage.wait { stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles([("preset", .string("audiobooks"))]) == [])
+        #expect(try stage.titles([("preset", .string("songs"))]).count == 2)
+        stage.stop()
+        try FileManager.default.removeItem(atPath: talks)
+        try stage.begin()
+        #expect(stage.wait { stage.count == 1 && stage.properties()["Scanning"] == .bool(false) })
+        #expect(try stage.titles([("unavailable", .bool(true))]) == ["1.mp3"])
+    }
+
+    /// Earlier versions left such rows.
+    @Test func folderWithoutItsParent_getsItBack() throws {
+        let stage = try LibraryStage(fill)
+        stage.stop()
+        let code =
+            "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute('UPDATE directory SET parent = 0'); d.commit()"
+        try Child.run("/usr/bin/python3", ["-c", code, stage.home.path + "/data/sessiond/library.db"])
+        try stage.begin()
+        #expect(stage.waitUntilScanned())
+        stage.stop()
+        try FileManager.default.removeItem(atPath: stage.music + "/a")
+        try stage.begin()
+        #expect(stage.wait { stage.count == 2 && stage.properties()["Scanning"] == .bool(false) })
+    }
+
     @Test func musicFolderOfTheUser_isInTheLibraryUntilItIsRemoved() throws {
         let stage = try LibraryStage(adds: false)
         stage.stop()
@@ -231,5 +308,40 @@ import Testing
             #expect(try stage.call("Artwork", [.uint64(id), .uint32(UInt32(size))])[0].stringValue == uri)
         }
         #expect(try stage.call("Artwork", [.uint64(stage.id("Episode")), .uint32(100)])[0] == .string(""))
+    }
+
+    @Test func coverThatIsReplaced_isTheNewOne() throws {
+        let stage = try LibraryStage(fill)
+        let id = try stage.id("Jóga")
+        func write(_ size: String, _ name: String) throws {
+            try Child.run(
+                "ffmpeg",
+                [
+                    "-nostdin", "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc=s=\(size):d=1", "-frames:v", "1",
+                    stage.music + "/a/" + name,
+                ])
+        }
+        func size() throws -> [String] {
+            let uri = try stage.call("Artwork", [.uint64(id), .uint32(0)])[0].stringValue ?? ""
+            guard uri.hasPrefix("file://") else { return [uri] }
+            let probe = try Child(
+                "ffprobe",
+                ["-v", "error", "-show_entries", "stream=width,height", "-of", "csv=p=0:s=x", String(uri.dropFirst(7))])
+            #expect(probe.wait(timeout: 30) == .code(0))
+            return probe.output
+        }
+        #expect(try size() == [""])
+        // An image that is new, one with a better name, one that is written again, one that takes the place of another.
+        try write("20x10", "folder.jpg")
+        #expect(try size() == ["20x10"])
+        try write("40x20", "cover.jpg")
+        #expect(try size() == ["40x20"])
+        try write("60x30", "cover.jpg")
+        #expect(try size() == ["60x30"])
+        try write("80x40", "other.jpg")
+        #expect(rename(stage.music + "/a/other.jpg", stage.music + "/a/cover.jpg") == 0)
+        #expect(try size() == ["80x40"])
+        unlink(stage.music + "/a/cover.jpg")
+        #expect(try size() == ["20x10"])
     }
 }

@@ -67,16 +67,21 @@ import Testing
         let file = ScanPlan.DiskFile(
             name: Array("x.mp3".utf8), inode: known.inode, size: known.size, modified: known.modified)
         try store.carry(out: .add(file), in: other, Array("/m/b".utf8))
-        #expect(try store.findMoved() == 1)
+        #expect(try store.findMoved().count == 1)
         #expect(try store.finish() == [])
         #expect(try store.item(id)?.path == Array("/m/b/x.mp3".utf8))
         #expect(try store.item(id)?.kept.bookmark == 12)
+        // What depends on its path is read again.
+        #expect(try store.pending(after: 0, max: 10).map(\.path) == [Array("/m/b/x.mp3".utf8)])
+        let again = try store.store(
+            Track(Library.facts(song), path: Array("/m/b/x.mp3".utf8)), for: id, fingerprint: 99, now: 1)
+        #expect(again.id == id && !again.isNew)
         #expect(try store.pendingCount() == 0)
         // By copying and removing: another file with the same content.
         try store.carry(out: .go(id), in: other, Array("/m/b".utf8))
         let copy = ScanPlan.DiskFile(name: Array("y.mp3".utf8), inode: 777, size: known.size, modified: 5)
         try store.carry(out: .add(copy), in: directory.id, directory.path)
-        #expect(try store.findMoved() == 0)
+        #expect(try store.findMoved().count == 0)
         let pending = try #require(try store.pending(after: 0, max: 10).first)
         let stored = try store.store(
             Track(Library.facts(song), path: pending.path), for: pending.id, fingerprint: 99, now: 1)
@@ -84,6 +89,25 @@ import Testing
         #expect(try store.finish() == [])
         #expect(try store.item(id)?.path == Array("/m/a/y.mp3".utf8))
         #expect(try store.item(id)?.kept.plays == 3)
+    }
+
+    @Test func newFolder_hasNoFilesOfARemovedOne() throws {
+        let library = try Library()
+        let store = library.store
+        var old: [Int64] = []
+        for path in ["/m/one", "/m/two", "/m/three"] {
+            let id = try library.add(path + "/01.mp3", song)
+            #expect(try !old.contains(id) && store.item(id)?.kept.rating == 0)
+            #expect(try store.set(id, [.rating(5)]))
+            old.append(id)
+            // The scan that would remove them was cancelled.
+            try store.goes(Array(path.utf8))
+        }
+        let new = try store.saw(Array("/m/new".utf8), parent: 0, isMount: false, isWatchable: true, digest: 0)
+        #expect(try store.files(in: new, after: nil, to: nil) == [])
+        let id = try library.add("/m/new/01.mp3", song)
+        #expect(try store.finish().sorted() == old)
+        #expect(try store.item(id)?.kept.rating == 0)
     }
 
     @Test func fileThatComesBack_isTheSameItem() throws {
@@ -269,6 +293,43 @@ import Testing
         #expect(saved > 300)
     }
 
+    /// The process ended between its last two steps.
+    @Test func savedContentOfADamagedFile_isUsedByTheNextStart() throws {
+        let (library, ids, list) = try filled()
+        library.store.close()
+        let path = library.folder.path + "/library-kept.db"
+        try library.reopen()
+        library.store.close()
+        #expect(rename(path, path + ".saved") == 0)
+        for part in ["-wal", "-shm"] { unlink(path + part) }
+        try library.reopen(clean: false)
+        try kept(library, ids, list)
+        #expect(library.store.findings == ["\(path) was damaged: its readable content was restored"])
+        try library.reopen()
+        try kept(library, ids, list)
+        #expect(library.store.findings.isEmpty)
+    }
+
+    /// The process ended while it copied: nothing is known of how much is in the copy.
+    @Test func halfOfTheSavedContent_isNotUsed() throws {
+        let (library, ids, list) = try filled()
+        library.store.close()
+        let path = library.folder.path + "/library-kept.db"
+        do {
+            let half = try SQLite(path + ".saved")
+            try half.script("CREATE TABLE meta(key); PRAGMA user_version = 1")
+        }
+        try library.reopen(clean: false)
+        try kept(library, ids, list)
+        #expect(library.store.findings.isEmpty)
+        do { try SQLite(path).script("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)") }
+        do { try SQLite(path + ".saved").script("CREATE TABLE other(key)") }
+        try library.reopen(clean: false)
+        #expect(library.store.findings.count == 2)
+        try kept(library, ids, list)
+        #expect(!FileManager.default.fileExists(atPath: path + ".saved"))
+    }
+
     @Test(arguments: ["library.db", "library-kept.db"]) func fileOfAnotherVersion_isRenamed(_ name: String) throws {
         let (library, ids, list) = try filled()
         library.store.close()
@@ -292,6 +353,30 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: "\(folder.path)/\(name).damaged-1"))
         #expect(try store.itemCount() == 0)
         #expect(try store.addList("Mine", []) != nil)
+    }
+
+    @Test func failedCommit_leavesTheRevision() throws {
+        let library = try Library()
+        let id = try library.add("/m/1.mp3", song)
+        let store = library.store
+        let (revision, contents) = (store.revision, store.contents)
+        // A commit that fails, without a full disk.
+        try store.db.script(
+            """
+            PRAGMA foreign_keys = ON; CREATE TABLE one(id INTEGER PRIMARY KEY);
+            CREATE TABLE two(one INTEGER REFERENCES one(id) DEFERRABLE INITIALLY DEFERRED)
+            """)
+        try store.beginBatch()
+        try store.failed(id, "damaged")
+        try store.db.run("INSERT INTO two VALUES(5)")
+        // An answer from the middle of the batch is not true after it.
+        #expect(try store.itemCount() == 0)
+        #expect(throws: SQLError.self) { try store.commitBatch() }
+        #expect(throws: SQLError.self) {
+            try store.change { () throws(SQLError) in try store.db.run("INSERT INTO two VALUES(5)") }
+        }
+        #expect(store.revision == revision && store.contents == contents)
+        #expect(try store.itemCount() == 1)
     }
 
     @Test func slowRead_isEndedAndTheNextIsAnswered() throws {
