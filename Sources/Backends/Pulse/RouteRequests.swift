@@ -31,7 +31,9 @@ struct RouteRequests {
         profiles = profiles.filter { now < $0.value.until }
     }
 
-    mutating func setProfile(_ profile: String, of card: String, until time: UInt64) { profiles[card] = (profile, time) }
+    mutating func setProfile(_ profile: String, of card: String, until time: UInt64) {
+        profiles[card] = (profile, time)
+    }
 
     mutating func profileRefused(of card: String) { profiles[card] = nil }
 
