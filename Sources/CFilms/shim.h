@@ -7,7 +7,10 @@
 #include <gst/pbutils/pbutils.h>
 #include <gst/tag/tag.h>
 #include <gst/video/video.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // g_object_set is variadic.
 static inline void films_set_string(gpointer object, const char *name, const char *value) {
@@ -706,6 +709,11 @@ static inline gboolean films_size_of(GstSample *sample, films_size *size) {
     size->shape_n = GST_VIDEO_INFO_PAR_N(&info);
     size->shape_d = GST_VIDEO_INFO_PAR_D(&info);
     return size->width > 0 && size->height > 0 && size->shape_n > 0 && size->shape_d > 0;
+}
+
+// sync_file_range(2), which the C library declares only with _GNU_SOURCE: waits until these bytes are on the disk.
+static inline long films_write_back(int file, int64_t place, int64_t count) {
+    return syscall(SYS_sync_file_range, file, place, count, 1u | 2u | 4u);
 }
 
 // What kind of value a tag has: G_TYPE_* are macros.

@@ -66,13 +66,16 @@ package final class WholeFile {
             self.draft = draft
         }
         guard let draft else { return }
-        if replaces {
-            try Self.check(path, replaces)
-            guard rename(draft, path) == 0 else { throw Self.failure(errno, path) }
-            self.draft = nil
-        } else if Glibc.link(draft, path) != 0 {
-            throw errno == EEXIST ? Self.exists(path) : Self.failure(errno, path)
+        if !replaces {
+            if Glibc.link(draft, path) == 0 { return }
+            // Some file systems have no links, such as those of memory cards.
+            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(errno) else {
+                throw errno == EEXIST ? Self.exists(path) : Self.failure(errno, path)
+            }
         }
+        try Self.check(path, replaces)
+        guard rename(draft, path) == 0 else { throw Self.failure(errno, path) }
+        self.draft = nil
     }
 
     /// The bytes that an ordinary user may still write to the disk; nil if unknown.

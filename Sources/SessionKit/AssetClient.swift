@@ -24,6 +24,8 @@ actor AssetClient {
 
     /// A job that is followed.
     private struct Follower {
+        /// The unique name of the plugin's process: another one has other jobs with the same paths.
+        let place: String
         let tell: @Sendable (News) -> Void
         let subscriptions: [Subscription]
     }
@@ -62,7 +64,7 @@ actor AssetClient {
         let answer = try await connection.ask(
             place, ObjectPath.assets, BusName.assets, member, arguments, timeout: Self.patience)
         let path = answer.first?.objectPathValue ?? "/"
-        followers[path] = Follower(tell: tell, subscriptions: subscriptions)
+        followers[path] = Follower(place: place, tell: tell, subscriptions: subscriptions)
         early.begin(path) { [weak self] news in
             tell(news)
             if case .over = news { self?.assumeIsolated { _ = $0.followers.removeValue(forKey: path) } }
@@ -74,8 +76,9 @@ actor AssetClient {
         return path
     }
 
-    func cancel(_ uri: String, _ job: String) async {
-        guard let connection, let place = try? await connection.open(.assets, uri) else { return }
+    /// Cancels a job that is followed. Does nothing after its end.
+    func cancel(_ job: String) async {
+        guard let connection, let place = followers[job]?.place else { return }
         _ = try? await connection.ask(place, job, BusName.job, "Cancel", [], timeout: Self.patience)
     }
 

@@ -86,7 +86,32 @@ public final class AssetExportSession: Sendable {
     /// - Throws: such as `FileAlreadyExists`, `DiskFull`, `DecodeFailed`; `Cancelled` after ``cancelExport()``.
     public func export(to path: String) async throws {
         let (over, ending) = AsyncThrowingStream.makeStream(of: Void.self)
-        let job = try await asset.client.start(
+        let job: String
+        do {
+            job = try await start(path, ending)
+        } catch {
+            broadcast.finish()
+            throw error
+        }
+        let isCancelled = state.withLock { state in
+            state.job = job
+            return state.isCancelled
+        }
+        if isCancelled { cancelExport() }
+        try await withTaskCancellationHandler {
+            for try await _ in over {}
+            // If the task is cancelled, the loop may end before the job reports its end.
+            if Task.isCancelled { throw SessionError(.cancelled, "the export was cancelled") }
+        } onCancel: {
+            cancelExport()
+        }
+    }
+
+    /// Returns the path of the job.
+    private func start(
+        _ path: String, _ ending: AsyncThrowingStream<Void, any Error>.Continuation
+    ) async throws(SessionError) -> String {
+        try await asset.client.start(
             asset.uri, "Export", [.string(asset.uri), .string(path), .properties(options())]
         ) { [broadcast] news in
             switch news {
@@ -103,18 +128,6 @@ public final class AssetExportSession: Sendable {
                 if let error { ending.finish(throwing: error) } else { ending.finish() }
             }
         }
-        let isCancelled = state.withLock { state in
-            state.job = job
-            return state.isCancelled
-        }
-        if isCancelled { cancelExport() }
-        try await withTaskCancellationHandler {
-            for try await _ in over {}
-            // If the task is cancelled, the loop may end before the job reports its end.
-            if Task.isCancelled { throw SessionError(.cancelled, "the export was cancelled") }
-        } onCancel: {
-            cancelExport()
-        }
     }
 
     /// Cancels the export, and removes the unfinished file.
@@ -123,7 +136,7 @@ public final class AssetExportSession: Sendable {
             state.isCancelled = true
             return state.job
         }
-        if let job { Task { [asset] in await asset.client.cancel(asset.uri, job) } }
+        if let job { Task { [asset] in await asset.client.cancel(job) } }
     }
 
     /// The estimated size of the file in bytes; the confidence is in percent, 0 to 100.

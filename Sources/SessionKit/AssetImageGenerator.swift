@@ -102,7 +102,7 @@ public final class AssetImageGenerator: Sendable {
                 self.state.withLock { _ = $0.jobs.insert(job) }
                 continuation.onTermination = { [weak self] end in
                     self?.state.withLock { _ = $0.jobs.remove(job) }
-                    if case .cancelled = end { Task { await asset.client.cancel(asset.uri, job) } }
+                    if case .cancelled = end { Task { await asset.client.cancel(job) } }
                 }
             } catch {
                 continuation.finish(throwing: error)
@@ -118,7 +118,7 @@ public final class AssetImageGenerator: Sendable {
             defer { state.jobs = [] }
             return state.jobs
         }
-        for job in jobs { Task { [asset] in await asset.client.cancel(asset.uri, job) } }
+        for job in jobs { Task { [asset] in await asset.client.cancel(job) } }
     }
 
     private func options() -> [(String, Value)] {

@@ -97,7 +97,7 @@ public struct UploadRecord: Sendable, Hashable {
         add("number", "\(number)")
         add("path", path)
         add("address", address)
-        add("identity", "\(identity.device)", "\(identity.inode)", "\(identity.size)", "\(identity.modified)")
+        add("identity", "\(identity.inode)", "\(identity.size)", "\(identity.modified)")
         add("asked", options.method.rawValue)
         add("field", options.field)
         for pair in options.form { add("form", pair.name, pair.value) }
@@ -145,8 +145,8 @@ public struct UploadRecord: Sendable, Hashable {
         func flag(_ key: String) -> Bool? { one(key).flatMap { Bool($0) } }
         func method(_ key: String) -> UploadMachine.Method? { one(key).flatMap(UploadMachine.Method.init(rawValue:)) }
         guard let own = number("number"), let path = one("path"), let address = one("address"),
-            let identity = values["identity"], identity.count == 4, let device = UInt64(identity[0]),
-            let inode = UInt64(identity[1]), let size = UInt64(identity[2]), let modified = Int64(identity[3]),
+            let identity = values["identity"], identity.count == 3, let inode = UInt64(identity[0]),
+            let size = UInt64(identity[1]), let modified = Int64(identity[2]),
             let asked = method("asked"), let field = one("field"), let type = one("type"), let rate = number("rate"),
             let metered = one("metered"), metered == "send" || metered == "wait", let deletes = flag("delete"),
             let checksum = flag("checksum"), let tries = one("tries").flatMap({ Int($0) }), tries >= 0,
@@ -168,7 +168,7 @@ public struct UploadRecord: Sendable, Hashable {
         options.tries = tries
         self.init(
             number: own, path: path, address: address, options: options,
-            identity: FileIdentity(device: device, inode: inode, size: size, modified: modified))
+            identity: FileIdentity(inode: inode, size: size, modified: modified))
         self.method = current
         self.target = target
         uploadAddress = one("upload")

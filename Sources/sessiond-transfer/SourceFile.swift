@@ -44,7 +44,7 @@ enum SourceFile {
 extension FileIdentity {
     fileprivate init(_ status: stat) {
         self.init(
-            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: UInt64(max(0, status.st_size)),
+            inode: UInt64(status.st_ino), size: UInt64(max(0, status.st_size)),
             modified: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec))
     }
 }

@@ -172,7 +172,7 @@ final class UploadTask {
             return addressed(
                 "POST", address,
                 [UploadTask.version, .init(known: "Upload-Length", "\(machine.size)")]
-                    + fields("Upload-Metadata", Base64.metadata(metadata)))
+                    + fields("Upload-Metadata", Base64.metadata(metadata(for: address))))
         case .offset: return addressed("HEAD", address, [UploadTask.version])
         case .proof: return addressed("HEAD", address)
         case .send(let offset, let count):
@@ -196,7 +196,7 @@ final class UploadTask {
             var made: HTTPRequest
             if machine.method == .post {
                 let form = MultipartForm(
-                    fields: record.options.form.map { ($0.name, $0.value) },
+                    fields: form(for: address),
                     file: (record.options.field, name, type, content))
                 made = sending("POST", address, fields("Content-Type", form.contentType), form.body)
             } else {
@@ -250,9 +250,14 @@ final class UploadTask {
             ? MediaType.of(record.path) ?? "application/octet-stream" : record.options.contentType
     }
 
-    private var metadata: [(name: String, value: String)] {
+    private func metadata(for address: WebAddress) -> [(name: String, value: String)] {
         [("filename", name), ("filetype", type)]
-            + record.options.form.filter { !["filename", "filetype"].contains($0.name) }.map { ($0.name, $0.value) }
+            + form(for: address).filter { !["filename", "filetype"].contains($0.name) }
+    }
+
+    /// The caller's fields, which may contain a token: only for the origin of the caller's address.
+    private func form(for address: WebAddress) -> [(name: String, value: String)] {
+        address.origin == origin.origin ? record.options.form.map { ($0.name, $0.value) } : []
     }
 
     // MARK: Answers

@@ -210,6 +210,13 @@ import Testing
         #expect(first["authorization"] == secret)
         let second = try #require(other.requests.first { $0.method == "PUT" }?.fields)
         #expect(second["authorization"] == nil, "another server gets neither the header nor the password")
+        try stage.server.tell("redirect POST 307 \(other.url("form", host: "127.0.0.1")) 1")
+        let form = Value.dictionary(
+            key: "s", value: "s", [.init(key: .string("token"), value: .string("f13ld"))])
+        let posted = try stage.upload(path, to: url, [("method", .string("post")), ("form", form)])
+        #expect(stage.end(posted) == "finished", "\(stage.message(posted))")
+        let body = other.stored("form") ?? Data()
+        #expect(body.range(of: bytes) != nil && body.range(of: Data("f13ld".utf8)) == nil, "nor the fields")
         _ = stage.end(slow)
         // What the plugin told, lists and logs has none of it.
         let listed = try stage.list().map { "\($0)" }.joined() + "\(stage.properties(slow))"

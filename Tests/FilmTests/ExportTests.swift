@@ -4,6 +4,8 @@ import PluginAPI
 import TestSupport
 import Testing
 
+@testable import FilmBackend
+
 /// Films written from films, by the real plugin.
 @Suite struct ExportTests {
     private static func probe(_ path: String, _ entries: String, _ stream: String = "v") throws -> [String] {
@@ -148,6 +150,24 @@ import Testing
         #expect(abs(Int(answer[0].uint64Value ?? 0) - size) < size / 10)
         #expect(answer[1] == .double(-1))
         #expect(answer[2] == .uint32(95))
+        // Only the sound is copied.
+        let sound = try stage.call(
+            "EstimateExport",
+            [
+                FilmStage.uri(path),
+                .properties([("preset", .string("passthrough")), ("file-type", .string("m4a"))]),
+            ])
+        #expect(try stage.export(path, stage.folder.path + "/s.m4a", [("preset", .string("passthrough"))]) == "done")
+        let written = try FileManager.default.attributesOfItem(atPath: stage.folder.path + "/s.m4a")[.size] as? Int ?? 0
+        let estimated = Int(sound[0].uint64Value ?? 0)
+        #expect(estimated > written / 2 && estimated < written * 2, "\(estimated) \(written)")
+    }
+
+    /// 8.04 s is slightly less than that as a floating-point number.
+    @Test func timeOfAPicture_isThePictureWhereTheCopyBegins() throws {
+        for index in 1...20_000 {
+            #expect(FilmRuntime.nanoseconds(Double(index) / 25) == UInt64(index) * 40_000_000)
+        }
     }
 
     /// It has no index that could come to the front.

@@ -31,8 +31,7 @@ import Testing
         var record = UploadRecord(
             number: .random(in: 0 ... .max, using: &chance), path: text(), address: text(), options: options,
             identity: FileIdentity(
-                device: .random(in: 0 ... .max, using: &chance), inode: .random(in: 0 ... .max, using: &chance),
-                size: size,
+                inode: .random(in: 0 ... .max, using: &chance), size: size,
                 modified: .random(in: .min ... .max, using: &chance)))
         record.method = UploadMachine.Method.allCases.randomElement(using: &chance)!
         record.target = text()
@@ -79,7 +78,7 @@ import Testing
         options.method = .auto
         var record = UploadRecord(
             number: 7, path: "/a", address: "http://host/up", options: options,
-            identity: FileIdentity(device: 1, inode: 2, size: 100, modified: 3))
+            identity: FileIdentity(inode: 2, size: 100, modified: 3))
         var machine = record.machine(spread: 0)
         for input: UploadMachine.Input in [
             .allowed(true), .answered(.init(204, speaksTus: true)), .answered(.init(201, location: "http://host/up/1")),

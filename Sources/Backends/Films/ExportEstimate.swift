@@ -14,6 +14,13 @@ struct ExportEstimate {
         let end = min(wish.to ?? .infinity, facts.duration > 0 ? facts.duration : .infinity)
         length = end.isFinite ? max(0, end - (wish.from ?? 0)) : 0
         movesIndex = wish.movesIndex
+        if plan.isCopy, !plan.hasVideo, facts.video != nil {
+            // Only the sound is copied. Its bitrate may not be stated.
+            let known = facts.audio?.bitrate ?? 0
+            bytes = Int(Double(known > 0 ? known : wish.preset.audioBitrate) * length / 8)
+            confidence = known > 0 ? 80 : 30
+            return
+        }
         if plan.isCopy {
             bytes = facts.duration > 0 ? Int(Double(facts.file.size) * length / facts.duration) : facts.file.size
             confidence = 95

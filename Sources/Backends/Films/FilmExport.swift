@@ -12,6 +12,9 @@ struct FilmExport {
         var done: Int
         /// 0 to 1.
         var share: Double
+        /// Bytes that have been written so far, also to the disk itself: it grows also while the other values do not, such as
+        /// for the sound after the last picture.
+        var written = 0
     }
 
     /// The part of the progress for writing, if the index is moved to the front afterwards.
@@ -71,7 +74,23 @@ struct FilmExport {
         try wait(reader, writer, written, tell)
         if let draft { try bringIndexToFront(of: draft, tell) }
         try turn()
+        try flush(tell)
+    }
+
+    /// Writes the file to the disk, which may be slow.
+    private func flush(_ tell: (Progress) -> Void) throws(FilmError) {
+        let size = bytes(output)
+        for place in stride(from: 0, to: size, by: Self.step) {
+            // Only for the progress: what it does not write, the next call writes.
+            _ = films_write_back(output, Int64(place), Int64(Self.step))
+            tell(Progress(done: length, share: 1, written: size + place))
+        }
         guard fdatasync(output) == 0 || errno == EINVAL else { throw Self.failure() }
+    }
+
+    private func bytes(_ descriptor: Int32) -> Int {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     }
 
     /// Writes the rotation of copied pictures into the new file, because the muxers of GStreamer do not write it.
@@ -106,7 +125,10 @@ struct FilmExport {
             }
             let done = min(whole, Int(films_tally_end(written) / 1_000_000))
             let share = Double(done) / Double(whole)
-            tell(Progress(done: done, share: draft == nil ? share : share * Self.writingShare))
+            tell(
+                Progress(
+                    done: done, share: draft == nil ? share : share * Self.writingShare,
+                    written: bytes(draft ?? output)))
         }
     }
 

@@ -42,8 +42,8 @@ enum FilmRuntime {
         }
     }
 
-    /// Converts seconds to nanoseconds for GStreamer: never negative, at most a century, 0 for NaN.
+    /// Converts seconds to nanoseconds for GStreamer: rounded, never negative, at most a century, 0 for NaN.
     static func nanoseconds(_ seconds: Double) -> GstClockTime {
-        seconds > 0 ? GstClockTime(min(seconds, 3.15e9) * 1e9) : 0
+        seconds > 0 ? GstClockTime((min(seconds, 3.15e9) * 1e9).rounded()) : 0
     }
 }

@@ -264,7 +264,9 @@ public final class FilmWorker {
         var last = FilmExport.Progress(done: -1, share: -1)
         try export.run { progress in
             // If there is no progress, nothing is sent. The plugin detects from this that the export has stopped.
-            guard progress.done != last.done || progress.share != last.share else { return }
+            guard progress.done != last.done || progress.share != last.share || progress.written != last.written else {
+                return
+            }
             last = progress
             process.send(
                 WorkerMessage(
