@@ -119,7 +119,7 @@ public struct Decider: Sendable {
         case .request(let event): push([.route(.requested), .expire, .event(event)])
         case .event(let event): push([.expire, .event(event)])
         case .replayed(let event): push([.event(event)])
-        case .server(let fact): push([.route(fact)])
+        case .server(let fact): push([.route(fact), .placeRecordings])
         case .streams(let seen):
             self.seen = seen
             for found in seen.found { enforcement.takeOver(found.stream, found.base, isNew: found.isNew) }

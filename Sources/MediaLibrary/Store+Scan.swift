@@ -141,25 +141,25 @@ extension Store {
         try db.run(
             "UPDATE track SET is_available = ? WHERE id IN (SELECT id FROM file WHERE directory = ?)",
             [SQLValue(isAvailable), .whole(directory)])
-    }
-
-    private func subtree(_ path: [UInt8]) throws(SQLError) -> [Int64] {
-        try db.all("SELECT id FROM directory WHERE \(Self.below)", Self.range(path)) { $0.whole(0) }
+        if db.changes > 0 { hasBatchChanges = true }
     }
 
     /// The file system that was mounted there is not mounted any more.
     public func setUnavailable(below path: [UInt8]) throws(SQLError) {
-        for id in try subtree(path) {
+        let available = try db.all(
+            "SELECT id FROM directory WHERE \(Self.below) AND is_available = 1", Self.range(path)
+        ) { $0.whole(0) }
+        for id in available {
             try setAvailable(id, false)
             try db.run("UPDATE directory SET digest = 0 WHERE id = ?", [.whole(id)])
         }
     }
 
-    /// The folder and its content do not exist any more. Folders in it on which a file system was mounted become
-    /// unavailable instead.
+    /// The folder and its content do not exist any more. Folders in it on which a file system was mounted, or that the user
+    /// added to the library, become unavailable instead.
     public func goes(_ path: [UInt8]) throws(SQLError) {
         let mounts = try db.all(
-            "SELECT path FROM directory WHERE \(Self.below) AND is_mount = 1", Self.range(path)
+            "SELECT path FROM directory WHERE \(Self.below) AND (is_mount = 1 OR parent = 0)", Self.range(path)
         ) { $0.blob(0) }
         let all = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
             (id: $0.whole(0), path: $0.blob(1))
@@ -252,6 +252,7 @@ extension Store {
             let new = try db.number(
                 """
                 SELECT id FROM file WHERE inode = ? AND size = ? AND modified = ? AND is_gone = 0 AND state = 0
+                    AND fingerprint IS NULL
                 """, [SQLValue(file.inode), SQLValue(file.size), .whole(file.modified)])
             if let new {
                 if try move(file.id, to: new) { removed.append(new) }
@@ -277,6 +278,7 @@ extension Store {
             "UPDATE file SET directory = ?, name = ?, inode = ?, modified = ?, state = 0, is_gone = 0 WHERE id = ?",
             place + [.whole(old)])
         try db.run("UPDATE track SET is_available = 1 WHERE id = ?", [.whole(old)])
+        hasBatchChanges = true
         if try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(old)]) != nil, let path = try path(of: old) {
             try db.run("UPDATE kept.item SET path = ? WHERE id = ?", [.blob(path), .whole(old)])
         }
@@ -314,6 +316,7 @@ extension Store {
     public func failed(_ id: Int64, _ reason: String) throws(SQLError) -> Bool {
         let isRemoved = try removeContent(id)
         try db.run("UPDATE file SET state = 2, error = ? WHERE id = ?", [.text(reason), .whole(id)])
+        hasBatchChanges = true
         return isRemoved
     }
 
@@ -529,6 +532,7 @@ extension Store {
 
     func addWords(_ kind: Kind, _ id: Int64, _ texts: [String]) throws(SQLError) {
         wordsMerge.changes += 1
+        hasBatchChanges = true
         try db.run(
             "INSERT INTO words(rowid, title, artist, album, more) VALUES(?, ?, ?, ?, ?)",
             [.whole(kind.row(id))] + columns(texts))
@@ -537,6 +541,7 @@ extension Store {
     /// - Parameter texts: the texts with which it was added.
     func removeWords(_ kind: Kind, _ id: Int64, _ texts: [String]) throws(SQLError) {
         wordsMerge.changes += 1
+        hasBatchChanges = true
         try db.run(
             "INSERT INTO words(words, rowid, title, artist, album, more) VALUES('delete', ?, ?, ?, ?, ?)",
             [.whole(kind.row(id))] + columns(texts))

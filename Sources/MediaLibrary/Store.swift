@@ -18,6 +18,8 @@ public final class Store {
     /// Answers that are still valid.
     var cache = AnswerCache()
     var wordsMerge = WordsMerge()
+    /// Whether the batch changes what a client can see.
+    var hasBatchChanges = false
 
     /// The kinds of entries in the full-text index.
     enum Kind: Int64, CaseIterable {
@@ -228,27 +230,32 @@ public final class Store {
     private func committed(ofContents: Bool) {
         revision += 1
         if ofContents { contents = revision }
+        hasBatchChanges = false
     }
 
     /// A number that changes when an answer to the query becomes invalid.
     func stamp(of query: Query) -> UInt64 { query.needsKept ? revision : contents }
 
-    /// Begins a transaction of a scan: many files, and one change.
-    public func beginBatch() throws(SQLError) { try db.begin() }
+    /// Begins a transaction of a scan: many files, and one change, or none if only what the scan itself needs is stored.
+    public func beginBatch() throws(SQLError) {
+        hasBatchChanges = false
+        try db.begin()
+    }
 
     public func commitBatch() throws(SQLError) {
         do throws(SQLError) {
-            try writeRevision()
+            if hasBatchChanges { try writeRevision() }
             try db.commit()
         } catch {
             cancelBatch()
             throw error
         }
-        committed(ofContents: true)
+        if hasBatchChanges { committed(ofContents: true) }
     }
 
     public func cancelBatch() {
         db.rollBack()
+        hasBatchChanges = false
         // Answers from the middle of the batch are wrong.
         cache = AnswerCache()
     }

@@ -54,7 +54,7 @@ final class ArtworkCache {
         let modified = Self.status(folder).modified
         if let known = images[folder], known.modified == modified { return known.path }
         let path = CoverFile.name(in: folder).map { folder + [UInt8(ascii: "/")] + $0 }
-        if Int64(time(nil)) * 1_000_000_000 - modified > Self.coarse {
+        if abs(Int64(time(nil)) * 1_000_000_000 - modified) > Self.coarse {
             if images.count >= Self.imageLimit { images = [:] }
             images[folder] = (modified, path)
         }

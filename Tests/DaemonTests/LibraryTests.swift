@@ -16,6 +16,39 @@ import Testing
         try stage.song("Podcasts/4.mp3", ["TIT2": "Episode", "TALB": "A podcast"])
     }
 
+    @Test func scanThatChangesNothing_changesNoRevision() throws {
+        let stage = try LibraryStage { stage in for index in 0..<20 { try stage.song("\(index % 4)/\(index).mp3") } }
+        for isFull in [false, true] {
+            let before = stage.properties()
+            let job = try stage.scan(full: isFull)
+            // Answers in the middle of the scan change nothing, either.
+            while stage.job(job)["State"] == .string("running") { _ = try stage.titles() }
+            #expect(stage.waitUntilScanned())
+            let after = stage.properties()
+            guard !isFull else { continue }
+            for name in ["Revision", "ContentRevision"] { #expect(after[name] == before[name], "\(name)") }
+        }
+        let before = stage.properties()
+        try stage.song("new.mp3")
+        _ = try stage.scan()
+        #expect(stage.waitUntilScanned())
+        #expect(stage.properties()["ContentRevision"] != before["ContentRevision"])
+    }
+
+    @Test func hardLinksThatAreMovedTogether_staySeparateItems() throws {
+        let stage = try LibraryStage { stage in
+            let song = try stage.song("x/a.mp3")
+            #expect(link(song, stage.music + "/x/b.mp3") == 0)
+        }
+        func ids() throws -> Set<UInt64> { Set(try stage.items([], ["id"]).compactMap { $0["id"]?.uint64Value }) }
+        let before = try ids()
+        #expect(before.count == 2)
+        #expect(rename(stage.music + "/x", stage.music + "/y") == 0)
+        _ = try stage.scan()
+        #expect(stage.waitUntilScanned())
+        #expect(try ids() == before)
+    }
+
     @Test func folder_isScannedAndSignalled() throws {
         let stage = try LibraryStage(fill)
         #expect(stage.count == 4)

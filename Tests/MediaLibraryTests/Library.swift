@@ -37,7 +37,9 @@ final class Library {
         count += 1
         let parts = path.split(separator: "/").map { Array($0.utf8) }
         let directory = Array(("/" + path.split(separator: "/").dropLast().joined(separator: "/")).utf8)
-        let id = try store.saw(directory, parent: 0, isMount: false, isWatchable: true, digest: 0)
+        // The folders are in a folder of the library.
+        let root = try store.saw(Array("/".utf8), parent: 0, isMount: false, isWatchable: true, digest: 0)
+        let id = try store.saw(directory, parent: root, isMount: false, isWatchable: true, digest: 0)
         let name = parts.last ?? []
         let file = ScanPlan.DiskFile(name: name, inode: count, size: 1_000 + count, modified: Int64(count))
         try store.beginBatch()

@@ -71,6 +71,9 @@ extension PulseBackend {
     /// Seconds in which a default that was set has taken effect, also on a busy machine.
     private static let overlooked = 1.5
 
+    /// Microseconds that a headset may take for another profile.
+    private static let profileTime: UInt64 = 10_000_000
+
     public func setHandsFree(
         _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion
     ) {
@@ -87,7 +90,7 @@ extension PulseBackend {
             if snapshot.route.outputs.first?.device == address[...] {
                 requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
-            requests.setProfile(profile, of: card.name, until: MonotonicClock.now() &+ PulseBackend.recently)
+            requests.setProfile(profile, of: card.name, until: MonotonicClock.now() &+ PulseBackend.profileTime)
             let end = batch.add()
             connection.command({ [weak self] success in
                 if !success { self?.requests.profileRefused(of: card.name) }
