@@ -56,6 +56,11 @@ import Testing
         let ear = try Ear(pulse, sink: "speaker")
         #expect(ear.waitUntil(440, above: -30, timeout: 20))
         #expect(ear.waitUntil(880, above: -30, timeout: 20))
+        // A program that starts to play during the call would be heard.
+        #expect(
+            try eventually(timeout: 20) {
+                try stage.sessions().values.filter { $0["State"] == .string("active") }.count > long.count
+            })
         // Another process: streams of the tests are not its own.
         let caller = try stage.foreigner()
         let call = caller.create("Call", category: "play-and-record", class: "call")

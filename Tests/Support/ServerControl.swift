@@ -126,7 +126,14 @@ public final class ServerControl {
     /// Each throws if the server refuses.
 
     public func setDefaultSink(_ name: String) throws {
-        try succeed("set-default-sink \(name)") { pa_context_set_default_sink($0, name, $1, $2) }
+        func set() throws { try succeed("set-default-sink \(name)") { pa_context_set_default_sink($0, name, $1, $2) } }
+        if (try? set()) != nil { return }
+        // PipeWire's server refuses it before the session manager works, to a client that came before that for ever.
+        let isSet = eventually {
+            close()
+            return (try? set()) != nil
+        }
+        if !isSet { try set() }
     }
 
     public func setDefaultSource(_ name: String) throws {
