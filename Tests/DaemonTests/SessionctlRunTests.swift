@@ -140,4 +140,28 @@ import Testing
         #expect(child.wait() == .code(143))
         next.kill()
     }
+
+    /// The command is continued for a moment, so that it can react to the signal. If it goes on, it stops again until the
+    /// interruption ends.
+    @Test func commandIgnoresASignalDuringACall_itStopsAgainAndContinuesAfterwards() throws {
+        let stage = try SessionctlStage()
+        let deaf = "trap '' INT; while :; do sleep 0.05; done"
+        let (child, process) = try stage.guarded("Music", [], ["sh", "-c", deaf])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        child.signal(SIGINT)
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        #expect(try stage.session("Music")?["State"]?.stringValue == "interrupted")
+        child.signal(SIGINT)
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        client.deactivate(phone, notify: true)
+        #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
+        usleep(1_300_000)
+        #expect(!SessionctlStage.isStopped(process) && child.isRunning)
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+    }
 }
