@@ -164,10 +164,10 @@ final class GuardedCommand {
         phase = .suspended
         let wasInFront = terminal.isLent
         terminal.takeBack()
-        session?.deactivate(notifyOthers: true) { _ in
-            // For the shell that started this process, it is one job: if the command stops, this process stops too.
-            if wasInFront { kill(0, SIGTSTP) }
-        }
+        // For the shell that started this process, it is one job: if the command stops, this process stops too.
+        let follow = { if wasInFront { kill(0, SIGTSTP) } }
+        guard let session else { return follow() }
+        session.deactivate(notifyOthers: true) { _ in follow() }
     }
 
     /// Another process continued it.
@@ -211,10 +211,12 @@ final class GuardedCommand {
     /// The user wants it to continue: it does when its session is active again.
     private func takeBack() {
         guard !isTakingBack else { return }
+        // Without a session there are no rules: it continues at once.
+        guard let session else { return resume() }
         isTakingBack = true
         // Even if the user continued it, it runs only while the session is active.
         kill(-process, SIGSTOP)
-        session?.activate { [unowned self] result in
+        session.activate { [unowned self] result in
             isTakingBack = false
             switch result {
             case .success: resume()

@@ -164,4 +164,26 @@ import Testing
         child.signal(SIGTERM)
         #expect(child.wait() == .code(143))
     }
+
+    @Test func busIsLostDuringACall_userContinuesTheCommand() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        stage.daemon.bus.kill()
+        #expect(child.line { $0.contains("kill -CONT \(process)") } != nil)
+        kill(process, SIGCONT)
+        usleep(300_000)
+        #expect(!SessionctlStage.isStopped(process))
+        // Without a session, it may also be stopped and continued.
+        kill(process, SIGSTOP)
+        usleep(100_000)
+        kill(process, SIGCONT)
+        usleep(300_000)
+        #expect(!SessionctlStage.isStopped(process))
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+    }
 }
