@@ -323,7 +323,8 @@ public final class RecorderPlugin: Plugin {
         guard !left.isEmpty else { return }
         // A recording that has not begun uses the inputs that are there when it begins.
         if case .due = grant.state { return }
-        if engine.state == .recording { paused(gone(left.map(\.name))) }
+        // An interrupted recording will not resume either, and the end of the interruption reports nothing more.
+        if engine.state == .recording || grant.isInterrupted { paused(gone(left.map(\.name))) }
         _ = take(.deviceGone(givesBack: true))
     }
 
