@@ -67,6 +67,8 @@ extension PlayerPlugin {
         engine.seek(to: min(max(0, place), duration))
         // At the start and at the end, normal playback continues.
         guard place > 0, place < duration else { return endSeeking() }
+        // The engine may have continued with the next item.
+        guard self.seeking != nil else { return }
         seekingTimer.arm(after: Seeking.interval)
     }
 }

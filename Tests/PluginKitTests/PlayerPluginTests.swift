@@ -1,0 +1,40 @@
+import PluginAPI
+import SessionKit
+import TestSupport
+import Testing
+
+@testable import PluginKit
+
+/// The player with an engine without sound, and with a daemon that does what the test says.
+@Suite struct PlayerPluginTests {
+    private let daemon: FakeDaemon
+    private let engine = FakePlayer()
+    private let player: PlayerPlugin
+
+    init() throws {
+        daemon = try FakeDaemon()
+        player = PlayerPlugin(engine, .init(name: "Music", category: .playback), on: daemon.client, daemon.loop)
+        try player.load(["a", "b", "c"].map { PlaylistEntry(uri: "file:///\($0)") })
+        player.play { _ in }
+        guard daemon.comes({ engine.state == .playing }) else { throw SupportError("it does not play") }
+    }
+
+    @Test func nextItemBeginsWhileItWinds_windingEnds() throws {
+        try player.beginSeeking(.forward)
+        #expect(daemon.comes { engine.seeks.count >= 2 } && engine.isMuted)
+        engine.advance()
+        #expect(engine.uri == "file:///b" && player.seeking == nil && !engine.isMuted)
+        let count = engine.seeks.count
+        daemon.pass(0.6)
+        #expect(engine.seeks.count == count, "\(engine.seeks)")
+    }
+
+    /// The engine reports from within a seek that it has continued with the next item.
+    @Test func nextItemBeginsDuringASeek_windingEnds() throws {
+        engine.whenSeeked = { [engine] in if engine.following != nil { engine.advance() } }
+        try player.beginSeeking(.forward)
+        #expect(daemon.comes { engine.uri == "file:///b" })
+        daemon.pass(0.6)
+        #expect(engine.seeks.count == 1 && player.seeking == nil && !engine.isMuted)
+    }
+}
