@@ -31,7 +31,7 @@ extension PlayerPlugin {
             hold.disarm()
             engine.duck(to: gain, over: session.ducking.attack)
         case .duckingChanged(false, _): hold.arm(after: session.ducking.hold)
-        case .mutedChanged(let muted): engine.isMuted = muted
+        case .mutedChanged: muteEngine()
         case .routeChanged(.oldDeviceUnavailable, let previous, let current): outputsChanged(previous, current)
         case .routeChanged, .silenceSecondaryAudioHint: break
         }

@@ -43,7 +43,6 @@ public final class PlayerPlugin: Plugin {
     var seeking: Seeking? {
         didSet { if (seeking == nil) != (oldValue == nil) { seekingChanged() } }
     }
-    var mutedBefore = false
     lazy var seekingTimer = Timer(on: loop) { [unowned self] in wind() }
     lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
     var trackListTold = TrackListTold()

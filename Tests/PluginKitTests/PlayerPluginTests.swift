@@ -37,4 +37,19 @@ import Testing
         daemon.pass(0.6)
         #expect(engine.seeks.count == 1 && player.seeking == nil && !engine.isMuted)
     }
+
+    @Test func silentSwitchChangesWhileItWinds_isKeptAfterwards() throws {
+        try player.beginSeeking(.forward)
+        #expect(engine.isMuted)
+        daemon.mute(true)
+        #expect(daemon.comes { player.session.isMuted })
+        player.endSeeking()
+        #expect(engine.isMuted)
+        try player.beginSeeking(.backward)
+        daemon.mute(false)
+        #expect(daemon.comes { !player.session.isMuted })
+        #expect(engine.isMuted, "it is silent while it winds")
+        player.endSeeking()
+        #expect(!engine.isMuted)
+    }
 }
