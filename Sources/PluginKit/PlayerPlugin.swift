@@ -175,8 +175,8 @@ public final class PlayerPlugin: Plugin {
         }
     }
 
-    /// Whether it plays, with an active session.
-    var sounds: Bool { grant.sounds && session.state == .active }
+    /// Whether it plays. While the daemon is away, its session is not active, but it plays on.
+    var sounds: Bool { grant.sounds }
 
     /// Loads the queue's current item into the engine. If the previous item played, this one plays.
     func open(sounding: Bool) {

@@ -52,4 +52,39 @@ import Testing
         player.endSeeking()
         #expect(!engine.isMuted)
     }
+
+    @Test func itemEndsWithoutADaemon_nextOnePlaysAndTheLastOneDeactivates() throws {
+        daemon.stop()
+        #expect(daemon.comes { player.session.state == .inactive })
+        engine.finish()
+        #expect(engine.uri == "file:///b" && engine.state == .playing)
+        #expect(player.next() && engine.uri == "file:///c" && engine.state == .playing)
+        engine.finish()
+        #expect(engine.state == .stopped)
+        try daemon.start()
+        #expect(daemon.comes { daemon.state == .inactive })
+    }
+
+    @Test func userPausesWithoutADaemon_nextOneDeactivates() throws {
+        daemon.stop()
+        #expect(daemon.comes { player.session.state == .inactive })
+        player.pause()
+        try daemon.start()
+        #expect(daemon.comes { daemon.state == .inactive })
+        player.play { _ in }
+        #expect(daemon.comes { daemon.state == .active && engine.state == .playing })
+    }
+
+    @Test func userPausesAndPlaysWithoutADaemon_nextOneStaysActive() throws {
+        daemon.stop()
+        #expect(daemon.comes { player.session.state == .inactive })
+        player.pause()
+        player.play { _ in }
+        try daemon.start()
+        daemon.pass(0.3)
+        player.play { _ in }
+        #expect(daemon.comes { engine.state == .playing })
+        daemon.pass(0.3)
+        #expect(daemon.state == .active && player.session.state == .active)
+    }
 }
