@@ -18,7 +18,8 @@ extension PlayerPlugin {
         case .daemonLost: _ = take(.daemonLost)
         // A new daemon does not know this interruption and would never end it: the player waits for the user.
         case .refused: if session.path != nil { _ = take(.expelled) }
-        case .registered: break
+        // A daemon that was away returned with the interruption, which was given up.
+        case .registered: if session.state == .interrupted, grant.state == .idle { _ = take(.began(.default)) }
         }
     }
 

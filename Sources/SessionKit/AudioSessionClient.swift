@@ -59,6 +59,8 @@ public final class AudioSessionClient {
     /// Present while the session is ducked.
     private var duckingWatch: Subscription?
     private var isLost = false
+    /// The state before the daemon was lost.
+    private var stateBeforeLoss = SessionState.inactive
     /// The option `notify-others` of a deactivation that was requested while the daemon was lost.
     private var missedDeactivation: Bool?
     private var subscriptions: [Subscription] = []
@@ -239,7 +241,11 @@ public final class AudioSessionClient {
     private func rejoined(_ fields: [String: Value]) {
         let deactivation = missedDeactivation
         missedDeactivation = nil
-        isLost = false
+        if isLost {
+            isLost = false
+            state = stateBeforeLoss
+            if let path { onEvent(.registered(path: path)) }
+        }
         catchUp(fields)
         readDucking()
         askAgain()
@@ -269,6 +275,7 @@ public final class AudioSessionClient {
     private func lose() {
         lostTimer = nil
         isLost = true
+        stateBeforeLoss = state
         let wanted = wasActive
         settle(.inactive)
         wasActive = wanted

@@ -254,7 +254,11 @@ final class GuardedCommand {
         case .session(.interruptionBegan(let reason, _, let by, _)): began(reason, by: by.escaped)
         case .session(.interruptionEnded(let shouldResume, _, _)): ended(shouldResume)
         case .daemonLost: if isInterrupted { isLost = true }
-        case .registered: if isLost { ended(false) }
+        // A daemon that returned with the interruption reports its end.
+        case .registered:
+            let wasLost = isLost
+            isLost = false
+            if wasLost, session?.state != .interrupted { ended(false) }
         case .refused(let failure): say("\(name): \(service.complaint(failure).message)")
         case .session, .servicesLost, .servicesReset: break
         }

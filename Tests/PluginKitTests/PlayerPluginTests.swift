@@ -87,4 +87,18 @@ import Testing
         daemon.pass(0.3)
         #expect(daemon.state == .active && player.session.state == .active)
     }
+
+    /// A daemon that was away returns with the same interruption.
+    @Test func daemonReturnsDuringAnInterruption_requestOfTheUserWaitsForItsEnd() throws {
+        daemon.begin()
+        #expect(daemon.comes { player.state == .interrupted })
+        daemon.stop()
+        #expect(daemon.comes { player.state == .paused })
+        try daemon.start()
+        #expect(daemon.comes { player.grant.interruption != nil })
+        #expect(player.state == .paused, "it does not resume automatically")
+        daemon.end(resume: true)
+        #expect(daemon.comes { player.grant.interruption == nil })
+        #expect(engine.state == .paused)
+    }
 }
