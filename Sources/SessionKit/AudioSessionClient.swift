@@ -63,6 +63,8 @@ public final class AudioSessionClient {
     private var stateBeforeLoss = SessionState.inactive
     /// The option `notify-others` of a deactivation that was requested while the daemon was lost.
     private var missedDeactivation: Bool?
+    /// The unique name of the daemon; empty: there is none, or it is not known yet.
+    private var owner = ""
     private var subscriptions: [Subscription] = []
 
     /// Creates the session now, and again whenever a daemon starts; reported to `onEvent`, on the loop.
@@ -189,7 +191,7 @@ public final class AudioSessionClient {
             onEvent(.refused(failure))
             for reply in replies { reply(.failure(failure)) }
         case .success(let values):
-            missedDeactivation = nil
+            (isLost, missedDeactivation) = (false, nil)
             let path = values.first?.objectPathValue ?? ObjectPath.none
             proxy = SessionProxy(path, on: connection) { [weak self] event in self?.heard(event) }
             readDucking()
@@ -212,8 +214,9 @@ public final class AudioSessionClient {
     }
 
     private func ownerChanged(_ owner: String) {
+        self.owner = owner
         if owner.isEmpty {
-            expectReturn()
+            if !isLost { expectReturn() }
         } else {
             lostTimer = nil
             if proxy == nil { register() } else { rejoin() }
@@ -222,10 +225,14 @@ public final class AudioSessionClient {
 
     /// Looks for the session at a restarted daemon: unchanged, or missing.
     private func rejoin() {
+        let asked = owner
         proxy?.properties { [weak self] result in
             guard let self else { return }
             switch result {
             case .success(let fields) where fields["Owner"]?.stringValue == connection.uniqueName: rejoined(fields)
+            // It went before it answered, so the next one has the session. One that is only slow is asked again.
+            case .failure(let failure) where Self.isAbsence(failure):
+                if failure.name == Failure.Name.noReply, owner == asked { rejoin() }
             case .success, .failure:
                 let wasActive = wasActive
                 if !isLost { lose() }

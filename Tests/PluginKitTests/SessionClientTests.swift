@@ -68,4 +68,33 @@ import Testing
         app.daemon.end(resume: true)
         #expect(app.daemon.comes { app.events.last == "ended, resume" })
     }
+
+    @Test func daemonDiesBeforeItAnswers_sessionIsNotCreatedAgain() throws {
+        let app = try App()
+        app.daemon.stop()
+        app.daemon.isDeaf = true
+        try app.daemon.start()
+        #expect(app.daemon.comes { app.daemon.isAsked })
+        app.daemon.stop()
+        app.daemon.isDeaf = false
+        try app.daemon.start()
+        app.daemon.pass(0.5)
+        #expect(app.daemon.count == 1 && !app.daemon.calls.dropFirst().contains("CreateSession"))
+        #expect(app.events == [] && app.client.state == .active, "\(app.events)")
+    }
+
+    /// The same after it was lost: the loss is reported once.
+    @Test func lostDaemonDiesAgainBeforeItAnswers_isLostOnlyOnce() throws {
+        let app = try App()
+        app.lose()
+        app.daemon.isDeaf = true
+        try app.daemon.start()
+        #expect(app.daemon.comes { app.daemon.isAsked })
+        app.daemon.stop()
+        app.daemon.pass(3.5)
+        app.daemon.isDeaf = false
+        try app.daemon.start()
+        #expect(app.daemon.comes { app.client.state == .active })
+        #expect(app.events == ["lost", "registered"] && app.daemon.count == 1, "\(app.events)")
+    }
 }
