@@ -219,7 +219,10 @@ let package = Package(
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
         tests(
             "PluginKitTests",
-            ["PluginKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+            [
+                "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport",
+                "ReferenceModel",
+            ]),
         tests("EventLoopTests", ["EventLoop", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),

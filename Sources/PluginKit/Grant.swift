@@ -237,8 +237,9 @@ public struct Grant: Sendable, Hashable {
     }
 
     private mutating func fellSilent() -> [Effect] {
-        if state == .sounding { state = .idle }
-        return []
+        guard state == .sounding else { return [] }
+        state = .idle
+        return [.deactivate(notifyOthers: true)]
     }
 
     /// Makes sure that an interrupted plugin does not resume automatically. False if it is not interrupted.

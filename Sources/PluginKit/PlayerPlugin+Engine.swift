@@ -31,6 +31,8 @@ extension PlayerPlugin {
     /// The engine continued with the next item, without a gap.
     func advanced() {
         changing {
+            // Its times are those of the item before.
+            seeking = nil
             emitItemFinished()
             let played = queue.following?.entry.uri
             if played == engine.uri, queue.goNext() { (tags, artURI) = (MediaTags(), "") }

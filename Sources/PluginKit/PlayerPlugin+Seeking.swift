@@ -23,8 +23,6 @@ struct Seeking {
     /// The position and the time at which it started.
     let from: Double
     let since: Double
-    /// Whether it was muted before.
-    let wasMuted: Bool
 
     var rate: Double { direction == .forward ? Self.speed : -Self.speed }
 
@@ -42,24 +40,19 @@ extension PlayerPlugin {
         }
         guard engine.duration != nil else { throw Failure(SessionError(.notSupported, "it has no known end")) }
         changing {
-            let wasMuted = seeking?.wasMuted ?? engine.isMuted
-            seeking = Seeking(
-                direction: direction, from: engine.position, since: MonotonicClock.seconds, wasMuted: wasMuted)
+            seeking = Seeking(direction: direction, from: engine.position, since: MonotonicClock.seconds)
         }
     }
 
     func endSeeking() { changing { seeking = nil } }
 
     func seekingChanged() {
-        if let seeking {
-            mutedBefore = seeking.wasMuted
-            engine.isMuted = true
-            seekingTimer.arm(after: Seeking.interval)
-        } else {
-            engine.isMuted = mutedBefore
-            seekingTimer.disarm()
-        }
+        muteEngine()
+        if seeking != nil { seekingTimer.arm(after: Seeking.interval) } else { seekingTimer.disarm() }
     }
+
+    /// The silent switch and winding both mute, independently of each other.
+    func muteEngine() { engine.isMuted = session.isMuted || seeking != nil }
 
     func wind() {
         guard let seeking, let duration = engine.duration else { return }
@@ -67,6 +60,8 @@ extension PlayerPlugin {
         engine.seek(to: min(max(0, place), duration))
         // At the start and at the end, normal playback continues.
         guard place > 0, place < duration else { return endSeeking() }
+        // The engine may have continued with the next item.
+        guard self.seeking != nil else { return }
         seekingTimer.arm(after: Seeking.interval)
     }
 }

@@ -18,7 +18,8 @@ extension PlayerPlugin {
         case .daemonLost: _ = take(.daemonLost)
         // A new daemon does not know this interruption and would never end it: the player waits for the user.
         case .refused: if session.path != nil { _ = take(.expelled) }
-        case .registered: break
+        // A daemon that was away returned with the interruption, which was given up.
+        case .registered: if session.state == .interrupted, grant.state == .idle { _ = take(.began(.default)) }
         }
     }
 
@@ -31,7 +32,7 @@ extension PlayerPlugin {
             hold.disarm()
             engine.duck(to: gain, over: session.ducking.attack)
         case .duckingChanged(false, _): hold.arm(after: session.ducking.hold)
-        case .mutedChanged(let muted): engine.isMuted = muted
+        case .mutedChanged: muteEngine()
         case .routeChanged(.oldDeviceUnavailable, let previous, let current): outputsChanged(previous, current)
         case .routeChanged, .silenceSecondaryAudioHint: break
         }

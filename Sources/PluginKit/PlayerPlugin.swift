@@ -43,7 +43,6 @@ public final class PlayerPlugin: Plugin {
     var seeking: Seeking? {
         didSet { if (seeking == nil) != (oldValue == nil) { seekingChanged() } }
     }
-    var mutedBefore = false
     lazy var seekingTimer = Timer(on: loop) { [unowned self] in wind() }
     lazy var positionClock = PositionClock(on: loop) { [unowned self] in tellPosition() }
     var trackListTold = TrackListTold()
@@ -176,8 +175,8 @@ public final class PlayerPlugin: Plugin {
         }
     }
 
-    /// Whether it plays, with an active session.
-    var sounds: Bool { grant.sounds && session.state == .active }
+    /// Whether it plays. While the daemon is away, its session is not active, but it plays on.
+    var sounds: Bool { grant.sounds }
 
     /// Loads the queue's current item into the engine. If the previous item played, this one plays.
     func open(sounding: Bool) {

@@ -282,7 +282,8 @@ public final class RecorderPlugin: Plugin {
         case .daemonLost:
             if grant.isInterrupted { paused("sessiond stopped while it was interrupted") }
             _ = take(.daemonLost)
-        case .registered: break
+        // A daemon that was away returned with the interruption, which was given up.
+        case .registered: if session.state == .interrupted, grant.state == .idle { _ = take(.began(.default)) }
         // A new daemon does not know this interruption and would never end it: the recorder waits for the user.
         case .refused(let failure):
             guard session.path != nil else { break }
@@ -323,7 +324,8 @@ public final class RecorderPlugin: Plugin {
         guard !left.isEmpty else { return }
         // A recording that has not begun uses the inputs that are there when it begins.
         if case .due = grant.state { return }
-        if engine.state == .recording { paused(gone(left.map(\.name))) }
+        // An interrupted recording will not resume either, and the end of the interruption reports nothing more.
+        if engine.state == .recording || grant.isInterrupted { paused(gone(left.map(\.name))) }
         _ = take(.deviceGone(givesBack: true))
     }
 

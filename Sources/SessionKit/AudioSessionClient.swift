@@ -59,6 +59,12 @@ public final class AudioSessionClient {
     /// Present while the session is ducked.
     private var duckingWatch: Subscription?
     private var isLost = false
+    /// The state before the daemon was lost.
+    private var stateBeforeLoss = SessionState.inactive
+    /// The option `notify-others` of a deactivation that was requested while the daemon was lost.
+    private var missedDeactivation: Bool?
+    /// The unique name of the daemon; empty: there is none, or it is not known yet.
+    private var owner = ""
     private var subscriptions: [Subscription] = []
 
     /// Creates the session now, and again whenever a daemon starts; reported to `onEvent`, on the loop.
@@ -88,18 +94,26 @@ public final class AudioSessionClient {
     /// Activates the session. Fails with the daemon's refusal, or the bus's error if there is no daemon.
     public func activate(_ reply: @escaping Reply) {
         ask({ $0.activate($1) }) { [weak self] result in
-            if case .success = result { self?.settle(.active) }
+            if case .success = result {
+                self?.missedDeactivation = nil
+                self?.settle(.active)
+            }
             reply(result)
         }
     }
 
     /// Deactivates the session; with `notifyOthers`, those that waited get the should-resume hint. If the daemon does
-    /// not have the session, there is nothing to do, and it succeeds.
+    /// not have the session, there is nothing to do, and it succeeds. If the daemon is lost, this fails, and the next
+    /// daemon that has the session deactivates it.
     public func deactivate(notifyOthers: Bool, _ reply: @escaping Reply = { _ in }) {
         wasActive = false
         guard proxy != nil else { return reply(.success(())) }
         ask({ $0.deactivate(notifyOthers: notifyOthers, $1) }) { [weak self] result in
-            if case .success = result { self?.settle(.inactive) }
+            switch result {
+            case .success: self?.settle(.inactive)
+            case .failure(let failure):
+                if let self, isLost, Self.isAbsence(failure) { missedDeactivation = notifyOthers }
+            }
             reply(result)
         }
     }
@@ -177,6 +191,7 @@ public final class AudioSessionClient {
             onEvent(.refused(failure))
             for reply in replies { reply(.failure(failure)) }
         case .success(let values):
+            (isLost, missedDeactivation) = (false, nil)
             let path = values.first?.objectPathValue ?? ObjectPath.none
             proxy = SessionProxy(path, on: connection) { [weak self] event in self?.heard(event) }
             readDucking()
@@ -199,8 +214,9 @@ public final class AudioSessionClient {
     }
 
     private func ownerChanged(_ owner: String) {
+        self.owner = owner
         if owner.isEmpty {
-            expectReturn()
+            if !isLost { expectReturn() }
         } else {
             lostTimer = nil
             if proxy == nil { register() } else { rejoin() }
@@ -209,22 +225,38 @@ public final class AudioSessionClient {
 
     /// Looks for the session at a restarted daemon: unchanged, or missing.
     private func rejoin() {
+        let asked = owner
         proxy?.properties { [weak self] result in
             guard let self else { return }
-            if case .success(let fields) = result, fields["Owner"]?.stringValue == connection.uniqueName {
-                isLost = false
-                catchUp(fields)
-                readDucking()
-                askAgain()
-            } else {
+            switch result {
+            case .success(let fields) where fields["Owner"]?.stringValue == connection.uniqueName: rejoined(fields)
+            // It went before it answered, so the next one has the session. One that is only slow is asked again.
+            case .failure(let failure) where Self.isAbsence(failure):
+                if failure.name == Failure.Name.noReply, owner == asked { rejoin() }
+            case .success, .failure:
                 let wasActive = wasActive
                 if !isLost { lose() }
                 self.wasActive = wasActive
-                isLost = false
+                (isLost, missedDeactivation) = (false, nil)
                 proxy = nil
                 register()
             }
         }
+    }
+
+    /// The daemon has the session as before.
+    private func rejoined(_ fields: [String: Value]) {
+        let deactivation = missedDeactivation
+        missedDeactivation = nil
+        if isLost {
+            isLost = false
+            state = stateBeforeLoss
+            if let path { onEvent(.registered(path: path)) }
+        }
+        catchUp(fields)
+        readDucking()
+        askAgain()
+        if let deactivation, state != .inactive { deactivate(notifyOthers: deactivation) }
     }
 
     /// Reports the events that the daemon could not send.
@@ -250,6 +282,7 @@ public final class AudioSessionClient {
     private func lose() {
         lostTimer = nil
         isLost = true
+        stateBeforeLoss = state
         let wanted = wasActive
         settle(.inactive)
         wasActive = wanted
@@ -285,8 +318,11 @@ public final class AudioSessionClient {
 
     /// Whether the daemon went before it could answer.
     private func isAbsence(_ failure: Failure) -> Bool {
-        !isLost
-            && [Failure.Name.noReply, Failure.Name.serviceUnknown, Failure.Name.nameHasNoOwner].contains(failure.name)
+        !isLost && Self.isAbsence(failure)
+    }
+
+    private static func isAbsence(_ failure: Failure) -> Bool {
+        [Failure.Name.noReply, Failure.Name.serviceUnknown, Failure.Name.nameHasNoOwner].contains(failure.name)
     }
 
     private func expectReturn() {

@@ -17,6 +17,8 @@ final class GuardedCommand {
         case stopped
         /// Stopped by the user or another process: ctrl-Z, or a signal. Its session was deactivated.
         case suspended
+        /// Continued for a moment, so that it can react to a signal, although its session is not active.
+        case released
         case ended
     }
 
@@ -33,6 +35,9 @@ final class GuardedCommand {
     private var phase = Phase.waiting
     private var outcome: Result<Int32, Complaint>?
     private var isTakingBack = false
+    /// Whether the user had stopped it before it was released.
+    private var wasSuspended = false
+    private lazy var release = Timer(on: loop) { [unowned self] in releaseEnds() }
     /// Whether another process stopped the process before it became the command.
     private var isHeldByOthers = false
     /// Whether the daemon that would have reported the end of the interruption is gone.
@@ -43,6 +48,9 @@ final class GuardedCommand {
 
     /// Seconds that the daemon may take to close the session at the end.
     private static let farewell = 1.0
+
+    /// Seconds that the command has to react to a signal during an interruption.
+    private static let reaction = 1.0
 
     /// Starts the command's process, which waits, and creates its session.
     init(_ command: [String], _ description: AudioSessionClient.Description, _ service: Service) throws {
@@ -117,8 +125,9 @@ final class GuardedCommand {
 
     private func resume() {
         switch phase {
-        case .stopping, .stopped, .suspended:
+        case .stopping, .stopped, .suspended, .released:
             phase = .running
+            release.disarm()
             terminal.lend()
             kill(-process, SIGCONT)
         case .waiting, .running, .ended: break
@@ -142,7 +151,11 @@ final class GuardedCommand {
         case .stopping: phase = .stopped
         case .running: suspend()
         case .waiting: isHeldByOthers = true
-        case .stopped, .suspended, .ended: break
+        // Another process stopped it. A late report of an earlier stop changes nothing.
+        case .released where isStopped:
+            release.disarm()
+            phase = wasSuspended ? .suspended : .stopped
+        case .stopped, .suspended, .released, .ended: break
         }
     }
 
@@ -151,10 +164,10 @@ final class GuardedCommand {
         phase = .suspended
         let wasInFront = terminal.isLent
         terminal.takeBack()
-        session?.deactivate(notifyOthers: true) { _ in
-            // For the shell that started this process, it is one job: if the command stops, this process stops too.
-            if wasInFront { kill(0, SIGTSTP) }
-        }
+        // For the shell that started this process, it is one job: if the command stops, this process stops too.
+        let follow = { if wasInFront { kill(0, SIGTSTP) } }
+        guard let session else { return follow() }
+        session.deactivate(notifyOthers: true) { _ in follow() }
     }
 
     /// Another process continued it.
@@ -167,8 +180,8 @@ final class GuardedCommand {
             phase = .stopped
             takeBack()
         case .waiting: isHeldByOthers = false
-        // `running`: continued by this process.
-        case .running, .stopping, .ended: break
+        // `running`, `released`: continued by this process.
+        case .running, .released, .stopping, .ended: break
         }
     }
 
@@ -188,6 +201,9 @@ final class GuardedCommand {
         switch phase {
         case .running: terminal.lend()
         case .stopped, .suspended: takeBack()
+        case .released:
+            holdBack()
+            takeBack()
         case .waiting, .stopping, .ended: break
         }
     }
@@ -195,10 +211,12 @@ final class GuardedCommand {
     /// The user wants it to continue: it does when its session is active again.
     private func takeBack() {
         guard !isTakingBack else { return }
+        // Without a session there are no rules: it continues at once.
+        guard let session else { return resume() }
         isTakingBack = true
         // Even if the user continued it, it runs only while the session is active.
         kill(-process, SIGSTOP)
-        session?.activate { [unowned self] result in
+        session.activate { [unowned self] result in
             isTakingBack = false
             switch result {
             case .success: resume()
@@ -212,6 +230,7 @@ final class GuardedCommand {
 
     private func finish(_ code: Int32) {
         phase = .ended
+        release.disarm()
         terminal.takeBack()
         outcome = .success(code)
         leave()
@@ -234,8 +253,12 @@ final class GuardedCommand {
         switch event {
         case .session(.interruptionBegan(let reason, _, let by, _)): began(reason, by: by.escaped)
         case .session(.interruptionEnded(let shouldResume, _, _)): ended(shouldResume)
-        case .daemonLost: if phase == .stopping || phase == .stopped { isLost = true }
-        case .registered: if isLost { ended(false) }
+        case .daemonLost: if isInterrupted { isLost = true }
+        // A daemon that returned with the interruption reports its end.
+        case .registered:
+            let wasLost = isLost
+            isLost = false
+            if wasLost, session?.state != .interrupted { ended(false) }
         case .refused(let failure): say("\(name): \(service.complaint(failure).message)")
         case .session, .servicesLost, .servicesReset: break
         }
@@ -251,7 +274,7 @@ final class GuardedCommand {
 
     private func ended(_ shouldResume: Bool) {
         isLost = false
-        guard phase == .stopping || phase == .stopped else { return }
+        guard isInterrupted else { return }
         guard shouldResume else {
             say("\(name): the interruption ended without the should-resume hint")
             return sayHow()
@@ -259,7 +282,7 @@ final class GuardedCommand {
         session?.activate { [unowned self] result in
             switch result {
             case .success:
-                if phase == .stopping || phase == .stopped { say("\(name) continues") }
+                if isInterrupted { say("\(name) continues") }
                 resume()
             case .failure(let failure):
                 guard phase != .ended else { return }
@@ -275,7 +298,16 @@ final class GuardedCommand {
         if phase == .waiting { return fail(Complaint.unreachable("the bus connection was lost")) }
         say("the bus connection was lost; \(name) no longer has a session")
         session = nil
-        if phase == .stopping || phase == .stopped { sayHow() }
+        if isInterrupted { sayHow() }
+    }
+
+    /// Whether an interruption has stopped it, also if it is released for a moment.
+    private var isInterrupted: Bool {
+        switch phase {
+        case .stopping, .stopped: true
+        case .released: !wasSuspended
+        case .waiting, .running, .suspended, .ended: false
+        }
     }
 
     private func say(_ text: String) { Output.complain(text) }
@@ -308,9 +340,28 @@ final class GuardedCommand {
         }
         kill(-process, number)
         // A stopped process reacts to no signal. Once continued, it ends before it can play much.
-        guard number != SIGUSR1, number != SIGUSR2, phase == .stopping || phase == .stopped || phase == .suspended
-        else { return }
-        phase = .running
-        kill(-process, SIGCONT)
+        guard number != SIGUSR1, number != SIGUSR2 else { return }
+        switch phase {
+        case .stopping, .stopped, .suspended:
+            wasSuspended = phase == .suspended
+            phase = .released
+            kill(-process, SIGCONT)
+            release.arm(after: Self.reaction)
+        case .released: release.arm(after: Self.reaction)
+        case .waiting, .running, .ended: break
+        }
+    }
+
+    /// It goes on in spite of the signal.
+    private func releaseEnds() {
+        guard phase == .released else { return }
+        if session?.state == .active { resume() } else { holdBack() }
+    }
+
+    /// Stops it again, as it was before it was released.
+    private func holdBack() {
+        release.disarm()
+        stop()
+        if wasSuspended { phase = .suspended }
     }
 }

@@ -138,8 +138,10 @@ final class PluginProcess {
     func watch(_ path: String, _ handler: @escaping ([String: Value]) -> Void) {
         subscriptions.append(
             service.connection.subscribe(
-                path: path, interface: StandardName.properties, member: "PropertiesChanged", sender: place
-            ) { message in
+                path: path, interface: StandardName.properties, member: "PropertiesChanged"
+            ) { [unowned self] message in
+                // Its name is not known yet when this is called.
+                guard isReady, message.sender == place else { return }
                 guard let values = try? message.arguments(), values.count == 3 else { return }
                 handler(values[1].asProperties ?? [:])
             })

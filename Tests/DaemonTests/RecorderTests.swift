@@ -115,6 +115,33 @@ import Testing
         #expect(signal.hasPrefix("Paused '") && signal.hasSuffix("' was disconnected"), "\(signal)")
     }
 
+    /// It could not resume: the recording would continue with another microphone.
+    @Test(arguments: ServerKind.allCases)
+    func microphoneIsRemovedDuringAnInterruption_recorderPausesWithTheReason(_ kind: ServerKind) throws {
+        let studio = try Studio(kind)
+        let module = try studio.stage.pulse.loadModule(
+            "module-remap-source source_name=second master=room.monitor")
+        try studio.stage.pulse.control.setDefaultSource("second")
+        #expect(
+            eventually {
+                let inputs = (try? studio.stage.daemon.property("CurrentRoute"))?.route?.inputs ?? []
+                return inputs.first?.uid.hasPrefix("second") == true
+            })
+        let recorder = try recording(studio)
+        let client = try studio.stage.daemon.client()
+        let call = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(call)
+        #expect(recorder.comes(to: "interrupted"))
+        try studio.stage.pulse.unloadModule(module)
+        #expect(recorder.comes(to: "paused"))
+        client.deactivate(call, notify: true)
+        #expect(eventually { (try? studio.stage.sessionState(of: recorder)) == "inactive" })
+        #expect(recorder.signals.count == 1)
+        let signal = try #require(recorder.signals.first)
+        #expect(signal.hasPrefix("Paused '") && signal.hasSuffix("' was disconnected"), "\(signal)")
+        #expect(recorder.state == "paused")
+    }
+
     @Test(arguments: ServerKind.allCases)
     func soundServerIsKilled_recordingFailsAndTheFileIsPlayable(_ kind: ServerKind) throws {
         let studio = try Studio(kind)

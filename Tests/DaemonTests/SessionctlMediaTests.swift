@@ -172,4 +172,42 @@ import Testing
         #expect(outcome.code == 1)
         #expect(outcome.complaint.contains("MediaServicesFailed") && outcome.complaint.contains("sound server"))
     }
+
+    /// A radio that sends MP3 in real time, with a title between the pieces (ICY).
+    private static let radio = """
+        import socket, sys, time
+        data = open(sys.argv[1], 'rb').read()
+        step = 4000
+        server = socket.socket()
+        server.bind(('127.0.0.1', 0))
+        server.listen(8)
+        print('port', server.getsockname()[1])
+        while True:
+            peer = server.accept()[0]
+            peer.recv(65536)
+            try:
+                peer.sendall(b'HTTP/1.0 200 OK\\r\\nContent-Type: audio/mpeg\\r\\nicy-metaint: %d\\r\\n\\r\\n' % step)
+                begin = time.monotonic()
+                for at in range(0, len(data) - step, step):
+                    title = b"StreamTitle='%s Song';" % (b'First' if at < 120000 else b'Second')
+                    length = -(-len(title) // 16)
+                    peer.sendall(data[at:at + step] + bytes([length]) + title.ljust(length * 16, b'\\0'))
+                    time.sleep(max(0, begin + (at - 80000) / 16000 - time.monotonic()))
+            except OSError:
+                pass
+        """
+
+    @Test func radioPlaysTheNextSong_itsTitleIsPrinted() throws {
+        let music = stage.file("music.mp3")
+        try Child.run(
+            "ffmpeg",
+            ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=d=30:r=44100", "-b:a", "128k", music])
+        let radio = try Child("/usr/bin/python3", ["-u", "-c", Self.radio, music])
+        let port = try #require(radio.line { $0.hasPrefix("port ") }?.dropFirst(5))
+        let child = try stage.start(["play", "http://127.0.0.1:\(port)/"])
+        #expect(child.line(timeout: 30) { $0 == "playing First Song" } != nil, "\(child.text) \(child.errors)")
+        #expect(child.line(timeout: 30) { $0 == "playing Second Song" } != nil, "\(child.text) \(child.errors)")
+        child.signal(SIGINT)
+        #expect(child.wait() == .code(130))
+    }
 }

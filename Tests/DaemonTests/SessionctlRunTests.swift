@@ -140,4 +140,50 @@ import Testing
         #expect(child.wait() == .code(143))
         next.kill()
     }
+
+    /// The command is continued for a moment, so that it can react to the signal. If it goes on, it stops again until the
+    /// interruption ends.
+    @Test func commandIgnoresASignalDuringACall_itStopsAgainAndContinuesAfterwards() throws {
+        let stage = try SessionctlStage()
+        let deaf = "trap '' INT; while :; do sleep 0.05; done"
+        let (child, process) = try stage.guarded("Music", [], ["sh", "-c", deaf])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        child.signal(SIGINT)
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        #expect(try stage.session("Music")?["State"]?.stringValue == "interrupted")
+        child.signal(SIGINT)
+        #expect(eventually { !SessionctlStage.isStopped(process) })
+        client.deactivate(phone, notify: true)
+        #expect(try eventually { try stage.session("Music")?["State"]?.stringValue == "active" })
+        usleep(1_300_000)
+        #expect(!SessionctlStage.isStopped(process) && child.isRunning)
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+    }
+
+    @Test func busIsLostDuringACall_userContinuesTheCommand() throws {
+        let stage = try SessionctlStage()
+        let (child, process) = try stage.guarded("Music", [], ["sleep", "60"])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        client.activate(phone)
+        #expect(eventually { SessionctlStage.isStopped(process) })
+        stage.daemon.bus.kill()
+        #expect(child.line { $0.contains("kill -CONT \(process)") } != nil)
+        kill(process, SIGCONT)
+        usleep(300_000)
+        #expect(!SessionctlStage.isStopped(process))
+        // Without a session, it may also be stopped and continued.
+        kill(process, SIGSTOP)
+        usleep(100_000)
+        kill(process, SIGCONT)
+        usleep(300_000)
+        #expect(!SessionctlStage.isStopped(process))
+        child.signal(SIGTERM)
+        #expect(child.wait() == .code(143))
+    }
 }

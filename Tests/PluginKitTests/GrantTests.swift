@@ -92,7 +92,7 @@ import Testing
         burst over        | Ll  Ll  Ll  Ll  Ll  Ll  Ll  Ll  Ll  Ll  Ll  Ll  Ll
         lingered          | .   Id  .   .   .   .   .   .   .   .   .   .   .
         finished          | Id  Id  Id  Id  Id  Id  Id  Id  Id  Id  Id  Id  Id
-        fell silent       | .   .   .   .   .   .   .   I   .   .   .   .   .
+        fell silent       | .   .   .   .   .   .   .   Id  .   .   .   .   .
         """
 
     private static func letter(_ grant: Grant) -> Character {
