@@ -126,9 +126,14 @@ public final class ServerControl {
     /// Each throws if the server refuses.
 
     public func setDefaultSink(_ name: String) throws {
-        func set() throws { try succeed("set-default-sink \(name)") { pa_context_set_default_sink($0, name, $1, $2) } }
+        try patiently {
+            try succeed("set-default-sink \(name)") { pa_context_set_default_sink($0, name, $1, $2) }
+        }
+    }
+
+    /// PipeWire's server refuses a default before the session manager works, to a client that came before that for ever.
+    private func patiently(_ set: () throws -> Void) throws {
         if (try? set()) != nil { return }
-        // PipeWire's server refuses it before the session manager works, to a client that came before that for ever.
         let isSet = eventually {
             close()
             return (try? set()) != nil
@@ -137,7 +142,9 @@ public final class ServerControl {
     }
 
     public func setDefaultSource(_ name: String) throws {
-        try succeed("set-default-source \(name)") { pa_context_set_default_source($0, name, $1, $2) }
+        try patiently {
+            try succeed("set-default-source \(name)") { pa_context_set_default_source($0, name, $1, $2) }
+        }
     }
 
     /// Sets the volume of a stream with one channel.
