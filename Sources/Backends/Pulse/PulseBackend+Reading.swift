@@ -60,6 +60,7 @@ extension PulseBackend {
         case .source: model.sources[item.index] = nil
         case .playing:
             model.playing[item.index] = nil
+            model.unfinished[item.index] = nil
             endTakingBack(item.index)
             model.forgetClients()
         case .recording:
@@ -98,7 +99,7 @@ extension PulseBackend {
                 index,
                 item: { [weak self] in
                     let stream = PulseStream($0)
-                    self?.model.add(stream)
+                    if self?.model.add(stream, now: MonotonicClock.now()) == false { self?.awaitMove(stream.index) }
                     if !stream.isCorked { self?.endTakingBack(stream.index) }
                     self?.readClient(of: stream)
                 }, end: end)

@@ -11,6 +11,8 @@ struct PulseModel {
     var sources: [UInt32: PulseDevice] = [:]
     var cards: [UInt32: PulseCard] = [:]
     var playing: [UInt32: PulseStream] = [:]
+    /// New streams whose volume is not known yet, and since when they are shown.
+    var unfinished: [UInt32: UInt64] = [:]
     var recording: [UInt32: PulseStream] = [:]
     /// On PipeWire, by index: at first all of them, then those of streams.
     var clients: [UInt32: PulseClient] = [:]
@@ -55,11 +57,25 @@ struct PulseModel {
         policyModules[info.index] = ServerPolicy(rawValue: String(orEmpty: info.name))
     }
 
-    /// PipeWire shows a stream already during its creation: without a device, and with a volume of 0 that is not real.
-    mutating func add(_ stream: PulseStream) {
-        if isPipeWire, stream.device == noIndex, playing[stream.index] == nil { return }
+    /// PipeWire shows a stream already during its creation: without a device, and with a volume of 0 that is not real. Such a
+    /// volume would be taken for that of the user.
+    /// - Returns: whether the stream is complete; otherwise it must be read again soon.
+    mutating func add(_ stream: PulseStream, now: UInt64) -> Bool {
+        if isPipeWire, playing[stream.index] == nil {
+            if stream.device == noIndex { return true }
+            let since = unfinished[stream.index] ?? now
+            if !stream.volume.isEmpty, stream.volume.allSatisfy({ $0 == 0 }), now &- since < PulseModel.creationTime {
+                unfinished[stream.index] = since
+                return false
+            }
+        }
+        unfinished[stream.index] = nil
         playing[stream.index] = stream
+        return true
     }
+
+    /// Microseconds after which a volume of 0 is that of the user.
+    private static let creationTime: UInt64 = 250_000
 
     mutating func add(_ info: pa_client_info) {
         if let version = WirePlumberVersion(info) { wirePlumber = version }
