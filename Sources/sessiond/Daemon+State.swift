@@ -92,13 +92,12 @@ extension Daemon {
 
     /// Sends the signals that the last daemon did not send, and handles what happened while none was running.
     func catchUp(_ saved: StateLog.Summary) {
-        pausedPlayers = saved.paused
+        let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
+        pausedPlayers = saved.paused.filter { present.contains($0.name) }
         // From here on, everything that is sent is stored first, as always.
         state?.replace(with: snapshot(telling: saved.untold), isUntold: true)
         tellRest(saved.untold, sequence: saved.core.sequence)
         // Owners are checked with the bus; those that are gone count as disconnected (R11).
-        let present = Set((try? connection.askBusAndWait("ListNames", timeout: 5).first?.stringsValue) ?? [])
-        pausedPlayers = saved.paused.filter { present.contains($0.name) }
         let gone = clients.values.filter { !present.contains($0.name) }.sorted { $0.id.number < $1.id.number }
         for client in gone { submit(.event(.clientVanished(client.id))) }
         // The program has ended, and another one may have its number.
@@ -108,7 +107,6 @@ extension Daemon {
         }
         for client in clients.values { confirm(client) }
         submit(.event(.timePassed))
-        state?.replace(with: snapshot())
     }
 
     /// The complete state, with the signals that are about to be sent.
