@@ -21,9 +21,7 @@ final class StreamKeeper {
     /// The processes of adopted sessions, until they end.
     private var watches: [UInt32: ProcessWatch] = [:]
     private var gone: Set<UInt32> = []
-    private var hasTakenOver = false
-    /// Whether the server has reported its streams, or is known to be absent.
-    private var isServerKnown = false
+    private var server = Server.unknown
     private var isLooking = false
     private var isDue = false
     private var isLeaving = false
@@ -35,6 +33,12 @@ final class StreamKeeper {
     private var onQuiet: (() -> Void)?
     private var onServerKnown: (() -> Void)?
     private var farewell: Timer?
+
+    private enum Server {
+        case unknown, absent
+        /// Its streams were read, and those that an earlier daemon had changed were taken over.
+        case read
+    }
 
     /// Seconds that a server may take to restore everything before the daemon exits.
     private static let patience = 0.5
@@ -52,8 +56,7 @@ final class StreamKeeper {
     func serverLost() {
         daemon.submit(.streamsForgotten)
         reader.forget()
-        hasTakenOver = false
-        isServerKnown = true
+        server = .absent
         queue = []
         kept = []
         look()
@@ -108,8 +111,7 @@ final class StreamKeeper {
         daemon.submit(.streams(seen))
         // Adopted just now.
         watchPrograms()
-        if hasTakenOver { isServerKnown = true }
-        if isServerKnown, let onServerKnown {
+        if server != .unknown, let onServerKnown {
             self.onServerKnown = nil
             onServerKnown()
         }
@@ -118,8 +120,8 @@ final class StreamKeeper {
     /// Streams that an earlier daemon or connection had changed.
     private func found(_ snapshot: AudioSnapshot) -> [StreamsSeen.Found] {
         var found: [StreamsSeen.Found] = []
-        if snapshot.isConnected, !hasTakenOver {
-            hasTakenOver = true
+        if snapshot.isConnected, server != .read {
+            server = .read
             found = ledger.takeOver(snapshot).map { StreamsSeen.Found($0, $1, isNew: false) }
         }
         let known = Set(found.map(\.stream.id))
@@ -238,7 +240,7 @@ final class StreamKeeper {
         farewell = Timer(on: daemon.loop) { end() }
         farewell?.arm(after: StreamKeeper.patience)
         // What a daemon that was killed has changed is known only after the server has reported its streams.
-        if isServerKnown { restore(end) } else { onServerKnown = { [weak self] in self?.restore(end) } }
+        if server == .unknown { onServerKnown = { [weak self] in self?.restore(end) } } else { restore(end) }
     }
 
     private func restore(_ completion: @escaping () -> Void) {
