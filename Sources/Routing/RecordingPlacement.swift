@@ -15,12 +15,12 @@ public struct RecordingPlacement: Sendable {
         let place: String?
         /// Whether the input was there.
         let isThere: Bool
+        /// Whether the server has refused it.
+        var isRefused = false
     }
 
     private var preferences: [SessionID: String] = [:]
     private var moved: [AudioStream.ID: Request] = [:]
-    /// The requests of ``moved`` that the server has refused.
-    private var refused: Set<AudioStream.ID> = []
 
     public init() {}
 
@@ -38,20 +38,17 @@ public struct RecordingPlacement: Sendable {
         let recordings = streams.filter { $0.direction == .record && $0.portUID != nil }
         let present = Set(recordings.map(\.id))
         moved = moved.filter { present.contains($0.key) }
-        refused.formIntersection(present)
         var moves: [Move] = []
         for stream in recordings {
             if let preferred = owners(stream).sorted().compactMap({ preferences[$0] }).last {
                 let isThere = inputs.contains { $0.uid == preferred }
-                let request = Request(input: preferred, place: stream.portUID, isThere: isThere)
-                // The user may have moved it away from there.
-                let isDone =
-                    refused.contains(stream.id) ? moved[stream.id] == request : moved[stream.id]?.input == preferred
-                if isDone { continue }
-                moved[stream.id] = request
-                refused.remove(stream.id)
+                if let last = moved[stream.id], last.input == preferred {
+                    // Where it is now, the user may have moved it.
+                    if !last.isRefused || (last.place == stream.portUID && last.isThere == isThere) { continue }
+                }
+                moved[stream.id] = Request(input: preferred, place: stream.portUID, isThere: isThere)
                 if stream.portUID != preferred { moves.append(Move(stream: stream.id, input: preferred)) }
-            } else if moved.removeValue(forKey: stream.id) != nil, refused.remove(stream.id) == nil,
+            } else if let last = moved.removeValue(forKey: stream.id), !last.isRefused,
                 let shared = route.inputs.first?.uid, stream.portUID != shared
             {
                 moves.append(Move(stream: stream.id, input: shared))
@@ -62,6 +59,6 @@ public struct RecordingPlacement: Sendable {
 
     /// The server refused it: it is tried again when the recording is elsewhere, or the input has come or gone.
     public mutating func refused(_ move: Move) {
-        if moved[move.stream]?.input == move.input { refused.insert(move.stream) }
+        if moved[move.stream]?.input == move.input { moved[move.stream]?.isRefused = true }
     }
 }
