@@ -161,19 +161,14 @@ extension Store {
         let mounts = try db.all(
             "SELECT path FROM directory WHERE \(Self.below) AND (is_mount = 1 OR parent = 0)", Self.range(path)
         ) { $0.blob(0) }
+        for mount in mounts { try setUnavailable(below: mount) }
         let all = try db.all("SELECT id, path FROM directory WHERE \(Self.below)", Self.range(path)) {
             (id: $0.whole(0), path: $0.blob(1))
         }
-        for directory in all {
-            if mounts.contains(where: { Self.contains($0, directory.path) }) {
-                try setAvailable(directory.id, false)
-                try db.run("UPDATE directory SET digest = 0 WHERE id = ?", [.whole(directory.id)])
-            } else {
-                // A new folder may get the id of this one. The files must not be in it.
-                try db.run(
-                    "UPDATE file SET is_gone = 1, directory = -id WHERE directory = ?", [.whole(directory.id)])
-                try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
-            }
+        for directory in all where !mounts.contains(where: { Self.contains($0, directory.path) }) {
+            // A new folder may get the id of this one. The files must not be in it.
+            try db.run("UPDATE file SET is_gone = 1, directory = -id WHERE directory = ?", [.whole(directory.id)])
+            try db.run("DELETE FROM directory WHERE id = ?", [.whole(directory.id)])
         }
     }
 

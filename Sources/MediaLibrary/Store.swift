@@ -18,7 +18,7 @@ public final class Store {
     /// Answers that are still valid.
     var cache = AnswerCache()
     var wordsMerge = WordsMerge()
-    /// Whether the batch changes what a client can see.
+    /// Whether this batch has changed what a client can see.
     var hasBatchChanges = false
 
     /// The kinds of entries in the full-text index.
@@ -230,7 +230,6 @@ public final class Store {
     private func committed(ofContents: Bool) {
         revision += 1
         if ofContents { contents = revision }
-        hasBatchChanges = false
     }
 
     /// A number that changes when an answer to the query becomes invalid.
@@ -255,7 +254,6 @@ public final class Store {
 
     public func cancelBatch() {
         db.rollBack()
-        hasBatchChanges = false
         // Answers from the middle of the batch are wrong.
         cache = AnswerCache()
     }
