@@ -80,7 +80,8 @@ public protocol AudioBackend: AnyObject {
     /// The rate and buffer that are requested for the route's output; ``AudioSnapshot/outputLatency`` and the rate of
     /// the port show the actual values.
     var outputWish: OutputWish { get set }
-    /// Removes everything that ``guardsOutput`` created in the server, and releases held sound.
+    /// Removes everything that the backend has created in the server, and releases held sound. This is the last request:
+    /// the backend creates nothing afterwards.
     func removeGuard(completion: @escaping Completion)
     /// Lets held sound continue on the current route; does nothing if none is held.
     func releaseOutput()

@@ -59,7 +59,8 @@ struct PulseModel {
 
     /// PipeWire shows a stream already during its creation: without a device, and with a volume of 0 that is not real. Such a
     /// volume would be taken for that of the user.
-    /// - Returns: whether the stream is complete; otherwise it must be read again soon.
+    /// - Returns: whether the stream is complete. If not, it must be read again soon, as the server may not report its
+    ///   completion.
     mutating func add(_ stream: PulseStream, now: UInt64) -> Bool {
         if isPipeWire, playing[stream.index] == nil {
             if stream.device == noIndex { return true }
