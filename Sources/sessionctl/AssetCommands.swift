@@ -96,7 +96,7 @@ struct ThumbnailCommand: ParsableCommand {
     var size: UInt32?
     @Option(
         name: [.short, .customLong("output")],
-        help: "The names of the files (default: shot-%03d.jpg); %d or %03d is the number of the picture.")
+        help: "The names of the files (default: \(NumberedName.standard)); %d or %03d is the number of the picture.")
     var output: String?
     @Option(help: "The size of the shared thumbnail.")
     var flavor = ThumbnailFlavor.large
@@ -121,10 +121,10 @@ struct ThumbnailCommand: ParsableCommand {
             return Output.line(json ? JSON.object(.thumbnail, [("path", .string(path))]) : path.escaped)
         }
         let times = try self.times(place)
-        guard let output = FileURI.absolute(output ?? "shot-%03d.jpg"), let names = NumberedName(output),
+        guard let output = FileURI.absolute(output ?? NumberedName.standard), let names = NumberedName(output),
             names.isNumbered || times.count == 1
         else {
-            throw Complaint.refused("--output needs a %d for the number of the picture, such as 'shot-%03d.jpg'")
+            throw Complaint.refused("--output needs a %d for the number of the picture, such as '\(NumberedName.standard)'")
         }
         var options: [(String, Value)] = [
             ("mode", .string(exact ? "exact" : "nearest-key-frame")), ("format", .string(names.format)),
@@ -194,6 +194,8 @@ struct ThumbnailCommand: ParsableCommand {
 
 /// The names of several files: a path with `%d` or `%03d` in its last part.
 private struct NumberedName {
+    static let standard = "shot-%03d.jpg"
+
     let folder: String
     let isNumbered: Bool
     private let head: String
