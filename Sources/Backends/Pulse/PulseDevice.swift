@@ -41,48 +41,30 @@ struct PulseDevice: Hashable {
     let activePort: String?
 
     init(_ info: pa_sink_info) {
-        index = info.index
-        isInput = false
-        name = String(orEmpty: info.name)
-        label = String(orEmpty: info.description)
-        driver = String(orEmpty: info.driver)
-        channels = UInt32(max(1, info.sample_spec.channels))
-        rate = info.sample_spec.rate
-        card = info.card
-        isNetwork = info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0
-        isGuard = PulseGuard.isName(name)
-        isHold = name == PulseDevice.holdName
-        properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
-        isRole = PulseDevice.isRole(name, properties)
-        isNoPort = name == "auto_null" || isGuard || isHold || isRole
-        module = info.owner_module
-        isMuted = info.mute != 0
-        volume = PulseDevice.linear(info.volume)
-        latency = Double(info.configured_latency) / 1e6
-        ports = (0..<Int(clamping: info.n_ports)).compactMap { place in
-            guard let port = info.ports?[place]?.pointee else { return nil }
-            return DevicePort(
-                name: String(orEmpty: port.name), label: String(orEmpty: port.description), type: port.type,
-                isAvailable: UInt32(bitPattern: port.available) != PA_PORT_AVAILABLE_NO.rawValue)
-        }
-        activePort = (info.active_port?.pointee.name).map { String(cString: $0) }
+        self.init(info, isInput: false, isNetwork: info.flags.rawValue & PA_SINK_NETWORK.rawValue != 0)
     }
 
     init(_ info: pa_source_info) {
+        self.init(
+            info, isInput: true, isNetwork: info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0,
+            isMonitor: info.monitor_of_sink != noIndex)
+    }
+
+    private init(_ info: some DeviceInfo, isInput: Bool, isNetwork: Bool, isMonitor: Bool = false) {
         index = info.index
-        isInput = true
+        self.isInput = isInput
         name = String(orEmpty: info.name)
         label = String(orEmpty: info.description)
         driver = String(orEmpty: info.driver)
         channels = UInt32(max(1, info.sample_spec.channels))
         rate = info.sample_spec.rate
         card = info.card
-        isNetwork = info.flags.rawValue & PA_SOURCE_NETWORK.rawValue != 0
-        isGuard = false
-        isHold = false
+        self.isNetwork = isNetwork
+        isGuard = !isInput && PulseGuard.isName(name)
+        isHold = !isInput && name == PulseDevice.holdName
         properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
         isRole = PulseDevice.isRole(name, properties)
-        isNoPort = isRole || info.monitor_of_sink != noIndex || name == "auto_null"
+        isNoPort = name == "auto_null" || isGuard || isHold || isRole || isMonitor
         module = info.owner_module
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
@@ -193,3 +175,34 @@ let noIndex = UInt32.max
 extension String {
     init(orEmpty text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
 }
+
+/// What libpulse's structures of sinks and sources have in common.
+private protocol DeviceInfo {
+    associatedtype PortInfo: DevicePortInfo
+    var index: UInt32 { get }
+    var name: UnsafePointer<CChar>! { get }
+    var description: UnsafePointer<CChar>! { get }
+    var driver: UnsafePointer<CChar>! { get }
+    var sample_spec: pa_sample_spec { get }
+    var card: UInt32 { get }
+    var proplist: OpaquePointer! { get }
+    var owner_module: UInt32 { get }
+    var mute: Int32 { get }
+    var volume: pa_cvolume { get }
+    var configured_latency: pa_usec_t { get }
+    var n_ports: UInt32 { get }
+    var ports: UnsafeMutablePointer<UnsafeMutablePointer<PortInfo>?>! { get }
+    var active_port: UnsafeMutablePointer<PortInfo>! { get }
+}
+
+private protocol DevicePortInfo {
+    var name: UnsafePointer<CChar>! { get }
+    var description: UnsafePointer<CChar>! { get }
+    var type: UInt32 { get }
+    var available: Int32 { get }
+}
+
+extension pa_sink_info: DeviceInfo {}
+extension pa_source_info: DeviceInfo {}
+extension pa_sink_port_info: DevicePortInfo {}
+extension pa_source_port_info: DevicePortInfo {}
