@@ -124,7 +124,8 @@ struct ThumbnailCommand: ParsableCommand {
         guard let output = FileURI.absolute(output ?? NumberedName.standard), let names = NumberedName(output),
             names.isNumbered || times.count == 1
         else {
-            throw Complaint.refused("--output needs a %d for the number of the picture, such as '\(NumberedName.standard)'")
+            throw Complaint.refused(
+                "--output needs a %d for the number of the picture, such as '\(NumberedName.standard)'")
         }
         var options: [(String, Value)] = [
             ("mode", .string(exact ? "exact" : "nearest-key-frame")), ("format", .string(names.format)),
