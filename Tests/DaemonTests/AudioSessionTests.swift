@@ -38,8 +38,7 @@ import Testing
         #expect(radio.line { $0 == "playing" } != nil, "\(radio.errors)")
         #expect(try listed(stage, "Radio")?["State"]?.stringValue == "active")
         let client = try stage.client()
-        let call = try client.session("Phone", category: "play-and-record", class: "call")
-        #expect(client.activate(call) == nil)
+        let call = try client.beginCall("Phone")
         #expect(radio.line { $0 == "silent: Phone has the sound" } != nil)
         client.deactivate(call)
         #expect(radio.line { $0 == "playing on" } != nil)
@@ -89,8 +88,7 @@ import Testing
         }
         #expect(await session.category == .playback)
         let client = try stage.client()
-        let call = try client.session("Phone", category: "play-and-record", class: "call")
-        #expect(client.activate(call) == nil)
+        let call = try client.beginCall("Phone")
         try await session.setCategory(.soloAmbient)
         do {
             try await session.setActive(true)

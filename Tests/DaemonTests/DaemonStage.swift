@@ -137,6 +137,14 @@ final class Client {
         return path
     }
 
+    /// A call that has begun. No session may refuse it.
+    @discardableResult
+    func beginCall(_ name: String) throws -> String {
+        let path = try session(name, category: "play-and-record", class: "call")
+        if let refusal = activate(path) { throw SupportError("the call \(name) was refused: \(refusal)") }
+        return path
+    }
+
     /// Subscribes to the signals of that session.
     func hear(_ name: String, _ path: String) {
         subscriptions.append(

@@ -15,6 +15,17 @@ import Testing
         (try? Child.run(Self.unshare[0], Array(Self.unshare.dropFirst()) + ["/bin/true"])) != nil
     }
 
+    /// A library whose plugin has a file system in memory of its own.
+    /// - Parameters:
+    ///   - place: where, as a word of the shell.
+    ///   - size: in megabytes.
+    private func library(
+        mounting place: String, size: Int = 64, _ fill: (LibraryStage) throws -> Void
+    ) throws -> LibraryStage {
+        let begin = "mkdir -p \(place) && mount -t tmpfs -o size=\(size)m none \(place) && exec \"$@\""
+        return try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"], fill)
+    }
+
     /// Runs a command in the namespace of the plugin.
     private func run(_ command: String, in stage: LibraryStage) throws {
         try Child.run(
@@ -31,8 +42,7 @@ import Testing
         let folder = try PrivateFolder()
         let disk = try folder.folder("disk")
         // The file system stays mounted elsewhere, like a disk that is plugged in again.
-        let begin = "mount -t tmpfs none '\(disk)' && exec \"$@\""
-        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+        let stage = try library(mounting: "'\(disk)'") { stage in
             try stage.song("here.mp3")
             mkdir(stage.music + "/usb", 0o700)
             let song = try stage.song("there.mp3")
@@ -95,8 +105,7 @@ import Testing
         guard isPossible else { return }
         let folder = try PrivateFolder()
         let disk = try folder.folder("disk")
-        let begin = "mount -t tmpfs none '\(disk)' && exec \"$@\""
-        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+        let stage = try library(mounting: "'\(disk)'") { stage in
             try stage.song("here/1.mp3")
             mkdir(stage.music + "/usb", 0o700)
             let song = try stage.song("there.mp3")
@@ -112,9 +121,7 @@ import Testing
     /// Fault G3.
     @Test func readThatMeetsAFullDisk_failsTheScanToo() throws {
         guard isPossible else { return }
-        let data = "\"$XDG_DATA_HOME\""
-        let begin = "mkdir -p \(data) && mount -t tmpfs -o size=16m none \(data) && exec \"$@\""
-        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+        let stage = try library(mounting: "\"$XDG_DATA_HOME\"", size: 16) { stage in
             for index in 0..<1_500 { try stage.song("\(index).mp3") }
         }
         let fill = stage.home.path + "/data/fill"
@@ -162,9 +169,7 @@ import Testing
     /// Fault G3: other programs fill the disk on which the library is.
     @Test func diskFilledWhileItRuns_isReportedAndNothingIsLost() throws {
         guard isPossible else { return }
-        let data = "\"$XDG_DATA_HOME\""
-        let begin = "mkdir -p \(data) && mount -t tmpfs -o size=4m none \(data) && exec \"$@\""
-        let stage = try LibraryStage(within: Self.unshare + ["/bin/sh", "-c", begin, "sh"]) { stage in
+        let stage = try library(mounting: "\"$XDG_DATA_HOME\"", size: 4) { stage in
             for index in 0..<50 { try stage.song("\(index).mp3") }
         }
         let id = try stage.id("7.mp3")

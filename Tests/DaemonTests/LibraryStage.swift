@@ -37,7 +37,7 @@ final class LibraryStage {
                 told.append((member, values))
             }
         ]
-        try find()
+        place = try connection.owner(of: .library, plugin)
         try fill(self)
         if adds {
             _ = try call("AddFolder", [.string(music), .properties([])])
@@ -55,19 +55,6 @@ final class LibraryStage {
             ].merging(bus.environment) { $1 })
     }
 
-    private func find() throws {
-        let name = "\(PluginKind.library.busName).instance\(plugin.processID)"
-        let isThere = eventually(timeout: 30) {
-            guard
-                let owner = (try? connection.askBusAndWait("GetNameOwner", [.string(name)], timeout: 5))?.first?
-                    .stringValue
-            else { return !plugin.isRunning }
-            place = owner
-            return true
-        }
-        guard isThere, plugin.isRunning else { throw SupportError("sessiond-library does not serve: \(plugin.errors)") }
-    }
-
     /// The plugin ends.
     func stop(_ signal: Int32 = SIGTERM) {
         plugin.signal(signal)
@@ -80,7 +67,7 @@ final class LibraryStage {
     /// Another process, after the end of the one before.
     func begin() throws {
         try launch()
-        try find()
+        place = try connection.owner(of: .library, plugin)
     }
 
     func restart(_ signal: Int32 = SIGTERM) throws {

@@ -93,8 +93,7 @@ private let loud = -25.0
         #expect(eventually { music.position < 0.4 })
         // During an interruption another item is selected. It plays when the interruption ends.
         let client = try stage.daemon.client()
-        let call = try client.session("call", category: "play-and-record", class: "call")
-        client.activate(call)
+        let call = try client.beginCall("call")
         #expect(music.comes(to: "interrupted"))
         #expect(music.call("Previous") == nil)
         #expect(music.state == "interrupted")

@@ -20,6 +20,19 @@ import Testing
         }
 
         var file: String { stage.media.path + "/take.wav" }
+
+        /// Adds a second microphone, which is then the route's.
+        /// - Returns: its module.
+        func plugInMicrophone() throws -> UInt32 {
+            let module = try stage.pulse.loadModule("module-remap-source source_name=second master=room.monitor")
+            try stage.pulse.control.setDefaultSource("second")
+            #expect(
+                eventually {
+                    let inputs = (try? stage.daemon.property("CurrentRoute"))?.route?.inputs ?? []
+                    return inputs.first?.uid.hasPrefix("second") == true
+                })
+            return module
+        }
     }
 
     @Test(arguments: ServerKind.allCases)
@@ -30,8 +43,7 @@ import Testing
         #expect(recorder.call("Record") == nil)
         #expect(eventually { recorder.position > 0.5 })
         let client = try studio.stage.daemon.client()
-        let call = try client.session("call", category: "play-and-record", class: "call")
-        #expect(client.activate(call) == nil)
+        let call = try client.beginCall("call")
         #expect(recorder.comes(to: "interrupted"))
         #expect(recorder.call("Delete") == "org.sessiond1.Error.IsBusy")
         #expect(recorder.call("Record") == "org.sessiond1.Error.InsufficientPriority")
@@ -98,14 +110,7 @@ import Testing
     @Test(arguments: ServerKind.allCases)
     func microphoneIsRemoved_recorderPausesAndTheFileIsPlayable(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
-        let module = try studio.stage.pulse.loadModule(
-            "module-remap-source source_name=second master=room.monitor")
-        try studio.stage.pulse.control.setDefaultSource("second")
-        #expect(
-            eventually {
-                let inputs = (try? studio.stage.daemon.property("CurrentRoute"))?.route?.inputs ?? []
-                return inputs.first?.uid.hasPrefix("second") == true
-            })
+        let module = try studio.plugInMicrophone()
         let recorder = try recording(studio)
         try studio.stage.pulse.unloadModule(module)
         #expect(recorder.comes(to: "paused"))
@@ -119,18 +124,10 @@ import Testing
     @Test(arguments: ServerKind.allCases)
     func microphoneIsRemovedDuringAnInterruption_recorderPausesWithTheReason(_ kind: ServerKind) throws {
         let studio = try Studio(kind)
-        let module = try studio.stage.pulse.loadModule(
-            "module-remap-source source_name=second master=room.monitor")
-        try studio.stage.pulse.control.setDefaultSource("second")
-        #expect(
-            eventually {
-                let inputs = (try? studio.stage.daemon.property("CurrentRoute"))?.route?.inputs ?? []
-                return inputs.first?.uid.hasPrefix("second") == true
-            })
+        let module = try studio.plugInMicrophone()
         let recorder = try recording(studio)
         let client = try studio.stage.daemon.client()
-        let call = try client.session("Phone", category: "play-and-record", class: "call")
-        client.activate(call)
+        let call = try client.beginCall("Phone")
         #expect(recorder.comes(to: "interrupted"))
         try studio.stage.pulse.unloadModule(module)
         #expect(recorder.comes(to: "paused"))

@@ -32,7 +32,7 @@ final class UploadStage {
         machine = wantsMachine ? try FakeMachine(on: bus, metered: metered) : nil
         connection = try Connection(.custom(bus.address), loop: loop)
         plugin = try UploadStage.start(bus, folder, environment)
-        try find()
+        place = try connection.owner(of: .uploads, plugin)
         subscriptions = [
             connection.subscribe { [unowned self] message in
                 guard message.sender == place, let values = try? message.arguments() else { return }
@@ -54,27 +54,11 @@ final class UploadStage {
                 .merging(bus.environment) { $1 }.merging(environment) { $1 })
     }
 
-    /// Its name on the bus, as soon as it serves.
-    private func find() throws {
-        let name = "org.sessiond1.Uploads.instance\(plugin.processID)"
-        let isThere = eventually(timeout: 30) {
-            guard
-                let owner = (try? connection.askBusAndWait("GetNameOwner", [.string(name)], timeout: 5))?.first?
-                    .stringValue
-            else { return !plugin.isRunning }
-            place = owner
-            return true
-        }
-        guard isThere, plugin.isRunning else {
-            throw SupportError("sessiond-transfer does not serve: \(plugin.errors)")
-        }
-    }
-
     /// SIGKILL, and another one, which continues.
     func restart() throws {
         plugin.kill()
         plugin = try UploadStage.start(bus, folder, environment)
-        try find()
+        place = try connection.owner(of: .uploads, plugin)
     }
 
     /// The folder of the records, which is there as soon as the plugin is.

@@ -43,20 +43,7 @@ final class FilmStage {
         environment["PATH"] = "/usr/bin:/bin"
         environment["GST_REGISTRY"] = TestMedia.registry
         plugin = try Child(try builtProduct(named: "sessiond-assets"), [], environment: environment)
-        let name = "org.sessiond1.Assets.instance\(plugin.processID)"
-        var owner = ""
-        let probe = client
-        guard
-            eventually(
-                timeout: 30,
-                {
-                    owner =
-                        (try? probe.askBusAndWait("GetNameOwner", [.string(name)], timeout: 5))?.first?.stringValue
-                        ?? ""
-                    return !owner.isEmpty
-                })
-        else { throw SupportError("sessiond-assets did not start: \(plugin.errors)") }
-        place = owner
+        place = try client.owner(of: .assets, plugin)
         subscribe()
     }
 
