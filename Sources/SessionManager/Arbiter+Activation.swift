@@ -49,10 +49,8 @@ extension Arbiter {
         let victims = sessions[x].standing.isActive ? try judge(x, as: configuration) : []
         let previous = route(of: sessions[x])
         let previousInputs = availableInputs(of: sessions[x])
-        if configuration.category != .playAndRecord, sessions[x].standing.override != .none {
-            sessions[x].standing.override = .none
-            effects.append(.selectOutput(sessions[x].id, uid: nil))
-        }
+        // It lasts until the route changes, as that of an active session does now (§7).
+        if sessions[x].standing.isActive || configuration.category != .playAndRecord { forgetOverride(x, &effects) }
         sessions[x].standing.changes.formUnion(
             SessionProperties(from: sessions[x].standing.configuration, to: configuration))
         sessions[x].standing.configuration = configuration

@@ -113,21 +113,33 @@ extension Arbiter {
         effects.append(.interruptionIgnored(sessions[x].id))
     }
 
-    /// A muted microphone interrupts sessions that record; unmuting releases them (§2, §5).
+    /// A muted microphone interrupts the sessions that record from it, most recently active first (§4); unmuting releases
+    /// them (§2, §5).
     mutating func microphoneMuted(_ muted: Bool, at now: Instant, _ effects: inout Effects) {
         guard isMicrophoneMuted != muted else { return }
         isMicrophoneMuted = muted
         remembersMore = true
-        var released: [Int] = []
-        for x in sessions.indices {
-            if muted, sessions[x].standing.isActive, obeysMutedMicrophone(x) {
-                begin(x, .builtInMicMuted, by: nil, "", at: now, rule: .microphone, &effects)
-            } else if !muted, sessions[x].interruption?.microphoneMuted == true {
-                sessions[x].interruption?.microphoneMuted = false
-                if isOver(x) { released.append(x) }
+        if muted {
+            let victims = sessions.indices.filter {
+                sessions[$0].standing.isActive && obeysMutedMicrophone($0) && mayRecordFromBuiltIn(sessions[$0])
             }
+            for x in victims.sorted(by: { sessions[$0].standing.activation > sessions[$1].standing.activation }) {
+                begin(x, .builtInMicMuted, by: nil, "", at: now, rule: .microphone, &effects)
+            }
+            return
+        }
+        var released: [Int] = []
+        for x in sessions.indices where sessions[x].interruption?.microphoneMuted == true {
+            sessions[x].interruption?.microphoneMuted = false
+            if isOver(x) { released.append(x) }
         }
         end(released, by: nil, at: now, rule: .microphone, &effects)
+    }
+
+    /// Whether it has no other microphone.
+    private func mayRecordFromBuiltIn(_ session: Session) -> Bool {
+        let inputs = route(of: session).inputs
+        return inputs.isEmpty || inputs.contains { $0.type == .microphoneBuiltIn }
     }
 
     private func obeysMutedMicrophone(_ x: Int) -> Bool {

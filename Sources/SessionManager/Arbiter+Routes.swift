@@ -45,6 +45,7 @@ extension Arbiter {
         if services == .lost { effects.append(.servicesReset) }
         services = .there
         for x in sessions.indices { forgetVanishedInput(x, &effects) }
+        tellLostInputs(since: before, &effects)
         tellRoutes(since: before)
         // A missing input or output is not reported again: active sessions got the signal before the restart.
         if before.audio != nil {
@@ -136,6 +137,7 @@ extension Arbiter {
         }
         guard sessions[x].preferredInput != uid else { return }
         let previous = route(of: sessions[x])
+        let choice = routeChoice
         sessions[x].preferredInput = uid
         sessions[x].standing.changes.insert(.preferredInput)
         effects.append(.selectInput(sessions[x].id, uid: uid.isEmpty ? nil : uid))
@@ -144,6 +146,10 @@ extension Arbiter {
             sessions[x].standing.changes.insert(.route)
             // The session replaced the port of the rules: this is an override, and is reported as one.
             effects.append(.routeChanged(sessions[x].id, .override, previous: previous, current: current))
+            // If the server's route follows, that is reported when it has.
+            if let audio, routeChoice == choice {
+                effects.append(.routeChanged(nil, .override, previous: audio.route, current: audio.route))
+            }
             // An override of the output lasts until the route changes.
             forgetOverrides(&effects)
         }
@@ -167,11 +173,29 @@ extension Arbiter {
         effects.append(.selectInput(sessions[x].id, uid: nil))
     }
 
-    private mutating func forgetOverrides(_ effects: inout Effects) {
-        for x in sessions.indices where sessions[x].standing.override != .none {
-            sessions[x].standing.override = .none
-            effects.append(.selectOutput(sessions[x].id, uid: nil))
+    /// Reported to every session whose preferred input is gone, and once globally. The server's route is unchanged.
+    private func tellLostInputs(since before: Arbiter, _ effects: inout Effects) {
+        guard let audio, before.audio != nil else { return }
+        var isLost = false
+        for (old, new) in zip(before.sessions, sessions) where old.preferredInput != new.preferredInput {
+            let (previous, current) = (before.route(of: old), route(of: new))
+            guard current != previous else { continue }
+            isLost = true
+            effects.append(.routeChanged(new.id, .oldDeviceUnavailable, previous: previous, current: current))
         }
+        if isLost {
+            effects.append(.routeChanged(nil, .oldDeviceUnavailable, previous: audio.route, current: audio.route))
+        }
+    }
+
+    private mutating func forgetOverrides(_ effects: inout Effects) {
+        for x in sessions.indices { forgetOverride(x, &effects) }
+    }
+
+    mutating func forgetOverride(_ x: Int, _ effects: inout Effects) {
+        guard sessions[x].standing.override != .none else { return }
+        sessions[x].standing.override = .none
+        effects.append(.selectOutput(sessions[x].id, uid: nil))
     }
 
     /// Marks the properties that changed; the list of sessions is unchanged.

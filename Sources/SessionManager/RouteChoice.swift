@@ -27,7 +27,8 @@ extension Arbiter {
     /// The choice for all active sessions; empty without a server.
     ///
     /// The output is decided by the latest active session that does not mix and has an output; else by the latest with
-    /// an output. The input likewise. With no active session: as for playback, without recording.
+    /// an output. The input likewise; if no session records, those decide that the mute of the microphone interrupts:
+    /// another input in the route would end that mute. With no session: as for playback, without recording.
     public var routeChoice: RouteChoice {
         guard let audio else { return RouteChoice() }
         var output: Int?
@@ -36,6 +37,11 @@ extension Arbiter {
             let category = sessions[x].standing.configuration.category
             if category.hasOutput, decides(x, over: output) { output = x }
             if category.hasInput, decides(x, over: input) { input = x }
+        }
+        if input == nil {
+            for x in sessions.indices where sessions[x].interruption?.microphoneMuted == true {
+                if decides(x, over: input) { input = x }
+            }
         }
         var choice = RouteChoice()
         let recorder = input.map { sessions[$0] }

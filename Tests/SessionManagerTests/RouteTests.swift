@@ -118,9 +118,40 @@ import Testing
         let chosen = world.send(.setPreferredInput(memo, uid: "headset"))
         #expect(reasons(chosen, memo) == [.override], "the others are notified when the server has changed")
         #expect(world.arbiter.routeChoice.input == "headset")
-        world.send(.portsChanged(RouteTests.audio([Hardware.speaker], [Hardware.microphone])))
+        let gone = world.send(.portsChanged(RouteTests.audio([Hardware.speaker], [Hardware.microphone])))
         #expect(world.arbiter.session(memo)?.preferredInput == "")
         #expect(world.arbiter.routeChoice.input == "microphone")
+        // The server's route was another one all the time.
+        #expect(reasons(gone, memo) == [.oldDeviceUnavailable] && reasons(gone, nil) == [.oldDeviceUnavailable])
+    }
+
+    @Test func preferredInputOfASessionThatDoesNotDecide_isAnnouncedOnceGlobally() {
+        var world = RouteTests.world([Hardware.speaker], [Hardware.headset, Hardware.microphone])
+        let memo = world.create("memo", .app, .recording)
+        let chosen = world.send(.setPreferredInput(memo, uid: "headset"))
+        #expect(reasons(chosen, memo) == [.override] && reasons(chosen, nil) == [.override])
+    }
+
+    /// Another input in the route would look like the end of the mute.
+    @Test func microphoneIsMuted_theRouteKeepsTheInputOfTheInterruptedSession() {
+        var world = RouteTests.world([Hardware.speaker], [Hardware.microphone, Hardware.headset])
+        let memo = world.player("memo", .recording)
+        world.send(.setPreferredInput(memo, uid: "microphone"))
+        #expect(world.send(.microphoneMuted(true)).began == [memo])
+        #expect(world.arbiter.routeChoice.input == "microphone")
+        world.player("other", .voice)
+        #expect(world.arbiter.routeChoice.input == "headset", "who records decides first")
+    }
+
+    @Test func microphoneIsMuted_thoseWithAnotherOnePlayOn_theOthersAreToldLatestFirst() {
+        var world = RouteTests.world([Hardware.speaker], [Hardware.headset, Hardware.microphone])
+        let chat = world.player("chat", .mixingVoice)
+        let (first, second) = (world.player("first", .mixingVoice), world.player("second", .mixingVoice))
+        world.send(.setPreferredInput(chat, uid: "headset"))
+        world.leave(first)
+        world.activate(first)
+        #expect(world.send(.microphoneMuted(true)).began == [first, second])
+        #expect(world.state(chat) == .active)
     }
 
     // MARK: The override
@@ -151,6 +182,20 @@ import Testing
         #expect(world.arbiter.session(voice)?.override == .speaker, "it is the input already")
         world.send(.setPreferredInput(voice, uid: "headset"))
         #expect(world.arbiter.session(voice)?.override == OutputOverride.none)
+    }
+
+    @Test func override_endsWhenItsActiveSessionChangesItsMode() {
+        var world = RouteTests.world([Hardware.receiver, Hardware.speaker])
+        let voice = world.player("voice", RouteTests.talking)
+        world.send(.overrideOutput(voice, .speaker))
+        let changed = world.send(.setCategory(voice, .of(.playAndRecord, .measurement, [])))
+        #expect(changed.effects.contains(.selectOutput(voice, uid: nil)) && reasons(changed, voice) == [.categoryChange])
+        #expect(world.arbiter.routeChoice.output == "receiver")
+        // Inactive, its route does not change.
+        world.send(.overrideOutput(voice, .speaker))
+        world.leave(voice)
+        world.send(.setCategory(voice, RouteTests.talking))
+        #expect(world.arbiter.session(voice)?.override == .speaker)
     }
 
     // MARK: Announcements
