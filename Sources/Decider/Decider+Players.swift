@@ -79,6 +79,9 @@ extension Decider {
     private func demand(of player: Players.Player) -> Demand {
         let owners = members.compactMap { id, member -> Demand.Owner? in
             guard belongs(player, to: member), let session = arbiter.session(id) else { return nil }
+            // The player of a browser in a call plays another page. But a stream that is labelled as a call may be the
+            // player's own.
+            if session.isGuessedCall { return nil }
             var owner = Demand.Owner(session.state)
             owner.isAdopted = member.adopted != nil
             owner.isSilencedAtServer = session.ignoredSince != nil

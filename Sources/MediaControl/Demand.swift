@@ -8,6 +8,9 @@ public enum Demand: Sendable, Hashable {
     case silent
     /// Its session's interruption ended with the should-resume hint, and its claim is still valid.
     case resume
+    /// One of its sessions should be silent or resume, and another one plays. The player may belong to either, so it is
+    /// left as it is.
+    case either
 }
 
 extension Demand {
@@ -34,20 +37,23 @@ extension Demand {
             self = isAdoptionOff ? .resume : .free
             return
         }
-        self = .free
+        var isSilent = false
+        var mayResume = false
         for owner in owners {
             switch owner.state {
-            case .interrupted: if owner.isAdopted || owner.isSilencedAtServer { self = .silent }
-            case .inactive: if owner.mayResume, self == .free { self = .resume }
-            case .active:
-                guard owner.cameBack else {
-                    // Another of its sessions may play: the player is not silenced.
-                    self = .free
-                    return
-                }
-                // It is active because of its stream, which a player may keep open while it is paused.
-                if self == .free { self = .resume }
+            case .interrupted: if owner.isAdopted || owner.isSilencedAtServer { isSilent = true }
+            case .inactive: if owner.mayResume { mayResume = true }
+            case .active: break
             }
+        }
+        let active = owners.filter { $0.state == .active }
+        if active.contains(where: { !$0.cameBack }) {
+            self = isSilent || mayResume ? .either : .free
+        } else if isSilent {
+            self = .silent
+        } else {
+            // It is active because of its stream, which a player may keep open while it is paused.
+            self = mayResume || !active.isEmpty ? .resume : .free
         }
     }
 }

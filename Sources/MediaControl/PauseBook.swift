@@ -90,7 +90,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         guard entry.demand != demand || entries[player] == nil else { return [] }
         entry.demand = demand
         switch entry.step {
-        case .left where demand != .silent: entry.step = .idle
+        case .left where demand == .free || demand == .resume: entry.step = .idle
         // It did not obey in the previous interruption.
         case .pausing(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
         case .resuming(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
@@ -290,7 +290,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case (.paused, .free), (.left, .free), (.left, .resume):
             entry.step = .idle
             return []
-        case (.idle, .free), (.idle, .resume), (.lookingToPause, _), (.pausing, _), (.perhapsPaused, _),
+        case (_, .either), (.idle, .free), (.idle, .resume), (.lookingToPause, _), (.pausing, _), (.perhapsPaused, _),
             (.paused, .silent), (.lookingToPlay, _), (.resuming, _), (.left, .silent):
             return []
         }

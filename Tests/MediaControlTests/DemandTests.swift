@@ -28,7 +28,12 @@ import Testing
         ([owner(.active, cameBack: true)], .resume),
         ([owner(.interrupted, adopted: true), owner(.inactive, mayResume: true)], .silent),
         ([owner(.inactive, mayResume: true), owner(.interrupted, adopted: true)], .silent),
-        ([owner(.interrupted, adopted: true), owner(.active)], .free),
+        ([owner(.interrupted, adopted: true), owner(.active)], .either),
+        ([owner(.active), owner(.inactive, mayResume: true)], .either),
+        ([owner(.active), owner(.inactive)], .free),
+        ([owner(.active, cameBack: true), owner(.active)], .free),
+        // A client pauses its player itself.
+        ([owner(.interrupted), owner(.active)], .free),
         ([owner(.interrupted, adopted: true), owner(.active, cameBack: true)], .silent),
         ([], .free),
     ])

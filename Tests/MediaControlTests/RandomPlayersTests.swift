@@ -73,7 +73,7 @@ private struct PlayerRun {
         for _ in 0..<steps {
             switch Int.random(in: 0..<10, using: &random) {
             case 0: act(MockPlayer.Deed.allCases.randomElement(using: &random) ?? .play)
-            case 1...3: want([.free, .silent, .silent, .resume].randomElement(using: &random) ?? .free)
+            case 1...3: want([.free, .silent, .silent, .resume, .either].randomElement(using: &random) ?? .free)
             case 4:
                 if Int.random(in: 0..<4, using: &random) == 0 {
                     restart()
@@ -99,10 +99,11 @@ private struct PlayerRun {
     }
 
     private mutating func want(_ wanted: Demand) {
-        // Only an interruption can lead to a demand to resume.
-        guard wanted != demand, wanted != .resume || demand == .silent else { return }
+        // Only an interruption can lead to a demand to resume, whatever another session does meanwhile.
+        let follows = wanted == .resume && demand == .either || demand == .silent
+        guard wanted != demand, follows || wanted == .free || wanted == .silent else { return }
         note("demand \(wanted)")
-        if wanted == .silent { stretch = (now, player.status == .playing) }
+        if wanted == .silent, demand != .either { stretch = (now, player.status == .playing) }
         demand = wanted
         carryOut(book.demand(wanted, of: 1, at: now))
     }
@@ -148,7 +149,7 @@ private struct PlayerRun {
         case .silent where player.manner == .quiet && player.personActed > 0: break
         case .silent: if player.status == .playing { faults.append("plays on, although it should be silent") }
         case .resume: if player.status != .playing { faults.append("was not resumed, although nothing prevents it") }
-        case .free: break
+        case .free, .either: break
         }
     }
 
