@@ -348,8 +348,12 @@ public struct Decider: Sendable {
         let owners = enforcement.owners(facts)
         let streams = seen.streams.map(\.stream)
         var heard = Sounding(sessions: [], others: false)
-        for stream in streams where stream.direction == .playback && stream.isSounding {
-            if let sessions = owners[stream.id] { heard.sessions.formUnion(sessions) } else { heard.others = true }
+        for facts in seen.streams where facts.stream.direction == .playback && facts.stream.isSounding {
+            if let sessions = owners[facts.stream.id] {
+                heard.sessions.formUnion(sessions)
+            } else if facts.program?.isScreenReader != true {
+                heard.others = true
+            }
         }
         // A session that also records is in a conversation, which continues without headphones.
         let listening = streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }

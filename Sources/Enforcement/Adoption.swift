@@ -144,6 +144,7 @@ struct Adoption {
     private func ground(for program: Program) -> Ground? {
         if settings.adoption.never.contains(where: program.names.contains) { return nil }
         if settings.adoption.always.contains(where: program.names.contains) { return .named }
+        if program.isScreenReader { return nil }
         return settings.adoption.streams == .off ? nil : .everybody(settings.adoption.streams)
     }
 

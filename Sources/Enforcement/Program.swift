@@ -29,6 +29,8 @@ public struct Program: Sendable, Hashable {
     public static let server = Program(key: .name("Telephone"), name: "Telephone", names: ["Telephone"])
     /// Whether it is ``server``.
     public var isServer: Bool { self == .server }
+    /// Whether it reads the screen aloud. Its stream plays silence between two texts, so nobody knows when it speaks.
+    public var isScreenReader: Bool { Settings.Adoption.isScreenReader(names) }
 
     public init(
         key: Key, name: String, names: Set<String>, mayCall: Bool = true, mayAlert: Bool = true,

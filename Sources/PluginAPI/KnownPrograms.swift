@@ -21,6 +21,12 @@ extension Settings.Adoption {
         "org.gnome.calls", "sip-communicator",
     ]
 
+    /// Programs that read the screen aloud, as above. They are adopted only if the settings list them.
+    private static let screenReaders = ["speech-dispatcher*", "sd_*", "espeakup", "orca"]
+
+    /// Whether one of the names is among the programs that read the screen aloud.
+    public static func isScreenReader(_ names: Set<String>) -> Bool { matches(names, screenReaders) }
+
     /// Whether one of the names is among the programs that are known to make calls.
     public static func isKnown(_ names: Set<String>) -> Bool { matches(names, knownCallPrograms) }
 
