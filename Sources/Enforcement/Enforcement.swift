@@ -96,6 +96,8 @@ public struct Enforcement: Sendable {
     /// Streams that existed and were not paused at the last check.
     private var known: Set<AudioStream.ID> = []
     private var playing: Set<AudioStream.ID> = []
+    /// The programs of those streams.
+    private var busy: Set<Program.Key> = []
     /// Since when each stream plays, as observed, and since when it is paused after that.
     private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]
     /// Since when an active adopted session is silent.
@@ -210,7 +212,9 @@ public struct Enforcement: Sendable {
             if case .activate(let id) = step { !tried.insert(id).inserted } else { false }
         }
         if steps.isEmpty {
-            playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id))
+            let streams = facts.streams.filter { !$0.stream.isCorked }
+            playing = Set(streams.map(\.stream.id))
+            busy = Set(streams.filter { $0.stream.direction == .playback }.compactMap(\.program?.key))
             tried = []
         }
         return steps
@@ -317,9 +321,13 @@ public struct Enforcement: Sendable {
         case .interrupted:
             // Only the end of a declared call ends this. During an interruption by an app or a guessed call, the user
             // may start it again (R9). Not at once: PipeWire shows a stream as paused while it is moved from a removed
-            // device, and then as playing again.
-            guard now >= session.since + Enforcement.aftermath else { return nil }
-            return isSounding && isFresh && session.mayBeTakenBack ? .activate(session.id) : nil
+            // device, and then as playing again. A further stream of a program that plays, such as the sound of a
+            // notification in another page, is not the user's.
+            guard now >= session.since + Enforcement.aftermath, case .adopted(let program) = session.kind else {
+                return nil
+            }
+            let isStarted = isSounding && isFresh && !busy.contains(program.program)
+            return isStarted && session.mayBeTakenBack ? .activate(session.id) : nil
         }
     }
 
@@ -457,6 +465,7 @@ public struct Enforcement: Sendable {
         farewells = [:]
         known = []
         playing = []
+        busy = []
         began = [:]
     }
 

@@ -1,0 +1,153 @@
+import Scenario
+import Testing
+
+/// Programs that do not use sessiond, during calls that they or others make.
+@Suite struct ForeignProgramTests {
+    struct Story: Sendable, CustomStringConvertible {
+        let name: String
+        let text: String
+        var description: String { name }
+
+        init(_ name: String, _ text: String) { (self.name, self.text) = (name, text) }
+    }
+
+    static let stories = [
+        Story(
+            "a browser calls: the music of another page is paused, and resumed",
+            """
+            program browser "Chromium" executable=chromium
+            stream music of browser
+            player tab of music
+            wait 5
+            stream voice of browser
+            stream mic of browser record
+            wait 3
+            expect player tab paused
+            """),
+        Story(
+            "a browser calls: a page with another title is held and paused until the call ends",
+            """
+            program browser "Firefox" executable=firefox
+            stream music of browser title=Radio
+            player tab of music
+            wait 5
+            stream voice of browser title=Meeting
+            stream mic of browser record title=Meeting
+            wait 3
+            expect stream music held
+            expect player tab paused
+            end mic
+            end voice
+            wait 8
+            expect player tab playing
+            """),
+        Story(
+            "another page of a held browser plays a notification: the music stays held",
+            """
+            program browser "Firefox" executable=firefox
+            program zoom "Zoom" executable=zoom
+            stream music of browser title=Radio
+            wait 5
+            stream voice of zoom
+            stream mic of zoom record
+            wait 3
+            expect stream music held
+            stream ping of browser title=Chat
+            wait 1
+            expect stream music held
+            """),
+        Story(
+            "the page of the call changes its title and plays a chime: another page stays held",
+            """
+            program browser "Firefox" executable=firefox
+            stream radio of browser title=Radio
+            wait 5
+            stream voice of browser title=Meet
+            stream mic of browser record title=Meet
+            wait 3
+            expect stream radio held
+            stream chime of browser title="(1) Meet"
+            wait 1
+            expect stream radio held
+            """),
+        Story(
+            "a paused player's program plays a click during a declared call: it is resumed",
+            """
+            program rb "Rhythmbox" executable=rhythmbox
+            program calls "Calls" executable=gnome-calls
+            stream song of rb
+            player rhythmbox of song
+            wait 5
+            stream voice of calls role=phone
+            wait 3
+            expect player rhythmbox paused
+            stream click of rb role=event
+            wait 1
+            end click
+            wait 3
+            expect player rhythmbox paused
+            end voice
+            wait 3
+            expect player rhythmbox playing
+            """),
+        Story(
+            "a paused player's program plays a click during a guessed call: it is resumed",
+            """
+            program rb "Rhythmbox" executable=rhythmbox
+            program zoom "Zoom" executable=zoom
+            stream song of rb
+            player rhythmbox of song
+            wait 5
+            stream voice of zoom
+            stream mic of zoom record
+            wait 3
+            expect player rhythmbox paused
+            stream click of rb role=event
+            end click
+            wait 5
+            end voice
+            end mic
+            wait 3
+            expect player rhythmbox playing
+            """),
+        Story(
+            "a voice message is recorded in a paused browser during a call: it is resumed",
+            """
+            program ff "Firefox" executable=firefox
+            program calls "Calls" executable=gnome-calls
+            stream music of ff title=Radio
+            player tab of music
+            wait 5
+            stream voice of calls role=phone
+            wait 3
+            expect player tab paused
+            stream memo of ff record title=Chat
+            stream memo2 of ff title=Chat
+            wait 3
+            end memo
+            end memo2
+            wait 12
+            end voice
+            wait 3
+            expect player tab playing
+            """),
+        Story(
+            "a screen reader speaks during a call",
+            """
+            program reader "speech-dispatcher" executable=sd_espeak-ng
+            program zoom "Zoom" executable=zoom
+            stream speech of reader
+            wait 5
+            stream voice of zoom
+            stream mic of zoom record
+            wait 3
+            expect stream speech untouched
+            """),
+    ]
+
+    @Test(arguments: stories) func program_meetsTheExpectations(_ story: Story) throws {
+        var run = Run(try Scenario(story.text, file: story.name))
+        run.perform()
+        #expect(run.failures == [])
+    }
+}
