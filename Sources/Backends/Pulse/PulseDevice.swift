@@ -99,9 +99,11 @@ struct PulseDevice: Hashable {
     }
 
     /// A virtual device that is only a filter in front of another one, on which it plays. PipeWire's own filters are a
-    /// group of two nodes, of which this is one.
+    /// group of two nodes, of which this is one. EasyEffects asks with its priority never to be the default.
     var isFilter: Bool {
-        (properties["device.class"] == "filter" || properties["node.link-group"] != nil) && active?.type == .virtual
+        let isLast = properties["node.virtual"] == "true" && properties["priority.session"] == "0"
+        let isMarked = properties["device.class"] == "filter" || properties["node.link-group"] != nil || isLast
+        return isMarked && active?.type == .virtual
     }
 
     private func uid(_ port: DevicePort?) -> String {
@@ -143,7 +145,7 @@ struct PulseDevice: Hashable {
 
     private static let prefixes = [
         "device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network", "node.link-group", "client.id",
-        "policy.role-based.target",
+        "policy.role-based.target", "priority.session",
     ]
 
     static func read(_ list: OpaquePointer?, prefixes: [String]) -> [String: String] {

@@ -158,9 +158,12 @@ struct PulseModel {
     mutating func snapshot(now: UInt64) -> AudioSnapshot {
         let devices = (sinks.values.sorted { $0.index < $1.index }, sources.values.sorted { $0.index < $1.index })
         let outputs = devices.0.flatMap(\.available)
-        let inputs =
-            devices.1.flatMap(\.available)
-            + cards.values.sorted { $0.index < $1.index }.compactMap(\.handsFreeInput)
+        var inputs = devices.1.flatMap(\.available)
+        // WirePlumber 0.5 has a source for the headset in every profile.
+        for input in cards.values.sorted(by: { $0.index < $1.index }).compactMap(\.handsFreeInput)
+        where !inputs.contains(where: { $0.uid == input.uid }) {
+            inputs.append(input)
+        }
         let filters = (devices.0 + devices.1).filter(\.isFilter).flatMap(\.available).map(\.uid)
         enumeration.update(devices.0 + devices.1, now: now)
         let early = enumeration.ports(of: devices.0 + devices.1, now: now)
