@@ -253,6 +253,24 @@ import Testing
         #expect(stage.defaultSink == "equalizer")
     }
 
+    @Test func easyEffectsStarts_itsDeviceIsSelectedOnlyWhenTheUserChoosesIt() throws {
+        let pulse = try PrivatePipeWire()
+        let stage = try RouteStage(pulse)
+        let properties = [
+            "factory.name = support.null-audio-sink", "node.name = easyeffects_sink", "media.class = Audio/Sink",
+            "audio.position = [ FL FR ]", "node.virtual = true", "priority.session = 0", "object.linger = true",
+        ]
+        let arguments = ["create-node", "adapter", "{ \(properties.joined(separator: " ")) }"]
+        try Child.run("pw-cli", arguments, environment: pulse.environment)
+        #expect(eventually { outputs(stage) == ["speaker", "easyeffects_sink"] })
+        let phones = try pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(stage.goes(to: "phones"))
+        try pulse.unloadModule(phones)
+        #expect(stage.goes(to: "speaker"))
+        try pulse.control.setDefaultSink("easyeffects_sink")
+        #expect(stage.goes(to: "easyeffects_sink"))
+    }
+
     @Test func roleLoopbacks_areListedAsANeighbour_andAreNoOutputs() throws {
         let pulse = try PrivatePipeWire()
         let stage = try RouteStage(pulse)

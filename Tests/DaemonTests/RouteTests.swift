@@ -382,6 +382,26 @@ import Testing
         #expect(eventually { stage.output.hasSuffix("/a2dp") })
     }
 
+    /// WirePlumber 0.5 has a source for the headset's microphone also while the headset plays music.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func headsetHasASourceInItsMusicProfile_itIsListedOnce() throws {
+        let radio = try FakeBluetooth()
+        let stage = try RouteStage(
+            radio,
+            modules: [
+                "module-remap-source source_name=bluez_input master=speaker.monitor "
+                    + "source_properties='device.api=bluez5 device.string=02:00:00:00:00:02'"
+            ])
+        let client = try stage.daemon.client()
+        let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+        #expect(
+            try eventually {
+                let uids = try stage.reads("AvailableInputs", chat).ports.map(\.uid)
+                return uids.contains { $0.hasSuffix("/hfp-input") } && Set(uids).count == uids.count
+            })
+        #expect(try stage.reads("AvailableInputs", chat).ports.count { $0.type == .bluetoothHFP } == 1)
+    }
+
     // MARK: Sleep
 
     @Test func machineWakes_activeSessionsAreNotified() throws {

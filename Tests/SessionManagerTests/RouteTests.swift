@@ -189,7 +189,8 @@ import Testing
         let voice = world.player("voice", RouteTests.talking)
         world.send(.overrideOutput(voice, .speaker))
         let changed = world.send(.setCategory(voice, .of(.playAndRecord, .measurement, [])))
-        #expect(changed.effects.contains(.selectOutput(voice, uid: nil)) && reasons(changed, voice) == [.categoryChange])
+        #expect(
+            changed.effects.contains(.selectOutput(voice, uid: nil)) && reasons(changed, voice) == [.categoryChange])
         #expect(world.arbiter.routeChoice.output == "receiver")
         // Inactive, its route does not change.
         world.send(.overrideOutput(voice, .speaker))
