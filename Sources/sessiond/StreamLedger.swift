@@ -93,7 +93,8 @@ final class StreamLedger {
         }
         contents.entries = entries
         if unknown.isEmpty {
-            if !contents.memories.isEmpty, entries.isEmpty { repair() }
+            // A stand-in ends also when the program itself has a stream again, and that is changed.
+            if !contents.memories.isEmpty, entries.isEmpty || !backend.wantedStandIns.isEmpty { repair() }
             return completion(journal.write(contents))
         }
         backend.readMemory { [weak self] memory in
