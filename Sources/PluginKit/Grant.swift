@@ -63,9 +63,8 @@ public struct Grant: Sendable, Hashable {
         case began(InterruptionReason)
         /// - Parameter canResume: whether the engine has something to resume.
         case ended(shouldResume: Bool, canResume: Bool)
-        /// The headphones or the input were unplugged. The daemon interrupts some sessions for that; those keep their claim,
-        /// the others give it back.
-        case deviceGone(givesBack: Bool)
+        /// The headphones or the input were unplugged, and the daemon does not interrupt this session for that.
+        case deviceGone
         /// The daemon reports that the sound server stopped, or is back.
         case servicesLost
         case servicesReset
@@ -156,7 +155,7 @@ public struct Grant: Sendable, Hashable {
         case .due: due()
         case .began(let reason): began(reason)
         case .ended(let shouldResume, let canResume): ended(shouldResume && canResume)
-        case .deviceGone(let givesBack): deviceGone(givesBack)
+        case .deviceGone: deviceGone()
         case .servicesLost: servicesLost()
         case .servicesReset: arrived()
         case .engineLost: engineLost()
@@ -359,14 +358,14 @@ public struct Grant: Sendable, Hashable {
         }
     }
 
-    private mutating func deviceGone(_ givesBack: Bool) -> [Effect] {
+    private mutating func deviceGone() -> [Effect] {
         guard isHeard else {
             forgetToResume()
             return []
         }
         order &+= 1
         state = unplugged
-        return givesBack ? [.silence, .deactivate(notifyOthers: false)] : [.silence]
+        return [.silence, .deactivate(notifyOthers: false)]
     }
 
     private mutating func forgetToResume() {

@@ -38,13 +38,13 @@ extension PlayerPlugin {
         }
     }
 
-    /// Private sound must not continue on a speaker.
+    /// Private sound must not continue on a speaker. The daemon interrupts the now-playing session for that. Sessions that
+    /// mix cannot be it, and pause by themselves. An alarm, or the voice of a call, continues: it must be heard.
     private func outputsChanged(_ previous: Route, _ current: Route) {
+        let description = session.description
+        let mixes = description.options.contains(.mixWithOthers) || description.category == .ambient
         let gone = previous.outputs.filter { port in !current.outputs.contains { $0.uid == port.uid } }
-        guard gone.contains(where: \.type.isWorn) else { return }
-        // The daemon interrupts only the now-playing session, which keeps its claim.
-        let mixes = session.description.options.contains(.mixWithOthers) || session.description.category == .ambient
-        _ = take(.deviceGone(givesBack: mixes))
+        if mixes, description.sessionClass == .app, gone.contains(where: \.type.isWorn) { _ = take(.deviceGone) }
     }
 
     func servicesLost(_ message: String) {

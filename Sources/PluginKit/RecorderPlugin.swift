@@ -326,7 +326,7 @@ public final class RecorderPlugin: Plugin {
         if case .due = grant.state { return }
         // An interrupted recording will not resume either, and the end of the interruption reports nothing more.
         if engine.state == .recording || grant.isInterrupted { paused(gone(left.map(\.name))) }
-        _ = take(.deviceGone(givesBack: true))
+        _ = take(.deviceGone)
     }
 
     private func gone(_ names: [String]) -> String {

@@ -230,6 +230,24 @@ private let loud = -25.0
     }
 
     @Test(arguments: ServerKind.allCases)
+    func headphonesAreUnplugged_alarmContinuesOnTheSpeaker(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
+        let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        #expect(
+            eventually {
+                let outputs = (try? stage.daemon.property("CurrentRoute"))?.route?.outputs ?? []
+                return outputs.first?.type == .headphones
+            })
+        let alarm = try stage.player(["--class", "alert"])
+        alarm.call("Load", [.string(try stage.sine(440, seconds: 60))])
+        #expect(alarm.call("Play") == nil)
+        #expect(eventually { alarm.position > 0.2 })
+        try stage.pulse.unloadModule(module)
+        #expect(stage.ear.waitUntil(440, above: loud))
+        #expect(alarm.state == "playing")
+    }
+
+    @Test(arguments: ServerKind.allCases)
     func soundServerIsKilled_playerPausesAndPlaysOnFromTheSamePlace(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
         let music = try playing(stage)

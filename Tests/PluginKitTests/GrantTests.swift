@@ -39,8 +39,7 @@ import Testing
         ("ended, resume", { _ in resume }),
         ("ended", { _ in .ended(shouldResume: false, canResume: true) }),
         ("ended, nothing", { _ in .ended(shouldResume: true, canResume: false) }),
-        ("device gone", { _ in .deviceGone(givesBack: false) }),
-        ("device gone, back", { _ in .deviceGone(givesBack: true) }),
+        ("device gone", { _ in .deviceGone }),
         ("services lost", { _ in .servicesLost }),
         ("services reset", { _ in .servicesReset }),
         ("engine lost", { _ in .engineLost }),
@@ -77,8 +76,7 @@ import Testing
         ended, resume     | .   .   .   R   .   .   .   .   .   Ra  Id  Ra  Ud
         ended             | .   .   .   R   .   R   .   .   .   Id  Id  Ud  Ud
         ended, nothing    | .   .   .   R   .   R   .   .   .   Id  Id  Ud  Ud
-        device gone       | .   .   .   .   Uq  R   Uq  Uq  .   Y   .   .   .
-        device gone, back | .   .   .   .   Uqg R   Uqg Uqg .   Y   .   .   .
+        device gone       | .   .   .   .   Uqg R   Uqg Uqg .   Y   .   .   .
         services lost     | .   .   .   .   Iqg R   Iqg Iqg .   Y   .   .   .
         services reset    | .   .   .   .   .   .   .   .   .   .   .   .   .
         engine lost       | Iqg Iqg Iqg Yqg Iqg Yqg Iqg Iqg Iqg Yqg Yqg Iqg Yqg

@@ -117,9 +117,10 @@ struct GrantWorld {
 
     private mutating func unplug() {
         guard isDaemonThere, atDaemon == .active else { return }
-        let mixes = Bool.random(using: &dice)
-        news.append(.told(.deviceGone(givesBack: mixes), nil))
-        guard !mixes else { return }
+        guard Bool.random(using: &dice) else {
+            news.append(.told(.deviceGone, nil))
+            return
+        }
         atDaemon = .interrupted
         news.append(.told(.began(.routeDisconnected), .interrupted))
     }
