@@ -17,14 +17,21 @@ public func builtProduct(named name: String) throws -> String {
 private let folderOfProducts = Result<String, any Error> {
     let running = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     var folder = URL(fileURLWithPath: running).deletingLastPathComponent()
+    func built(_ name: String) -> String? {
+        let path = folder.appendingPathComponent(name).path
+        return FileManager.default.isExecutableFile(atPath: path) ? path : nil
+    }
     for _ in 0..<5 {
-        let built = folder.appendingPathComponent("sessiond-plugin").path
-        if FileManager.default.isExecutableFile(atPath: built) {
-            for kind in PluginKind.all where kind.needsSession {
-                try link(built, to: folder.appendingPathComponent(kind.program).path)
+        if built("sessiond") != nil {
+            // The short runs of the sanitizers have no plugins.
+            if let plugin = built("sessiond-plugin") {
+                for kind in PluginKind.all where kind.needsSession {
+                    try link(plugin, to: folder.appendingPathComponent(kind.program).path)
+                }
             }
-            let assets = folder.appendingPathComponent("sessiond-assets").path
-            try link(assets, to: folder.appendingPathComponent("sessiond-thumbnailer").path)
+            if let assets = built("sessiond-assets") {
+                try link(assets, to: folder.appendingPathComponent("sessiond-thumbnailer").path)
+            }
             return folder.path
         }
         folder.deleteLastPathComponent()
