@@ -274,8 +274,8 @@ if Context.environment["SESSIOND_SHORT"] != nil {
     ].map { "\($0).swift" }
     var needed = tests.union(["DaemonTests", "sessiond", "sessiond-fuzz"])
     while true {
-        let found = package.targets.filter { needed.contains($0.name) }.flatMap(\.dependencies).compactMap { dependency in
-            if case .byNameItem(let name, _) = dependency { name } else { nil }
+        let found = package.targets.filter { needed.contains($0.name) }.flatMap(\.dependencies).compactMap {
+            if case .byNameItem(let name, _) = $0 { name } else { nil }
         }
         guard !needed.isSuperset(of: found) else { break }
         needed.formUnion(found)
