@@ -399,16 +399,19 @@ static inline void films_leave_hardware(void) {
     gst_plugin_feature_list_free(list);
 }
 
+// The rank of an element that is installed.
+static inline void films_rank(const char *name, guint rank) {
+    GstElementFactory *factory = gst_element_factory_find(name);
+    if (!factory) return;
+    gst_plugin_feature_set_rank((GstPluginFeature *)factory, rank);
+    gst_object_unref(factory);
+}
+
 // Elements that read playlists are not used: playlists name other files, which would be opened and copied into an
 // export.
 static inline void films_leave_playlists(void) {
     const char *names[] = {"hlsdemux", "hlsdemux2", "dashdemux", "dashdemux2", "mssdemux", "mssdemux2", "sdpdemux"};
-    for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
-        GstElementFactory *factory = gst_element_factory_find(names[index]);
-        if (!factory) continue;
-        gst_plugin_feature_set_rank((GstPluginFeature *)factory, GST_RANK_NONE);
-        gst_object_unref(factory);
-    }
+    for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) films_rank(names[index], GST_RANK_NONE);
 }
 
 // The time of a sample in its film; none if it has no time, or is before the start of the film.

@@ -31,6 +31,8 @@ package struct MovieIndex: Equatable {
 
     /// The position of the rotation matrix of the first video track.
     package private(set) var matrix: Int?
+    /// Whether its video is H.264 that every decoder of H.264 can decode.
+    package private(set) var isCommonAVC = false
 
     package init?(_ path: [UInt8]) {
         let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -133,6 +135,8 @@ package struct MovieIndex: Equatable {
         }
         for track in tracks { cut = max(cut, Self.cut(of: track)) }
         matrix = tracks.lazy.compactMap(Self.matrix).first.map { origin + $0 }
+        let parameters = tracks.compactMap(Self.parameters)
+        isCommonAVC = !parameters.isEmpty && parameters.allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isCommon) }
         guard let header, let version = header.first else { return }
         let (scalePlace, lengthPlace, size) = version == 1 ? (20, 24, 8) : (12, 16, 4)
         timescale = Self.number(header, scalePlace, 4)
@@ -157,6 +161,25 @@ package struct MovieIndex: Equatable {
             }
         }
         return isVideo ? place : nil
+    }
+
+    /// The parameters of H.264 in a video track; empty if it has another codec or several; nil for other tracks.
+    private static func parameters(of track: ArraySlice<UInt8>) -> [AVCParameters]? {
+        guard matrix(of: track) != nil else { return nil }
+        var found: [AVCParameters] = []
+        func search(_ bytes: ArraySlice<UInt8>) {
+            each(bytes) { kind, content in
+                switch kind {
+                case "mdia", "minf", "stbl": search(content)
+                case "stsd" where number(content, 4, 4) == 1: search(content.dropFirst(8))
+                case "avc1": search(content.dropFirst(78))
+                case "avcC": found = AVCParameters.sets(ofConfiguration: content)
+                default: break
+                }
+            }
+        }
+        search(track)
+        return found
     }
 
     /// The nine numbers of the matrix that rotates the pictures as a value of videoflip's `video-direction` does.

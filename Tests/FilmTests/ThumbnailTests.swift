@@ -41,6 +41,24 @@ import Testing
         #expect(try FilmStage.names(in: home + "/normal").count == 1)
     }
 
+    /// The libraries of libav take most of the time of a first thumbnail, so they are loaded only for films that need them.
+    @Test(arguments: [false, true])
+    func thumbnailOfH264_needsLibavOnlyIfInterlaced(_ isInterlaced: Bool) throws {
+        let stage = try FilmStage()
+        let film = stage.folder.path + "/film.mp4"
+        try Child.run(
+            "ffmpeg",
+            ["-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-c:v", "libx264"]
+                + ["-pix_fmt", "yuv420p"] + (isInterlaced ? ["-flags", "+ildct+ilme", "-x264opts", "tff=1"] : []) + [
+                    film
+                ])
+        let path = try stage.call("Thumbnail", [FilmStage.uri(film), .string("normal")])[0].stringValue ?? ""
+        #expect(FileManager.default.fileExists(atPath: path))
+        let maps = try stage.workers.map { try Child.run("cat", ["/proc/\($0)/maps"]) }.joined()
+        #expect(maps.contains("libgstisomp4"))
+        #expect(maps.contains("libavcodec") == isInterlaced)
+    }
+
     @Test func changedFile_getsANewThumbnail() throws {
         let stage = try FilmStage()
         let film = try Self.copy("short-gop.mp4", in: stage, as: "film.mp4")

@@ -30,8 +30,9 @@ final class Frame {
 /// find it, the film is decoded from the key frame before that time, and the times of the pictures are compared. An
 /// exact seek of GStreamer gives the same picture, but not its time.
 final class Film {
-    /// The longest time to wait for one picture, in seconds.
-    private static let patience = 8.0
+    /// The longest time to wait for one picture, in seconds. After the quick decoder, another one needs time, too.
+    private var patience: Double { Self.patience(isQuick) }
+    private static func patience(_ isQuick: Bool) -> Double { isQuick ? 2 : 8 }
     /// The interval at which errors are checked while waiting, in seconds.
     private static let step = 0.05
 
@@ -47,6 +48,7 @@ final class Film {
     let first: GstClockTime
 
     private let index: MovieIndex?
+    private let isQuick: Bool
     private var pipeline: FilmPipeline
     private let gate: UnsafeMutablePointer<films_gate>
     private var sink: UnsafeMutablePointer<GstElement>
@@ -66,17 +68,20 @@ final class Film {
     private var keys: [(before: GstClockTime?, after: GstClockTime?)] = []
 
     /// Opens the film and decodes its first picture.
-    /// - Throws: also if the film has no picture; then ``cover`` may have one.
-    init(_ file: FilmFile) throws(FilmError) {
+    convenience init(_ file: FilmFile) throws(FilmError) { try self.init(file, MovieIndex(file.path)) }
+
+    /// Opens the film and decodes its first picture.
+    /// - Parameter isQuick: H.264 is decoded by the decoder that is loaded first; see ``FilmRuntime/decode(quickly:)``.
+    /// - Throws: also if the film has no picture; then its tags may have a cover.
+    init(_ file: FilmFile, _ index: MovieIndex?, isQuick: Bool = false) throws(FilmError) {
         guard let gate = films_gate_new() else { throw FilmError(.decodeFailed, "no memory") }
-        (self.file, self.gate) = (file, gate)
+        (self.file, self.gate, self.index, self.isQuick) = (file, gate, index, isQuick)
         var isOpen = false
         defer { if !isOpen { films_gate_free(gate) } }
-        index = MovieIndex(file.path)
-        pipeline = try Self.pipeline(file, index, gate)
+        pipeline = try Self.pipeline(file, index, gate, isQuick)
         sink = try pipeline.child("sink")
-        try pipeline.prepare(within: Self.patience)
-        guard let sample = try Self.firstSample(pipeline, sink) else {
+        try pipeline.prepare(within: Self.patience(isQuick))
+        guard let sample = try Self.firstSample(pipeline, sink, Self.patience(isQuick)) else {
             throw pipeline.failure() ?? FilmError(.noImageAtTime, "it has no picture")
         }
         let start = films_sample_time(sample)
@@ -98,9 +103,10 @@ final class Film {
     deinit { films_gate_free(gate) }
 
     private static func pipeline(
-        _ file: FilmFile, _ index: MovieIndex?, _ gate: UnsafeMutablePointer<films_gate>
+        _ file: FilmFile, _ index: MovieIndex?, _ gate: UnsafeMutablePointer<films_gate>, _ isQuick: Bool
     ) throws(FilmError) -> FilmPipeline {
-        try FilmPipeline(
+        FilmRuntime.decode(quickly: isQuick)
+        return try FilmPipeline(
             reading: file, index,
             "uridecodebin name=source caps=video/x-raw(ANY) expose-all-streams=false"
                 + " ! appsink name=sink caps=video/x-raw sync=false max-buffers=2 enable-last-sample=false"
@@ -110,7 +116,7 @@ final class Film {
     /// The first picture. A video track that begins late has a gap before its first picture; then the sink is ready
     /// without a picture.
     private static func firstSample(
-        _ pipeline: FilmPipeline, _ sink: UnsafeMutablePointer<GstElement>
+        _ pipeline: FilmPipeline, _ sink: UnsafeMutablePointer<GstElement>, _ patience: Double
     ) throws(FilmError) -> OpaquePointer? {
         if let sample = films_pull_preroll(sink, 0) { return sample }
         pipeline.set(GST_STATE_PLAYING)
@@ -246,10 +252,10 @@ final class Film {
     private func begin(keys: GstClockTime?) throws(FilmError) {
         (current, ahead) = (nil, nil)
         pipeline.set(GST_STATE_NULL)
-        pipeline = try Self.pipeline(file, index, gate)
+        pipeline = try Self.pipeline(file, index, gate, isQuick)
         sink = try pipeline.child("sink")
         films_gate_set(gate, keys == nil ? 0 : 1, keys ?? 0, 0)
-        if keys == nil { try pipeline.prepare(within: Self.patience) }
+        if keys == nil { try pipeline.prepare(within: patience) }
         pipeline.set(GST_STATE_PLAYING)
     }
 
@@ -291,12 +297,12 @@ final class Film {
     /// - Parameter body: waits for ``step`` seconds.
     @discardableResult
     private func wait<Result>(_ what: String, _ body: () -> Result?) throws(FilmError) -> Result {
-        let end = g_get_monotonic_time() + gint64(Self.patience * 1e6)
+        let end = g_get_monotonic_time() + gint64(patience * 1e6)
         while true {
             if let result = body() { return result }
             if let failure = pipeline.failure() { throw failure }
             guard g_get_monotonic_time() < end else {
-                throw FilmError(.decodeFailed, "\(what) came within \(Int(Self.patience)) s")
+                throw FilmError(.decodeFailed, "\(what) came within \(Int(patience)) s")
             }
         }
     }
@@ -323,12 +329,19 @@ final class Film {
 
     // MARK: Pictures for file managers
 
-    /// A typical picture of the film: the first of five places whose picture is not nearly a single colour.
+    /// A typical picture of the film: the first of five places whose picture is not nearly a single colour. A picture that
+    /// cannot be decoded is left out, except by the quick decoder: another one may decode it.
     func typical() throws(FilmError) -> Frame {
         guard let duration, duration > 0 else { return try frame(at: first) }
         var best: (frame: Frame, contrast: Double)?
         for share in [1.0 / 3, 2.0 / 3, 0.1, 0.9, 0.5] {
-            guard let frame = try? keyFrame(nearest: GstClockTime(Double(duration) * share)) else { continue }
+            let frame: Frame
+            do throws(FilmError) {
+                frame = try keyFrame(nearest: GstClockTime(Double(duration) * share))
+            } catch {
+                if isQuick { throw error }
+                continue
+            }
             let contrast = films_contrast(frame.sample)
             if contrast > 12 { return frame }
             if best.map({ $0.contrast < contrast }) ?? true { best = (frame, contrast) }

@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 public import PluginAPI
 import Workers
@@ -205,9 +206,14 @@ public final class FilmWorker {
     private static func thumbnail(
         of file: FilmFile, _ shape: PictureMaker.Shape, _ maker: PictureMaker
     ) throws(FilmError) -> ([UInt8], Int) {
+        let index = MovieIndex(file.path)
+        // If the quick decoder fails, the other one is tried.
+        if index?.isCommonAVC == true, let made = try? picture(of: Film(file, index, isQuick: true), shape, maker) {
+            return made
+        }
         let film: Film
         do throws(FilmError) {
-            film = try Film(file)
+            film = try Film(file, index)
         } catch {
             let facts = try FilmFacts(file)
             guard let cover = facts.tags.cover else {
@@ -217,6 +223,12 @@ public final class FilmWorker {
             defer { gst_sample_unref(cover) }
             return (try PictureMaker.encode(cover: cover, shape), Int(facts.duration))
         }
+        return try picture(of: film, shape, maker)
+    }
+
+    private static func picture(
+        of film: Film, _ shape: PictureMaker.Shape, _ maker: PictureMaker
+    ) throws(FilmError) -> ([UInt8], Int) {
         let data = try maker.encode(film.typical().sample, shape, orientation: film.orientation)
         return (data, film.duration.map { Int($0 / 1_000_000_000) } ?? 0)
     }
