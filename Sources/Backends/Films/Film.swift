@@ -71,7 +71,8 @@ final class Film {
     convenience init(_ file: FilmFile) throws(FilmError) { try self.init(file, MovieIndex(file.path)) }
 
     /// Opens the film and decodes its first picture.
-    /// - Parameter isQuick: H.264 is decoded by the decoder that is loaded first; see ``FilmRuntime/decode(quickly:)``.
+    /// - Parameter isQuick: for key frames only: H.264 is decoded by the decoder that is loaded first, see
+    ///   ``FilmRuntime/decode(quickly:)``, and no picture is decoded in advance.
     /// - Throws: also if the film has no picture; then its tags may have a cover.
     init(_ file: FilmFile, _ index: MovieIndex?, isQuick: Bool = false) throws(FilmError) {
         guard let gate = films_gate_new() else { throw FilmError(.decodeFailed, "no memory") }
@@ -96,7 +97,7 @@ final class Film {
         let pad = gst_element_get_static_pad(sink, "sink")
         orientation = pad.map { films_orientation($0) } ?? 0
         if let pad { gst_object_unref(pad) }
-        pipeline.set(GST_STATE_PLAYING)
+        play()
         isOpen = true
     }
 
@@ -256,8 +257,12 @@ final class Film {
         sink = try pipeline.child("sink")
         films_gate_set(gate, keys == nil ? 0 : 1, keys ?? 0, 0)
         if keys == nil { try pipeline.prepare(within: patience) }
-        pipeline.set(GST_STATE_PLAYING)
+        play()
     }
+
+    /// While the pipeline is paused, it decodes one picture after each seek. The pictures of file managers are key frames, so
+    /// the quick decoder decodes nothing else.
+    private func play() { if !isQuick { pipeline.set(GST_STATE_PLAYING) } }
 
     private func frameAhead(
         at time: GstClockTime, _ pass: (Frame, GstClockTime) -> Void
@@ -311,7 +316,9 @@ final class Film {
     private func pull() throws(FilmError) -> Frame? {
         while true {
             let found = try wait("no picture") { () -> OpaquePointer?? in
-                if let sample = films_pull(sink, FilmRuntime.nanoseconds(Self.step)) { return .some(sample) }
+                let step = FilmRuntime.nanoseconds(Self.step)
+                let sample = isQuick ? films_pull_preroll(sink, step) : films_pull(sink, step)
+                if let sample { return .some(sample) }
                 return films_is_over(sink) != 0 ? .some(nil) : nil
             }
             guard let sample = found else {
