@@ -167,18 +167,19 @@ package struct MovieIndex: Equatable {
     private static func parameters(of track: ArraySlice<UInt8>) -> [AVCParameters]? {
         guard matrix(of: track) != nil else { return nil }
         var found: [AVCParameters] = []
-        func search(_ bytes: ArraySlice<UInt8>) {
+        // Only these boxes in each other: a hostile file can nest boxes a million times.
+        func search(_ bytes: ArraySlice<UInt8>, _ path: ArraySlice<String>) {
             each(bytes) { kind, content in
+                guard kind == path.first else { return }
                 switch kind {
-                case "mdia", "minf", "stbl": search(content)
-                case "stsd" where number(content, 4, 4) == 1: search(content.dropFirst(8))
-                case "avc1": search(content.dropFirst(78))
+                case "stsd": if number(content, 4, 4) == 1 { search(content.dropFirst(8), path.dropFirst()) }
+                case "avc1": search(content.dropFirst(78), path.dropFirst())
                 case "avcC": found = AVCParameters.sets(ofConfiguration: content)
-                default: break
+                default: search(content, path.dropFirst())
                 }
             }
         }
-        search(track)
+        search(track, ["mdia", "minf", "stbl", "stsd", "avc1", "avcC"])
         return found
     }
 

@@ -61,6 +61,18 @@ import Testing
         #expect(Self.film([high], codec: "hvc1")?.isCommonAVC == false)
     }
 
+    @Test func boxesNestedAMillionTimes_areLeftOut() {
+        typealias Boxes = MovieIndexTests
+        let nested = (0..<1_000_000).flatMap { Boxes.big(UInt32(8_000_000 - 8 * $0)) + Array("mdia".utf8) }
+        let handler = Boxes.box("mdia", Boxes.box("hdlr", Boxes.zeros(8) + Array("vide".utf8) + Boxes.zeros(12)))
+        let head = Boxes.box("tkhd", [0, 0, 0, 7] + Boxes.zeros(80))
+        let bytes = Boxes.film(Boxes.header(600, 1_200), Boxes.box("trak", head + handler + nested))
+        let index = MovieIndex(size: bytes.count) { place, count in
+            place < bytes.count ? Array(bytes[place...].prefix(count)) : []
+        }
+        #expect(index?.matrix != nil && index?.isCommonAVC == false)
+    }
+
     @Test func cutParameters_areRefused() {
         for (_, hex, _) in Self.sets {
             let bytes = Self.bytes(hex)
