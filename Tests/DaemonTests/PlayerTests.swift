@@ -209,15 +209,21 @@ private let loud = -25.0
         #expect(processing.call("Play") == "org.sessiond1.Error.CannotStartPlaying")
     }
 
-    @Test(arguments: ServerKind.allCases)
-    func headphonesAreUnplugged_playerPausesUntilTheUserPlays(_ kind: ServerKind) throws {
-        let stage = try PlayerStage(kind)
+    /// Returns the number of the module of their sink, when they are the route.
+    private static func plugHeadphones(into stage: PlayerStage) throws -> UInt32 {
         let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
         #expect(
             eventually {
                 let outputs = (try? stage.daemon.property("CurrentRoute"))?.route?.outputs ?? []
                 return outputs.first?.type == .headphones
             })
+        return module
+    }
+
+    @Test(arguments: ServerKind.allCases)
+    func headphonesAreUnplugged_playerPausesUntilTheUserPlays(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
+        let module = try Self.plugHeadphones(into: stage)
         let music = try stage.player()
         music.call("Load", [.string(try stage.sine(440, seconds: 60))])
         #expect(music.call("Play") == nil)
@@ -232,12 +238,7 @@ private let loud = -25.0
     @Test(arguments: ServerKind.allCases)
     func headphonesAreUnplugged_alarmContinuesOnTheSpeaker(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)
-        let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
-        #expect(
-            eventually {
-                let outputs = (try? stage.daemon.property("CurrentRoute"))?.route?.outputs ?? []
-                return outputs.first?.type == .headphones
-            })
+        let module = try Self.plugHeadphones(into: stage)
         let alarm = try stage.player(["--class", "alert"])
         alarm.call("Load", [.string(try stage.sine(440, seconds: 60))])
         #expect(alarm.call("Play") == nil)
