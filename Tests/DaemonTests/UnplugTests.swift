@@ -247,7 +247,7 @@ import Testing
         #expect(stage.daemon.daemon.wait() == .code(0))
         // PipeWire removes the sink of a module a moment later.
         #expect(try kind == .pipeWire ? eventually { try !stage.isGuarded } : !stage.isGuarded)
-        #expect(try stage.output == "phones")
+        #expect(try eventually { try stage.output == "phones" })
     }
 
     /// SIGTERM while the server creates the guard or the hold sink.
