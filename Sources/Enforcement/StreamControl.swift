@@ -105,6 +105,7 @@ struct StreamControl {
             hold(hasHold: hasHold, &check)
         case .held, .muted: silence(canHold: canHold, &check)
         }
+        if unanswered == 0, check.commands.isEmpty { level.repeatIfLost(of: base.volume, &check) }
         isNew = false
         unanswered += check.commands.count
         deadline = check.deadline
@@ -136,6 +137,7 @@ struct StreamControl {
         if place.isHeld { mute.turnOff(base, &check) }
         if hasStopped {
             level.endFade()
+            level.doubt(check, of: base.volume)
             level.set(0, of: base.volume, &check)
         } else if isLow, isInCycles, check.isHeard, !base.isVolumeTheirs {
             level.set(Level.lowest, of: base.volume, &check)

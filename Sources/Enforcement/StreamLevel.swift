@@ -31,6 +31,13 @@ struct StreamLevel: Sendable, Hashable {
     /// Whether the server has shown this level. Only then, another volume was set by the user or another program.
     private(set) var isShown: Bool
     private(set) var course = Course.steady
+    /// When the server confirmed this level without showing it; nil: it is shown, or not confirmed yet.
+    private var confirmed: UInt64?
+    private var repetitions = 0
+
+    /// How long a confirmed level may take to be shown, in microseconds, and how often it is set again.
+    private static let patience: UInt64 = 250_000
+    private static let mostRepetitions = 3
 
     /// The level at which a cut causes no click, and the time for each step, in microseconds.
     private static let fade = [8, 18, 30]
@@ -49,12 +56,13 @@ struct StreamLevel: Sendable, Hashable {
             course = .ramp(ramp)
         }
         if !succeeded { isShown = true }
+        confirmed = isShown ? nil : now
     }
 
     /// - Returns: whether the user or another program has set this volume. Then the stream is no longer ducked.
     mutating func shown(_ volume: [UInt32], of base: [UInt32]) -> Bool {
         if Level.isSame(volume, Level.volume(base, lowered: decibels)) {
-            isShown = true
+            (isShown, confirmed) = (true, nil)
         } else if isShown, Level.of(volume, below: base) == nil {
             decibels = 0
             return true
@@ -64,7 +72,7 @@ struct StreamLevel: Sendable, Hashable {
 
     /// The server has placed the stream again, with that volume.
     mutating func placedAgain(_ volume: [UInt32], of base: [UInt32]) {
-        isShown = true
+        (isShown, confirmed) = (true, nil)
         if let shown = Level.of(volume, below: base) { decibels = shown }
     }
 
@@ -75,8 +83,29 @@ struct StreamLevel: Sendable, Hashable {
         if case .ramp = course { course = .steady }
         guard new != decibels, !base.isEmpty else { return }
         decibels = new
-        isShown = false
+        (isShown, confirmed, repetitions) = (false, nil, 0)
         check.add(.setVolume(check.stream.id, Level.volume(base, lowered: new)))
+    }
+
+    /// PipeWire's server may confirm a volume that is lost: the stream keeps an earlier level of the daemon. Then it is
+    /// set again.
+    mutating func repeatIfLost(of base: [UInt32], _ check: inout StreamCheck) {
+        guard let confirmed, check.stream.rendering.isInCycles, repetitions < StreamLevel.mostRepetitions,
+            Level.of(check.stream.volume, below: base) != nil
+        else { return }
+        let due = confirmed + StreamLevel.patience
+        guard due <= check.now else { return check.checkAgain(at: due) }
+        self.confirmed = nil
+        repetitions += 1
+        check.add(.setVolume(check.stream.id, Level.volume(base, lowered: decibels)))
+    }
+
+    /// A stopped stream that shows a step of its fade again, after its full volume was shown.
+    mutating func doubt(_ check: StreamCheck, of base: [UInt32]) {
+        guard isShown, decibels == 0, let shown = Level.of(check.stream.volume, below: base),
+            StreamLevel.fade.contains(shown)
+        else { return }
+        (isShown, confirmed) = (false, check.now)
     }
 
     mutating func endFade() {
