@@ -100,9 +100,10 @@ struct StreamLevel: Sendable, Hashable {
         check.add(.setVolume(check.stream.id, Level.volume(base, lowered: decibels)))
     }
 
-    /// A stopped stream that shows a step of its fade again, after its full volume was shown.
+    /// PipeWire may show a step of the fade of a stopped stream again, after its full volume was shown.
     mutating func doubt(_ check: StreamCheck, of base: [UInt32]) {
-        guard isShown, decibels == 0, let shown = Level.of(check.stream.volume, below: base),
+        guard check.stream.rendering.isInCycles, isShown, decibels == 0,
+            let shown = Level.of(check.stream.volume, below: base),
             StreamLevel.fade.contains(shown)
         else { return }
         (isShown, confirmed) = (false, check.now)

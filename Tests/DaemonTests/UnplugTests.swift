@@ -247,7 +247,8 @@ import Testing
         #expect(stage.daemon.daemon.wait() == .code(0))
         // PipeWire removes the sink of a module a moment later.
         #expect(try kind == .pipeWire ? eventually { try !stage.isGuarded } : !stage.isGuarded)
-        #expect(try eventually { try stage.output == "phones" })
+        let isPhones = { try stage.output == "phones" }
+        #expect(try kind == .pipeWire ? eventually(isPhones) : isPhones())
     }
 
     /// SIGTERM while the server creates the guard or the hold sink.
