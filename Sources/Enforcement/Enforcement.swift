@@ -365,7 +365,7 @@ public struct Enforcement: Sendable {
                 ?? StreamControl(
                     stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName,
                     isNew: !known.contains(stream.id))
-            control.observe(stream)
+            control.observe(stream, at: now)
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
                 to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold,

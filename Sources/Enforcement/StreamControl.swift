@@ -72,7 +72,7 @@ struct StreamControl {
     }
 
     /// Applies what the server shows: a change that is not the daemon's was made by the user, and is kept.
-    mutating func observe(_ stream: AudioStream) {
+    mutating func observe(_ stream: AudioStream, at now: UInt64) {
         guard unanswered == 0 else { return }
         if stream.isSettling {
             // The server has placed it again: the daemon's changes must be repeated.
@@ -81,7 +81,7 @@ struct StreamControl {
             place.placedAgain(isHeld: stream.isHeld)
             return
         }
-        if level.shown(stream.volume, of: base.volume) {
+        if level.shown(stream.volume, of: base.volume, at: now) {
             base.volume = stream.volume
             base.isVolumeTheirs = true
         }
@@ -105,7 +105,7 @@ struct StreamControl {
             hold(hasHold: hasHold, &check)
         case .held, .muted: silence(canHold: canHold, &check)
         }
-        if unanswered == 0, check.commands.isEmpty { level.repeatIfLost(of: base.volume, &check) }
+        if unanswered == 0, check.commands.isEmpty { level.awaitShown(of: base.volume, &check) }
         isNew = false
         unanswered += check.commands.count
         deadline = check.deadline

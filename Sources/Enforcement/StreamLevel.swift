@@ -28,14 +28,15 @@ struct StreamLevel: Sendable, Hashable {
 
     /// Decibels below the user's volume that were last set.
     private(set) var decibels: Int
-    /// Whether the server has shown this level. Only then, another volume was set by the user or another program.
+    /// Whether the server has shown this level. Then another volume was set by the user or another program.
     private(set) var isShown: Bool
     private(set) var course = Course.steady
     /// When the server confirmed this level without showing it; nil: it is shown, or not confirmed yet.
     private var confirmed: UInt64?
     private var repetitions = 0
 
-    /// How long a confirmed level may take to be shown, in microseconds, and how often it is set again.
+    /// How long a confirmed level may take to be shown, in microseconds, and how often it is set again. Another volume that
+    /// is shown after that time was set by the user or another program before the server showed the level.
     private static let patience: UInt64 = 250_000
     private static let mostRepetitions = 3
 
@@ -60,11 +61,12 @@ struct StreamLevel: Sendable, Hashable {
     }
 
     /// - Returns: whether the user or another program has set this volume. Then the stream is no longer ducked.
-    mutating func shown(_ volume: [UInt32], of base: [UInt32]) -> Bool {
+    mutating func shown(_ volume: [UInt32], of base: [UInt32], at now: UInt64) -> Bool {
+        let isLate = confirmed.map { $0 + StreamLevel.patience <= now } ?? false
         if Level.isSame(volume, Level.volume(base, lowered: decibels)) {
             (isShown, confirmed) = (true, nil)
-        } else if isShown, Level.of(volume, below: base) == nil {
-            decibels = 0
+        } else if isShown || isLate, Level.of(volume, below: base) == nil {
+            (decibels, isShown, confirmed) = (0, true, nil)
             return true
         }
         return false
@@ -87,14 +89,15 @@ struct StreamLevel: Sendable, Hashable {
         check.add(.setVolume(check.stream.id, Level.volume(base, lowered: new)))
     }
 
-    /// PipeWire's server may confirm a volume that is lost: the stream keeps an earlier level of the daemon. Then it is
-    /// set again.
-    mutating func repeatIfLost(of base: [UInt32], _ check: inout StreamCheck) {
-        guard let confirmed, check.stream.rendering.isInCycles, repetitions < StreamLevel.mostRepetitions,
-            Level.of(check.stream.volume, below: base) != nil
-        else { return }
+    /// Looks again at a level that the server has confirmed and does not show. PipeWire's server may lose a confirmed
+    /// volume: the stream keeps an earlier level of the daemon. Then it is set again.
+    mutating func awaitShown(of base: [UInt32], _ check: inout StreamCheck) {
+        guard let confirmed else { return }
+        let isLost = Level.of(check.stream.volume, below: base) != nil
+        if isLost, !check.stream.rendering.isInCycles || repetitions == StreamLevel.mostRepetitions { return }
         let due = confirmed + StreamLevel.patience
         guard due <= check.now else { return check.checkAgain(at: due) }
+        guard isLost else { return }
         self.confirmed = nil
         repetitions += 1
         check.add(.setVolume(check.stream.id, Level.volume(base, lowered: decibels)))

@@ -116,7 +116,7 @@ import Testing
         }
 
         mutating func check() {
-            control.observe(stream)
+            control.observe(stream, at: now)
             deadline = nil
             let new = control.advance(
                 to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
@@ -208,14 +208,78 @@ import Testing
 
     @Test func otherVolume_isTheUsersOnlyAfterTheDaemonsLastOneWasShown() {
         var level = StreamLevel(decibels: 5)
-        var isTheirs = level.shown([50_300], of: [65_536])
+        var isTheirs = level.shown([50_300], of: [65_536], at: 0)
         #expect(isTheirs && level.decibels == 0)
         level = StreamLevel(decibels: 5, isShown: false)
-        isTheirs = level.shown([50_300], of: [65_536])
+        isTheirs = level.shown([50_300], of: [65_536], at: 0)
         #expect(!isTheirs && !level.isShown)
-        isTheirs = level.shown(Level.volume([65_536], lowered: 5), of: [65_536])
+        isTheirs = level.shown(Level.volume([65_536], lowered: 5), of: [65_536], at: 0)
         #expect(!isTheirs && level.isShown)
-        isTheirs = level.shown([50_300], of: [65_536])
+        isTheirs = level.shown([50_300], of: [65_536], at: 0)
         #expect(isTheirs)
+    }
+
+    /// The user changes the volume between the daemon's last step and the moment in which the daemon would have seen it.
+    @Test(arguments: [false, true])
+    func volumeSetBeforeTheLastStepIsShown_isTheUsersAfterAWhile(isInCycles: Bool) {
+        var stream = AudioStream(
+            id: AudioStream.ID(.playback, 1), volume: [65_536],
+            rendering: isInCycles ? .inCycles(seconds: 0.021) : .atOnce)
+        let pace = StreamControl.Pace(Settings().ducking, stream.rendering)
+        var control = StreamControl(stream, device: nil, isNew: true)
+        func advance(at now: UInt64) -> (commands: [StreamCommand], deadline: UInt64?) {
+            var deadline: UInt64?
+            control.observe(stream, at: now)
+            let commands = control.advance(
+                to: .free(lowered: 12), stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+            return (commands, deadline)
+        }
+        let step = StreamCommand.setVolume(stream.id, Level.volume([65_536], lowered: 12))
+        #expect(advance(at: 1_000).commands == [step])
+        control.answered(step, succeeded: true, at: 2_000)
+        stream.volume = [50_300]
+        let soon = advance(at: 3_000)
+        #expect(soon.commands.isEmpty && soon.deadline == 252_000 && control.base.volume == [65_536])
+        let late = advance(at: 252_000)
+        #expect(late.commands.isEmpty && late.deadline == nil)
+        #expect(control.base.volume == [50_300] && control.base.isVolumeTheirs && control.isSettled)
+    }
+
+    /// A volume that was confirmed and is not shown is set again on PipeWire, three times.
+    @Test(arguments: [false, true]) func lostVolume_isSetAgainOnPipeWire(isInCycles: Bool) {
+        let stream = AudioStream(
+            id: AudioStream.ID(.playback, 1), volume: [65_536],
+            rendering: isInCycles ? .inCycles(seconds: 0.021) : .atOnce)
+        var level = StreamLevel()
+        var first = StreamCheck(stream, at: 0)
+        level.set(12, of: [65_536], &first)
+        var times: [UInt64] = []
+        var now: UInt64 = 1_000
+        for _ in 0..<5 {
+            level.answered(succeeded: true, at: now)
+            var check = StreamCheck(stream, at: now)
+            level.awaitShown(of: [65_536], &check)
+            guard let deadline = check.deadline else { break }
+            now = deadline
+            check = StreamCheck(stream, at: now)
+            level.awaitShown(of: [65_536], &check)
+            #expect(check.commands == first.commands)
+            times.append(now)
+        }
+        #expect(times == (isInCycles ? [251_000, 501_000, 751_000] : []))
+    }
+
+    /// PipeWire may show a step of the fade of a stopped stream again: it is set to its full volume once more.
+    @Test(arguments: [
+        (true, 8, true), (true, 18, true), (true, 30, true), (true, 12, false), (true, 0, false), (false, 18, false),
+    ]) func fadeStepOfAStoppedStream_isDoubtedOnPipeWire(isInCycles: Bool, shown: Int, isDoubted: Bool) {
+        let stream = AudioStream(
+            id: AudioStream.ID(.playback, 1), volume: Level.volume([65_536], lowered: shown),
+            rendering: isInCycles ? .inCycles(seconds: 0.021) : .atOnce)
+        var level = StreamLevel()
+        level.doubt(StreamCheck(stream, at: 1_000), of: [65_536])
+        var check = StreamCheck(stream, at: 251_000)
+        level.awaitShown(of: [65_536], &check)
+        #expect(check.commands == (isDoubted ? [.setVolume(stream.id, [65_536])] : []))
     }
 }
