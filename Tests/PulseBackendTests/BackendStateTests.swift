@@ -258,14 +258,24 @@ import Testing
         var doubt = DefaultDoubt()
         doubt.raise()
         var plans = [doubt.plan(at: 9), doubt.plan(at: 9), doubt.plan(at: 8)]
-        #expect(plans == [true, false, true] && doubt.next(after: 1, orNew: 0.2) == nil)
+        #expect(plans == [true, false, true] && doubt.next(after: 1) == nil)
         doubt.elapsed()
         let isFirst = [doubt.start(), doubt.start()]
         #expect(isFirst == [true, false])
-        #expect(doubt.next(after: nil, orNew: 0.2) == nil && doubt.next(after: 1, orNew: 0.2) == 1)
+        #expect(doubt.next(after: nil) == nil && doubt.next(after: 1) == 1)
         doubt.raise()
-        #expect(doubt.next(after: nil, orNew: 0.2) == 0.2 && doubt.next(after: 1, orNew: 0.2) == 0.2)
+        #expect(doubt.next(after: nil) == 0.2 && doubt.next(after: 1) == 0.2)
         plans = [doubt.plan(at: 99)]
         #expect(plans == [true])
+    }
+
+    @Test func missingDefault_isCheckedAgainUntilItIsThere() {
+        var doubt = DefaultDoubt()
+        var pauses = [doubt.confirm(isFirst: true, isMissing: false), doubt.confirm(isFirst: false, isMissing: false)]
+        #expect(pauses == [1, nil])
+        pauses = (0..<7).map { doubt.confirm(isFirst: $0 == 0, isMissing: true) }
+        #expect(pauses == [1, 2, 4, 8, 16, 30, 30])
+        pauses = [doubt.confirm(isFirst: false, isMissing: false), doubt.again(), doubt.again()]
+        #expect(pauses == [nil, 1, 2])
     }
 }

@@ -4,8 +4,15 @@ struct DefaultDoubt {
     private(set) var due: UInt64?
     /// Something happened since the last check started.
     private(set) var isNew = false
-    /// The defaults that the last check confirmed.
+    /// The defaults that the last check saw.
     var witnessed: (sink: String, source: String)?
+    /// Seconds until the next check while there is no default, or while checks fail.
+    private var pause = DefaultDoubt.longTime
+
+    /// Seconds that the session manager usually needs to choose, and that a slow one needs.
+    static let time = 0.2
+    private static let longTime = 1.0
+    private static let longestPause = 30.0
 
     mutating func raise() { isNew = true }
 
@@ -26,9 +33,25 @@ struct DefaultDoubt {
         return isNew
     }
 
+    /// Both connections see the same.
+    /// - Returns: seconds until the next check; nil: none is needed.
+    mutating func confirm(isFirst: Bool, isMissing: Bool) -> Double? {
+        // Without a session manager there is no default, and a connection that was made before it came may never learn
+        // which one it chooses.
+        if isMissing { return again() }
+        pause = DefaultDoubt.longTime
+        return isFirst ? DefaultDoubt.longTime : nil
+    }
+
+    /// Seconds until a check that failed, or found no default, is repeated.
+    mutating func again() -> Double {
+        defer { pause = min(2 * pause, DefaultDoubt.longestPause) }
+        return pause
+    }
+
     /// Seconds until the next check; nil: none is needed, or one is planned.
-    func next(after seconds: Double?, orNew soon: Double) -> Double? {
+    func next(after seconds: Double?) -> Double? {
         guard due == nil else { return nil }
-        return isNew ? min(seconds ?? .infinity, soon) : seconds
+        return isNew ? min(seconds ?? .infinity, DefaultDoubt.time) : seconds
     }
 }

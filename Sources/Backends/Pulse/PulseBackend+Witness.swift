@@ -9,20 +9,22 @@ import PluginAPI
 /// change. So some time after anything that may have changed them, a second connection asks for them; if it sees
 /// others, it replaces the first connection.
 extension PulseBackend {
-    /// Seconds that the session manager usually needs to choose, and that a slow one needs.
-    private static let doubtTime = 0.2
-    private static let longDoubtTime = 1.0
-
     /// Opens a second connection soon, if the change of the snapshot may have changed the defaults.
     func doubtDefault(_ previous: AudioSnapshot, _ current: AudioSnapshot) {
         guard model.isPipeWire else { return }
         // If only this connection shows a default device that does not exist, the default is checked at once.
-        let isMissing = model.output == nil && model.canHold && doubt.witnessed?.sink != model.defaultSink
-        if isMissing { doubtDefault(after: 0) } else if differs(previous, current) { doubtDefault() }
+        if isDefaultMissing, doubt.witnessed?.sink != model.defaultSink {
+            doubtDefault(after: 0)
+        } else if differs(previous, current) {
+            doubtDefault()
+        }
     }
 
+    /// Whether there is no default device although there are devices.
+    private var isDefaultMissing: Bool { model.output == nil && model.canHold }
+
     /// The same after a request that changes the default.
-    func doubtDefault(after seconds: Double = PulseBackend.doubtTime) {
+    func doubtDefault(after seconds: Double = DefaultDoubt.time) {
         guard model.isPipeWire, isReady else { return }
         doubt.raise()
         callWitness(after: seconds)
@@ -44,10 +46,10 @@ extension PulseBackend {
         made.onState = { [weak self] state in
             switch state {
             case .ready: self?.hearWitness(isFirst)
-            case .failed: self?.dismissSoon()
+            case .failed: self?.dismissFailed()
             }
         }
-        made.onSilence = { [weak self] in self?.dismissSoon() }
+        made.onSilence = { [weak self] in self?.dismissFailed() }
         made.connect(to: server)
     }
 
@@ -57,10 +59,10 @@ extension PulseBackend {
             item: { seen = (String(orEmpty: $0.default_sink_name), String(orEmpty: $0.default_source_name)) },
             end: { [weak self] _ in
                 guard let self else { return }
-                guard let seen, isReady else { return dismissSoon() }
+                guard let seen, isReady else { return dismissSoon(then: doubt.again()) }
                 doubt.witnessed = seen
                 if seen == (model.defaultSink, model.defaultSource) {
-                    dismissSoon(then: isFirst ? PulseBackend.longDoubtTime : nil)
+                    dismissSoon(then: doubt.confirm(isFirst: isFirst, isMissing: isDefaultMissing))
                 } else if round.isAsking || !completions.isEmpty {
                     // Pending requests may change the defaults, and their answers must not be lost.
                     doubt.raise()
@@ -88,13 +90,15 @@ extension PulseBackend {
         readEverything()
     }
 
+    private func dismissFailed() { dismissSoon(then: doubt.again()) }
+
     /// Closes the second connection later, because this is called from its callbacks.
     private func dismissSoon(then seconds: Double? = nil) {
         loop.later { [weak self] in
             guard let self else { return }
             witness?.close()
             witness = nil
-            guard isReady, let seconds = doubt.next(after: seconds, orNew: PulseBackend.doubtTime) else { return }
+            guard isReady, let seconds = doubt.next(after: seconds) else { return }
             callWitness(after: seconds)
         }
     }
