@@ -139,10 +139,10 @@ import Testing
 
     /// Checks that a call holds the music and that the music plays on afterwards. `end` ends the call after some
     /// seconds; nil if the call ends by itself. `endsWithATone` says that the program plays a tone near the music's
-    /// frequency when the call ends, so the recording is not checked after that.
+    /// frequency when the call ends, so the recording is not checked after that. `log` is what the program prints.
     private func expectMusicToYield(
         _ scene: Scene, _ who: String, toCall begin: () throws -> Void, end: (() -> Void)? = nil,
-        measuresLoss: Bool = true, endsWithATone: Bool = false
+        measuresLoss: Bool = true, endsWithATone: Bool = false, log: () -> String = { "" }
     ) throws {
         let hertz = CountedMusic.hertz
         let music = try scene.music()
@@ -169,6 +169,7 @@ import Testing
             usleep(20_000)
         }
         #expect(heardInCall.isEmpty, "\(heardInCall)")
+        if let call = try scene.call() { Issue.record("does not end: \(call); \(log())") }
         #expect(scene.ear.waitUntil(hertz, above: before - 0.5, window: 0.1, timeout: 20))
         let back = scene.ear.duration
         #expect(eventually(timeout: 30) { scene.ear.duration > back + 0.7 })
@@ -216,7 +217,20 @@ import Testing
         withExtendedLifetime((music, web, child)) {}
     }
 
-    /// Starts baresip. With `sound` it uses the sound server, otherwise files.
+    /// A baresip that is ready, and its port. With `sound` it uses the sound server, otherwise files.
+    private func baresip(
+        _ scene: Scene, _ name: String, answers: Bool, sound: Bool
+    ) throws -> (program: Child, port: Int) {
+        // Another program may take the port before baresip does.
+        for _ in 0..<5 {
+            let port = try LoopbackPort.free()
+            let program = try baresip(scene, name, port, answers: answers, sound: sound)
+            let line = program.line { $0.contains("is ready") || $0.contains("init failed") }
+            if let line, line.contains("is ready") { return (program, port) }
+        }
+        throw SupportError("baresip does not start")
+    }
+
     private func baresip(
         _ scene: Scene, _ name: String, _ port: Int, answers: Bool, sound: Bool
     ) throws -> Child {
@@ -228,7 +242,7 @@ import Testing
                 "module_path /usr/lib/baresip/modules",
                 "audio_player \(sound ? "alsa,pulse" : "aufile,\(folder)/heard.wav")",
                 "audio_source \(sound ? "alsa,pulse" : "aufile,\(folder)/silence.wav")", "audio_alert alsa,null",
-                "rtp_ports \(port + 100)-\(port + 140)",
+                "rtp_ports 16000-17000",
             ] + modules.map { "module \($0).so" }
         // A minute of silence for the other end of the line.
         let silence = [Int16](repeating: 0, count: 8_000 * 60)
@@ -244,14 +258,12 @@ import Testing
     /// One baresip calls another one on the same machine, which answers automatically.
     @Test(arguments: ServerKind.allCases) func callByBaresip_holdsTheMusicAndReleasesIt(_ kind: ServerKind) throws {
         let scene = try Scene(kind)
-        let other = try baresip(scene, "other", 15_070, answers: true, sound: false)
-        let own = try baresip(scene, "own", 15_060, answers: false, sound: true)
+        let (other, port) = try baresip(scene, "other", answers: true, sound: false)
+        let (own, _) = try baresip(scene, "own", answers: false, sound: true)
         try expectMusicToYield(
             scene, "baresip on \(kind)",
-            toCall: {
-                #expect(own.line { $0.contains("is ready") } != nil, "\(own.errors)")
-                own.send("/dial sip:other@127.0.0.1:15070")
-            }, end: { own.send("/hangup") }, measuresLoss: false)
+            toCall: { own.send("/dial sip:other@127.0.0.1:\(port)") }, end: { own.send("/hangup") },
+            measuresLoss: false, log: { "\(own.text) \(other.text)" })
         withExtendedLifetime((own, other)) {}
     }
 
@@ -264,9 +276,10 @@ import Testing
         let scene = try Scene(kind)
         let home = try scene.server.folder.folder("linphone")
         _ = try scene.server.folder.folder("linphone/.local/share/linphone")
+        let (other, port) = try baresip(scene, "other", answers: true, sound: false)
         let settings = """
             [sip]
-            sip_port=15080
+            sip_port=\(try LoopbackPort.free())
             sip_tcp_port=0
             sip_tls_port=0
             use_ipv6=0
@@ -276,16 +289,13 @@ import Testing
 
             """
         let file = try scene.server.folder.file("linphone/settings", settings)
-        let other = try baresip(scene, "other", 15_075, answers: true, sound: false)
         let own = try Child(
             "linphonec", ["-c", file],
             environment: scene.server.environment.merging(["HOME": home, "XDG_CONFIG_HOME": home]) { $1 })
         try expectMusicToYield(
             scene, "Linphone on \(kind)",
-            toCall: {
-                #expect(other.line { $0.contains("is ready") } != nil, "\(other.errors)")
-                own.send("call sip:other@127.0.0.1:15075")
-            }, end: { own.send("terminate") }, measuresLoss: false, endsWithATone: true)
+            toCall: { own.send("call sip:other@127.0.0.1:\(port)") }, end: { own.send("terminate") },
+            measuresLoss: false, endsWithATone: true, log: { "\(own.text) \(other.text)" })
         withExtendedLifetime((own, other)) {}
     }
 
