@@ -20,6 +20,9 @@ public struct MemoryRepair: Sendable, Hashable {
         self.bases = bases
     }
 
+    /// The volume that the user set last while the streams were ducked; nil: none.
+    private var usersVolume: [UInt32]? { bases.last(where: \.isVolumeTheirs)?.volume }
+
     /// The user's values for a new stream that is remembered under this name and started with the daemon's values of
     /// the last one, because the entry was not corrected in time. Nil: it started correctly. `defaultDevice` is the
     /// default device; `remembersDevice` tells whether the server, not only the daemon, knows the last stream's device.
@@ -30,7 +33,8 @@ public struct MemoryRepair: Sendable, Hashable {
             let lowered = bases.last(where: { Level.of(stream.volume, below: $0.volume, isRemembered: true) != nil })
         {
             base.volume =
-                original.flatMap { $0.volume.count == stream.volume.count ? $0.volume : nil } ?? lowered.volume
+                [usersVolume, original?.volume].compactMap { $0 }.first { $0.count == stream.volume.count }
+                ?? lowered.volume
         }
         if stream.isMuted, !bases.isEmpty, original?.isMuted != true, !bases.contains(where: \.isMuted) {
             base.isMuted = false
@@ -53,12 +57,12 @@ public struct MemoryRepair: Sendable, Hashable {
         right.deviceName = original?.deviceName
         let isOurs = bases.contains { Level.of(current.volume, below: $0.volume) != nil }
         if isOurs || current.volume.isEmpty {
-            right.volume = original?.volume ?? bases.first?.volume ?? []
+            right.volume = usersVolume ?? original?.volume ?? bases.first?.volume ?? []
             right.channels = original?.channels ?? current.channels
         }
         // The daemon's mute is not the user's; changes by the user are in the base.
         right.isMuted = bases.last?.isMuted ?? original?.isMuted ?? false
-        if isOurs, original == nil, !right.isMuted { return .forget }
+        if isOurs, original == nil, usersVolume == nil, !right.isMuted { return .forget }
         return right == current ? .right : .write(right)
     }
 }

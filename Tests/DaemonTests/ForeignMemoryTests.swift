@@ -31,4 +31,20 @@ import Testing
             #expect(try eventually { try house.isUntouched() }, "\(house.description)")
         }
     }
+
+    /// The user sets the volume while the music is ducked. The next stream starts with that volume.
+    @Test(arguments: ServerKind.allCases) func volumeSetWhileDucked_isThatOfTheNextStream(_ kind: ServerKind) throws {
+        let house = try House(kind)
+        let story = try Story(.lowered, in: house, crash: nil)
+        try story.begin()
+        let wish = 34_800
+        try house.turn(to: wish)
+        #expect(try eventually { try story.journal().contains { House.isSame($0, wish) } })
+        try story.leave()
+        #expect(try eventually(story.isTidy))
+        #expect(eventually { house.remembers(wish) })
+        try house.endProgram()
+        try house.beginProgram()
+        #expect(try eventually { try House.isSame(house.look().volume, wish) }, "\(house.description)")
+    }
 }

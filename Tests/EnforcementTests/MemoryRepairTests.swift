@@ -28,6 +28,22 @@ import Testing
         #expect(repair.verdict(on: entry(50_300, device: "sessiond.hold")) == .write(entry(50_300)))
     }
 
+    /// The daemon notices that the user has set another volume while the stream was ducked.
+    @Test func usersVolumeOfADuckedStream_isKept() {
+        var theirs = StreamBase(volume: [50_300], isMuted: false, deviceName: nil)
+        theirs.isVolumeTheirs = true
+        let later = StreamBase(volume: [50_300], isMuted: false, deviceName: nil)
+        let ducked = Level.volume([50_300], lowered: 12)[0]
+        for original in [nil, entry(65_536)] {
+            for bases in [[base, theirs], [base, theirs, later]] {
+                let repair = MemoryRepair(original: original, bases: bases)
+                #expect(repair.verdict(on: entry(50_300)) == .right)
+                #expect(repair.verdict(on: entry(ducked)) == .write(entry(50_300)))
+                #expect(repair.base(of: stream(ducked), defaultDevice: "phones") == later)
+            }
+        }
+    }
+
     private func stream(_ volume: UInt32, isMuted: Bool = false, isHeld: Bool = false) -> AudioStream {
         AudioStream(
             id: AudioStream.ID(.playback, 1), isMuted: isMuted, deviceName: "phones", volume: [volume], isHeld: isHeld)
