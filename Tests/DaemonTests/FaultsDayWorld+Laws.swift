@@ -94,7 +94,9 @@ extension FaultsDayWorld {
     private func faultOfSession(_ state: String, _ isDucked: Bool) -> String? {
         guard !pausesOnUnplug else { return nil }
         let playing = model.people.filter(\.isPlaying)
-        if playing.contains(where: \.isPrivileged), state != "interrupted" {
+        let privileged = Set(playing.filter(\.isPrivileged).map(\.id))
+        mixedCalls.formIntersection(privileged)
+        if !privileged.isSubset(of: mixedCalls), state != "interrupted" {
             return "an alert or a call plays, and the music is \(state)"
         }
         if model.people.allSatisfy({ $0.status == .idle }), state != "active" || isDucked {

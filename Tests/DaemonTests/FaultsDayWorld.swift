@@ -40,6 +40,8 @@ final class FaultsDayWorld {
     /// Whether the daemon may crash on its own.
     private var isArmed = false
     var isMusicThere = true
+    /// The calls and alerts during which the music began: it is heard, because the user wants it.
+    var mixedCalls: Set<SessionID> = []
     /// The volume that the user set, and whether it was set while the music was ducked.
     var volume = House.volume
     var isSetWhileDucked = false
@@ -103,6 +105,7 @@ final class FaultsDayWorld {
         case .musicBegins:
             guard !isMusicThere else { return }
             isMusicThere = true
+            mixedCalls = Set(model.people.filter { $0.isPlaying && $0.isPrivileged }.map(\.id))
             try house.beginProgram()
         case .phonesPlugged:
             guard phones == nil else { return }
