@@ -21,7 +21,7 @@ extension PulseBackend {
     }
 
     /// Whether there is no default device although there are devices.
-    private var isDefaultMissing: Bool { model.output == nil && model.canHold }
+    var isDefaultMissing: Bool { model.output == nil && model.canHold }
 
     /// The same after a request that changes the default.
     func doubtDefault(after seconds: Double = DefaultDoubt.time) {

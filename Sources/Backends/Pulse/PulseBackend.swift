@@ -277,7 +277,7 @@ public final class PulseBackend: AudioBackend {
             holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
         }
         toldDevices = [model.output, model.input].compactMap { $0 }
-        doubtDefault()
+        if isDefaultMissing { doubtDefault() }
         handle(.wasRead)
     }
 }
