@@ -20,15 +20,15 @@ extension PulseBackend {
         }
     }
 
-    /// Whether there is no default device although there are devices.
-    var isDefaultMissing: Bool { model.output == nil && model.canHold }
-
     /// The same after a request that changes the default.
     func doubtDefault(after seconds: Double = DefaultDoubt.time) {
         guard model.isPipeWire, isReady else { return }
         doubt.raise()
         callWitness(after: seconds)
     }
+
+    /// Whether there is no default device although there are devices.
+    var isDefaultMissing: Bool { model.output == nil && model.canHold }
 
     /// Plans a check, unless an earlier one is planned.
     private func callWitness(after seconds: Double) {
@@ -59,7 +59,7 @@ extension PulseBackend {
             item: { seen = (String(orEmpty: $0.default_sink_name), String(orEmpty: $0.default_source_name)) },
             end: { [weak self] _ in
                 guard let self else { return }
-                guard let seen, isReady else { return dismissSoon(then: doubt.again()) }
+                guard let seen, isReady else { return dismissFailed() }
                 doubt.witnessed = seen
                 if seen == (model.defaultSink, model.defaultSource) {
                     dismissSoon(then: doubt.confirm(isFirst: isFirst, isMissing: isDefaultMissing))
@@ -90,6 +90,7 @@ extension PulseBackend {
         readEverything()
     }
 
+    /// The check failed: it is repeated.
     private func dismissFailed() { dismissSoon(then: doubt.again()) }
 
     /// Closes the second connection later, because this is called from its callbacks.
