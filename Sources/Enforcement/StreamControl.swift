@@ -78,7 +78,7 @@ struct StreamControl {
             // The server has placed it again: the daemon's changes must be repeated.
             level.placedAgain(stream.volume, of: base.volume)
             mute.placedAgain(stream.isMuted, base)
-            place.placedAgain(isHeld: stream.isHeld)
+            place.placedAgain(isHeld: stream.isHeld, at: now)
             return
         }
         if level.shown(stream.volume, of: base.volume, at: now) {

@@ -49,6 +49,9 @@ struct StreamPlace: Sendable, Hashable {
 
     /// How long a move to the hold sink may take, in microseconds: 40 ms were seen on PipeWire.
     private static let patience: UInt64 = 250_000
+    /// How long a stream that the server places again may be shown elsewhere after a confirmed move, in microseconds, before
+    /// the move is requested again: PipeWire shows the stream without a device for some milliseconds of each move.
+    private static let placing: UInt64 = 20_000
     /// How long a fade waits for the hold sink, in microseconds: sound between the end of the fade and the move is
     /// lost.
     private static let sinkPatience: UInt64 = 12_000
@@ -130,10 +133,12 @@ struct StreamPlace: Sendable, Hashable {
         return !isHeld
     }
 
-    /// The server has placed the stream again.
-    mutating func placedAgain(isHeld: Bool) {
+    /// The server has placed the stream again, or is doing so.
+    mutating func placedAgain(isHeld: Bool, at now: UInt64) {
         switch (state, isHeld) {
         case (_, true): state = .held(promise: nil)
+        case (.moving(let promise?), false) where now < promise + StreamPlace.placing: break
+        case (.held(let promise?), false) where now < promise + StreamPlace.placing: break
         case (.free(let astray), false), (.leaving(let astray), false): state = .free(astray)
         case (.moving, false), (.held, false): state = .free(nil)
         }
@@ -150,7 +155,11 @@ struct StreamPlace: Sendable, Hashable {
         case .free, .moving(nil), .held(nil), .leaving: return
         }
         let due = promised + StreamPlace.patience
-        if due > check.now { return check.checkAgain(at: due) }
+        guard due <= check.now else {
+            let again = promised + StreamPlace.placing
+            let isPlacing = check.stream.isSettling && !check.stream.isHeld && again > check.now
+            return check.checkAgain(at: isPlacing ? again : due)
+        }
         if case .moving = state { state = .moving(promise: nil) } else { state = .held(promise: nil) }
         if !check.stream.isHeld { holding = .impossible }
     }

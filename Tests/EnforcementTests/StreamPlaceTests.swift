@@ -45,8 +45,12 @@ import Testing
         ("let go refused", false, 9, { place, _ in no { place.answeredLetGo(succeeded: false, at: 9) } }),
         ("shown held", true, 9, { place, _ in place.shown(isHeld: true) }),
         ("shown elsewhere", false, 9, { place, _ in place.shown(isHeld: false) }),
-        ("placed held", true, 9, { place, _ in no { place.placedAgain(isHeld: true) } }),
-        ("placed elsewhere", false, 9, { place, _ in no { place.placedAgain(isHeld: false) } }),
+        ("placed held", true, 9, { place, _ in no { place.placedAgain(isHeld: true, at: 9) } }),
+        ("placed elsewhere", false, 9, { place, _ in no { place.placedAgain(isHeld: false, at: 9) } }),
+        (
+            "placed there later", false, 20_000,
+            { place, _ in no { place.placedAgain(isHeld: false, at: 20_000) } }
+        ),
         ("waited", false, 100_000, { place, check in no { place.awaitMove(&check) } }),
         ("waited long", false, 250_000, { place, check in no { place.awaitMove(&check) } }),
         ("waited long, held", true, 250_000, { place, check in no { place.awaitMove(&check) } }),
@@ -73,7 +77,8 @@ import Testing
         shown held         | H    H    H    S    .    .    .    .
         shown elsewhere    | .    .    .    .    .    Fu   F    A
         placed held        | H    H    H    H    H    .    H    H
-        placed elsewhere   | .    .    F    F    F    F    F    A
+        placed elsewhere   | .    .    F    .    .    F    F    A
+        placed there later | .    .    F    F    F    F    F    A
         waited             | .    .    .    Pt   St   .    .    .
         waited long        | .    .    .    Mx   Hx   .    .    .
         waited long, held  | .    .    .    M    H    .    .    .
@@ -110,6 +115,24 @@ import Testing
             table.add(name, cells)
         }
         #expect(table.text == Self.table, "\(table.text)")
+    }
+
+    /// PipeWire shows a stream without a device while it is moved. The move is not requested again for each of these
+    /// reports, but soon if the stream is then on another device.
+    @Test func streamThatIsBeingPlaced_isLookedAtSoon() {
+        var place = StreamPlace(isHeld: false)
+        var check = Self.check()
+        place.hold(&check)
+        place.answeredHold(succeeded: true, at: 1_000)
+        var stream = Self.stream(held: false)
+        stream.isSettling = true
+        check = StreamCheck(stream, at: 2_000)
+        place.placedAgain(isHeld: false, at: 2_000)
+        place.awaitMove(&check)
+        #expect(place.isHeld && check.deadline == 21_000)
+        check = StreamCheck(stream, at: 21_000)
+        place.placedAgain(isHeld: false, at: 21_000)
+        #expect(!place.isHeld && place.canBeHeld)
     }
 
     @Test func heldStreamThatTheUserMovesTwice_isNotHeldAgain() {

@@ -149,6 +149,21 @@ import Testing
         #expect(outcome == .evaluate && !round.marked.isEmpty)
     }
 
+    /// Each round is short, but another follows at once.
+    @Test func endlessShortRounds_areEvaluatedAfterAWhile() {
+        var round = ReadRound()
+        var evaluations: [UInt64] = []
+        for now in stride(from: UInt64(0), through: 250_000, by: 500) {
+            round.mark(Self.item(1), isRemoved: false, at: now)
+            if round.isAsking {
+                if round.end(at: now) == .evaluate { evaluations.append(now) }
+            }
+            _ = round.take()
+            round.begin()
+        }
+        #expect(evaluations == [100_000, 200_000])
+    }
+
     @Test func questionBeforeTheScheduledRound_replacesIt() {
         var round = ReadRound()
         round.mark(Self.item(1), isRemoved: false, at: 0)

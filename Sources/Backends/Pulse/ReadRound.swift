@@ -27,8 +27,8 @@ struct ReadRound: Sendable, Hashable {
     private var phase = Phase.idle
     /// The marked parts, and whether they were removed.
     private(set) var marked: [Item: Bool] = [:]
-    /// When the first of it was marked.
-    private var since: UInt64 = 0
+    /// When the first part was marked that is not evaluated yet, in this round or in one before it; nil: none.
+    private var since: UInt64?
 
     /// Microseconds after which a round is evaluated although more is marked, so that many events cannot hide a change
     /// forever.
@@ -39,7 +39,7 @@ struct ReadRound: Sendable, Hashable {
     }
 
     mutating func mark(_ item: Item, isRemoved: Bool, at now: UInt64) {
-        if marked.isEmpty { since = now }
+        if since == nil { since = now }
         marked[item] = isRemoved
     }
 
@@ -50,7 +50,7 @@ struct ReadRound: Sendable, Hashable {
 
     /// Everything that was marked is outdated; these are read instead.
     mutating func replace(with items: some Sequence<Item>, at now: UInt64) {
-        since = now
+        if since == nil { since = now }
         marked = Dictionary(uniqueKeysWithValues: items.map { ($0, false) })
     }
 
@@ -85,6 +85,8 @@ struct ReadRound: Sendable, Hashable {
         guard case .asking(let count) = phase else { return .wait }
         phase = count > 1 ? .asking(count - 1) : .idle
         if count > 1 { return .wait }
-        return !marked.isEmpty && now &- since < ReadRound.longest ? .readAgain : .evaluate
+        if !marked.isEmpty, let since, now &- since < ReadRound.longest { return .readAgain }
+        since = marked.isEmpty ? nil : now
+        return .evaluate
     }
 }
