@@ -114,9 +114,11 @@ struct StreamControl {
 
     private mutating func free(lowered goal: Int, _ pace: Pace, canHold: Bool, _ check: inout StreamCheck) {
         place.forgetSink()
+        // What the user sets while nothing is heard ends with that: it does not prevent ducking.
+        if place.isHeld || mute.isOn { base.isVolumeTheirs = false }
+        base.isMuteTheirs = false
         if goal == 0, level.decibels == 0, !place.isHeld, !mute.isOn {
             base.isVolumeTheirs = false
-            base.isMuteTheirs = false
             place.forgetEscapes()
         }
         let goal = base.isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)

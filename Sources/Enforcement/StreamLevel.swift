@@ -35,8 +35,7 @@ struct StreamLevel: Sendable, Hashable {
     private var confirmed: UInt64?
     private var repetitions = 0
 
-    /// How long a confirmed level may take to be shown, in microseconds, and how often it is set again. Another volume that
-    /// is shown after that time was set by the user or another program before the server showed the level.
+    /// How long a confirmed level may take to be shown, in microseconds, and how often it is set again.
     private static let patience: UInt64 = 250_000
     private static let mostRepetitions = 3
 
@@ -62,14 +61,18 @@ struct StreamLevel: Sendable, Hashable {
 
     /// - Returns: whether the user or another program has set this volume. Then the stream is no longer ducked.
     mutating func shown(_ volume: [UInt32], of base: [UInt32], at now: UInt64) -> Bool {
-        let isLate = confirmed.map { $0 + StreamLevel.patience <= now } ?? false
         if Level.isSame(volume, Level.volume(base, lowered: decibels)) {
             (isShown, confirmed) = (true, nil)
-        } else if isShown || isLate, Level.of(volume, below: base) == nil {
-            (decibels, isShown, confirmed) = (0, true, nil)
-            return true
+            return false
         }
-        return false
+        guard Level.of(volume, below: base) == nil else { return false }
+        // A server that has confirmed this level may still show one before it, but no volume that was never set. While a
+        // stream is created it may have other channels, or a volume that the session manager has rounded.
+        let isOnlyTheirs = volume.count == base.count && Level.of(volume, below: base, isRemembered: true) == nil
+        let isConfirmed = confirmed.map { isOnlyTheirs || $0 + StreamLevel.patience <= now } ?? false
+        guard isShown || isConfirmed else { return false }
+        (decibels, isShown, confirmed) = (0, true, nil)
+        return true
     }
 
     /// The server has placed the stream again, with that volume.

@@ -77,7 +77,7 @@ extension FaultsDayWorld {
         guard let seen = try? house.look() else { return "the music is not to be seen" }
         let description = "\(state)\(isDucked ? ", ducked" : ""), but \(seen)"
         switch state {
-        case "interrupted": return try house.isHeld() ? nil : description
+        case "interrupted": return try house.isHeld() && House.isSame(seen.volume, volume) ? nil : description
         case "active" where isDucked:
             let isLowered = House.isSame(seen.volume, House.volume(volume, lowered: 12))
             let isTheirs = isSetWhileDucked && House.isSame(seen.volume, volume)

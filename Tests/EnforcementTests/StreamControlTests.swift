@@ -221,7 +221,7 @@ import Testing
 
     /// The user changes the volume between the daemon's last step and the moment in which the daemon would have seen it.
     @Test(arguments: [false, true])
-    func volumeSetBeforeTheLastStepIsShown_isTheUsersAfterAWhile(isInCycles: Bool) {
+    func volumeSetBeforeTheLastStepIsShown_isTheUsers(isInCycles: Bool) {
         var stream = AudioStream(
             id: AudioStream.ID(.playback, 1), volume: [65_536],
             rendering: isInCycles ? .inCycles(seconds: 0.021) : .atOnce)
@@ -237,12 +237,36 @@ import Testing
         let step = StreamCommand.setVolume(stream.id, Level.volume([65_536], lowered: 12))
         #expect(advance(at: 1_000).commands == [step])
         control.answered(step, succeeded: true, at: 2_000)
-        stream.volume = [50_300]
+        // A volume that the session manager may have rounded is not the user's at once.
+        let rounded = Level.volume([65_536], lowered: 90)[0] + 3
+        stream.volume = [rounded]
         let soon = advance(at: 3_000)
         #expect(soon.commands.isEmpty && soon.deadline == 252_000 && control.base.volume == [65_536])
-        let late = advance(at: 252_000)
+        stream.volume = [50_300]
+        let late = advance(at: 4_000)
         #expect(late.commands.isEmpty && late.deadline == nil)
         #expect(control.base.volume == [50_300] && control.base.isVolumeTheirs && control.isSettled)
+    }
+
+    /// A volume that the user sets while the stream is held or muted is ducked when it is heard again; one that the user
+    /// sets while it is ducked is not.
+    @Test(arguments: [Treatment.held, .muted, .free(lowered: 12)], [false, true])
+    func volumeSetWhileChanged_isDuckedOnlyIfItWasNotHeard(before: Treatment, isInCycles: Bool) {
+        for seed in 0..<20 as Range<UInt64> {
+            var world = World(seed: seed, isInCycles: isInCycles)
+            world.target = before
+            world.settle()
+            world.stream.volume = [50_300]
+            world.volume = 50_300
+            world.target = .free(lowered: 12)
+            world.settle()
+            let lowered = before == .free(lowered: 12) ? 0 : 12
+            #expect(Level.isSame(world.stream.volume, Level.volume([50_300], lowered: lowered)))
+            world.target = .free(lowered: 0)
+            world.settle()
+            world.expectAsTheUserLeftIt()
+            #expect(world.complaints.isEmpty, "\(world.complaints)")
+        }
     }
 
     /// A volume that was confirmed and is not shown is set again on PipeWire, three times.
