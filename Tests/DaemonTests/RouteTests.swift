@@ -310,13 +310,15 @@ import Testing
             }
             #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
             client.activate(chat)
-            #expect(eventually { stage.input.hasSuffix("/hfp-input") })
+            #expect(eventually { stage.input.hasSuffix("/hfp-input") }, "\(stage.reasons): \(stage.story)")
             quickly {
                 client.deactivate(chat)
                 client.activate(chat)
             }
-            #expect(try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" })
-            #expect(eventually { stage.input.hasSuffix("/hfp-input") })
+            #expect(
+                try eventually { try stage.activeProfile(of: radio.card) == "handsfree_head_unit" },
+                "\(stage.reasons): \(stage.story)")
+            #expect(eventually { stage.input.hasSuffix("/hfp-input") }, "\(stage.reasons): \(stage.story)")
             client.deactivate(chat)
             #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
         }

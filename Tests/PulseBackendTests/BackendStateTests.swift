@@ -1,3 +1,4 @@
+import CPulse
 import PluginAPI
 import Testing
 
@@ -138,15 +139,17 @@ import Testing
         #expect(outcomes == [.wait, .evaluate] && !round.isAsking)
     }
 
-    @Test func endlessChanges_areEvaluatedAfterAWhile() {
+    /// A busy server takes long for each round.
+    @Test func endlessChanges_areEvaluatedAfterSomeRounds() {
         var round = ReadRound()
-        round.begin()
-        round.mark(Self.item(1), isRemoved: false, at: 1_000)
-        var outcome = round.end(at: 100_999)
-        #expect(outcome == .readAgain)
-        round.begin()
-        outcome = round.end(at: 101_000)
-        #expect(outcome == .evaluate && !round.marked.isEmpty)
+        let outcomes = (1...10 as ClosedRange<UInt64>).map { count in
+            round.begin()
+            round.mark(Self.item(1), isRemoved: false, at: count * 100_000)
+            return round.end(at: count * 100_000 + 99_999)
+        }
+        let isEvaluated = outcomes.map { $0 == .evaluate }
+        #expect(isEvaluated == [false, false, false, true, false, false, false, true, false, false])
+        #expect(!round.marked.isEmpty)
     }
 
     /// Each round is short, but another follows at once.
@@ -203,6 +206,29 @@ import Testing
         requests.selectOutput("speaker")
         found = [requests.takeComingOutput { _ in true }]
         #expect(found == [nil])
+    }
+
+    /// What the server shows before it has answered is older than the request: the profile may come, go and come again.
+    @Test func requestedProfile_countsUntilItIsShownAfterTheAnswer() {
+        var requests = RouteRequests()
+        let card = PulseCard(pa_card_info())
+        let first = requests.setProfile("music", of: card.name, until: 10)
+        requests.profileWasRead("music", of: card.name)
+        #expect(requests.profile(of: card, at: 9) == "music")
+        #expect(requests.profile(of: card, at: 10) == card.activeProfile)
+        let second = requests.setProfile("talk", of: card.name, until: 10)
+        requests.profileAnswered(first, of: card.name, succeeded: true)
+        requests.profileWasRead("talk", of: card.name)
+        requests.profileAnswered(first, of: card.name, succeeded: false)
+        #expect(requests.profile(of: card, at: 0) == "talk")
+        requests.profileAnswered(second, of: card.name, succeeded: true)
+        requests.profileWasRead("music", of: card.name)
+        #expect(requests.profile(of: card, at: 0) == "talk")
+        requests.profileWasRead("talk", of: card.name)
+        #expect(requests.profile(of: card, at: 0) == card.activeProfile)
+        let third = requests.setProfile("music", of: card.name, until: 10)
+        requests.profileAnswered(third, of: card.name, succeeded: false)
+        #expect(requests.profile(of: card, at: 0) == card.activeProfile)
     }
 
     @Test func awaitedDefault_isForgottenByAnotherRequestAndByAnotherDefault() {

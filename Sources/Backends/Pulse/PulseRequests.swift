@@ -90,10 +90,12 @@ extension PulseBackend {
             if snapshot.route.outputs.first?.device == address[...] {
                 requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
-            requests.setProfile(profile, of: card.name, until: MonotonicClock.now() &+ PulseBackend.profileTime)
+            let until = MonotonicClock.now() &+ PulseBackend.profileTime
+            let number = requests.setProfile(profile, of: card.name, until: until)
             let end = batch.add()
             connection.command({ [weak self] success in
-                if !success { self?.requests.profileRefused(of: card.name) }
+                self?.requests.profileAnswered(number, of: card.name, succeeded: success)
+                if success { self?.profileWasSet() }
                 end(success)
             }) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
         }

@@ -29,10 +29,13 @@ struct ReadRound: Sendable, Hashable {
     private(set) var marked: [Item: Bool] = [:]
     /// When the first part was marked that is not evaluated yet, in this round or in one before it; nil: none.
     private var since: UInt64?
+    /// Rounds that were not evaluated since the last one that was.
+    private var repetitions = 0
 
-    /// Microseconds after which a round is evaluated although more is marked, so that many events cannot hide a change
-    /// forever.
+    /// Microseconds and rounds after which a round is evaluated although more is marked, so that many events cannot hide a
+    /// change forever. A busy server may need as long for one round; what it shows then may be half of a change.
     private static let longest: UInt64 = 100_000
+    private static let mostRepetitions = 3
 
     var isAsking: Bool {
         if case .asking = phase { true } else { false }
@@ -85,8 +88,14 @@ struct ReadRound: Sendable, Hashable {
         guard case .asking(let count) = phase else { return .wait }
         phase = count > 1 ? .asking(count - 1) : .idle
         if count > 1 { return .wait }
-        if !marked.isEmpty, let since, now &- since < ReadRound.longest { return .readAgain }
+        if !marked.isEmpty, let since,
+            repetitions < ReadRound.mostRepetitions || now &- since < ReadRound.longest
+        {
+            repetitions += 1
+            return .readAgain
+        }
         since = marked.isEmpty ? nil : now
+        repetitions = 0
         return .evaluate
     }
 }

@@ -8,6 +8,14 @@ struct RouteRequests {
         let until: UInt64
     }
 
+    private struct ProfileRequest {
+        let profile: String
+        let number: Int
+        let until: UInt64
+        /// Whether the server has answered. What it shows before that is older than the request.
+        var isAnswered = false
+    }
+
     /// The requested ports by uid, until they are the route or too old to be the reason of a change.
     private(set) var ports: [String: Request] = [:]
     /// The output requested last: the route is changing to it while it is in ``ports``.
@@ -18,7 +26,8 @@ struct RouteRequests {
     /// The profiles of cards before they were switched to hands-free, by card.
     var profilesBefore: [String: String] = [:]
     /// The profiles that were requested last and are not shown yet, by card.
-    private var profiles: [String: (name: String, until: UInt64)] = [:]
+    private var profiles: [String: ProfileRequest] = [:]
+    private var profileRequests = 0
     /// The default of the last request, until it is shown.
     var awaitedDefault: DefaultRequest?
 
@@ -31,20 +40,27 @@ struct RouteRequests {
         profiles = profiles.filter { now < $0.value.until }
     }
 
-    mutating func setProfile(_ profile: String, of card: String, until time: UInt64) {
-        profiles[card] = (profile, time)
+    /// - Returns: the number of this request, for its answer.
+    mutating func setProfile(_ profile: String, of card: String, until time: UInt64) -> Int {
+        profileRequests += 1
+        profiles[card] = ProfileRequest(profile: profile, number: profileRequests, until: time)
+        return profileRequests
     }
 
-    mutating func profileRefused(of card: String) { profiles[card] = nil }
+    /// The server has answered the request with that number. Only the last request of a card matters.
+    mutating func profileAnswered(_ number: Int, of card: String, succeeded: Bool) {
+        guard profiles[card]?.number == number else { return }
+        if succeeded { profiles[card]?.isAnswered = true } else { profiles[card] = nil }
+    }
 
     /// The server shows that profile.
     mutating func profileWasRead(_ profile: String, of card: String) {
-        if profiles[card]?.name == profile { profiles[card] = nil }
+        if let request = profiles[card], request.isAnswered, request.profile == profile { profiles[card] = nil }
     }
 
     /// The profile that the card has, or will have if the server obeys.
     func profile(of card: PulseCard, at now: UInt64) -> String {
-        profiles[card.name].flatMap { now < $0.until ? $0.name : nil } ?? card.activeProfile
+        profiles[card.name].flatMap { now < $0.until ? $0.profile : nil } ?? card.activeProfile
     }
 
     /// These ports are the route now.
