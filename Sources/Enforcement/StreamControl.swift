@@ -114,7 +114,7 @@ struct StreamControl {
 
     private mutating func free(lowered goal: Int, _ pace: Pace, canHold: Bool, _ check: inout StreamCheck) {
         place.forgetSink()
-        // What the user sets while nothing is heard ends with that: it does not prevent ducking.
+        // A volume that the user set while the stream was silent does not prevent ducking.
         if place.isHeld || mute.isOn { base.isVolumeTheirs = false }
         base.isMuteTheirs = false
         if goal == 0, level.decibels == 0, !place.isHeld, !mute.isOn {

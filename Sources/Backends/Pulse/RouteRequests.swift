@@ -8,6 +8,7 @@ struct RouteRequests {
         let until: UInt64
     }
 
+    /// A requested profile of a card; the number finds its answer.
     private struct ProfileRequest {
         let profile: String
         let number: Int
@@ -27,6 +28,7 @@ struct RouteRequests {
     var profilesBefore: [String: String] = [:]
     /// The profiles that were requested last and are not shown yet, by card.
     private var profiles: [String: ProfileRequest] = [:]
+    /// How many profiles were requested so far.
     private var profileRequests = 0
     /// The default of the last request, until it is shown.
     var awaitedDefault: DefaultRequest?
