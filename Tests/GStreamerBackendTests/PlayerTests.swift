@@ -67,7 +67,7 @@ import Testing
         #expect(monotonicNow() - asked < 10)
         stage.pulse.resume()
         #expect(stage.hears(440, below: -60))
-        #expect(stage.until { stage.seeks == [10] })
+        #expect(stage.until { stage.seeks == [10] }, "\(stage.seeks)")
         try player.play()
         #expect(stage.hears(440, above: -20))
         #expect(stage.until { player.position > 10.1 })

@@ -55,7 +55,7 @@ import Testing
         done               | SrG   WrG   Sg    Wg    Skg   Wg    Cg    Eg    Rg
         go on              | Lu    Nu    Su    Ksu   Ku    Qu    Cu    Eu    Ru
         go on, first       | Lu    Nu    Su    Ksu   Ku    Qu    Cu    Eu    Ru
-        seek refused       | .     .     .     .     Sk    Wk    .     .     .
+        seek refused       | .     .     .     .     Skg   Wg    .     .     .
         end reached        | .     .     Sf    .     .     .     Salf  Sef   Rf
         finish             | Le    Ne    Se    We    Ke    Qe    Ce    Ee    KB
         segment done       | Lo    .     So    .     .     .     Co    Eo    Rb

@@ -278,7 +278,6 @@ final class Item {
                 sourceHasEnded()
             } else if gst_message_has_name(message, Item.refusedSeek) != 0 {
                 handle(.seekRefused)
-                applyState()
             } else {
                 splice.take(message)
             }

@@ -241,11 +241,16 @@ struct Playhead: Sendable, Hashable {
         case .loading(let next):
             phase = .steady(next: next)
             return [.tellReady, .goOn(isFirst: true)]
-        case .seeking(let target, let next):
-            phase = .steady(next: next)
-            return (target.isTold && next == nil ? [.tellSeeked] : []) + [.goOn(isFirst: false)]
+        case .seeking: return endSeek()
         case .steady, .crossing: return [.goOn(isFirst: false)]
         }
+    }
+
+    /// If another seek waits, it is started, and only its end is reported.
+    private mutating func endSeek() -> [Effect] {
+        guard case .seeking(let target, let next) = phase else { return [] }
+        phase = .steady(next: next)
+        return (target.isTold && next == nil ? [.tellSeeked] : []) + [.goOn(isFirst: false)]
     }
 
     /// Starts the waiting seek, or the first seek of an item that loops or has another rate.
@@ -259,10 +264,9 @@ struct Playhead: Sendable, Hashable {
     }
 
     private mutating func seekRefused() -> [Effect] {
-        guard case .seeking(let target, let next) = phase else { return [] }
-        phase = .steady(next: next)
+        guard case .seeking = phase else { return [] }
         manner = Manner()
-        return target.isTold ? [.tellSeeked] : []
+        return endSeek()
     }
 
     private mutating func endReached() -> [Effect] {
