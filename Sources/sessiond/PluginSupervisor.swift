@@ -15,7 +15,7 @@ final class PluginSupervisor: PluginService {
         }
 
         let id: String
-        var state = State.starting
+        var state = State.stopped
         /// The reason of its last crash.
         var message = ""
         var process: pid_t?
@@ -82,7 +82,7 @@ final class PluginSupervisor: PluginService {
 
     /// Stops the plugins that were started here.
     func stop() {
-        for instance in instances.values { if let process = instance.process { kill(process, SIGTERM) } }
+        for instance in instances.values { if let process = instance.process { signal(process, SIGTERM) } }
     }
 
     // MARK: PluginService
@@ -203,7 +203,7 @@ final class PluginSupervisor: PluginService {
         if let version = info["interface"]?.uint32Value, Int(version) != PluginManifest.supportedInterface {
             let message = PluginSupervisor.mismatch(id, Int(version))
             if let instance = instances[id], instance.state == .starting, let process = instance.process {
-                kill(process, SIGTERM)
+                signal(process, SIGTERM)
                 fail(instance, "registered with version \(version) of the plugin interface")
             }
             throw Failure(SessionError(.resourceNotAvailable, message))
@@ -295,17 +295,23 @@ final class PluginSupervisor: PluginService {
         set(instance, .starting)
         let deadline = Timer(on: loop) { [weak self, weak instance] in
             guard let self, let instance else { return }
-            if let process = instance.process { kill(process, SIGKILL) }
+            if let process = instance.process { signal(process, SIGKILL) }
             self.fail(instance, "did not register within \(PluginSupervisor.startTime) s")
         }
         deadline.arm(after: PluginSupervisor.startTime)
         instance.deadline = deadline
     }
 
+    /// Sends a signal to the process and to all that it has started in its process group: if a script runs the program,
+    /// the process is the script.
+    private func signal(_ process: pid_t, _ signal: Int32) { kill(-process, signal) }
+
     private func reap() {
         for instance in instances.values {
             guard let process = instance.process, let change = ChildChange.next(of: process), change.isEnd
             else { continue }
+            // The programs of a script end with it: they would not be watched any more.
+            signal(process, SIGTERM)
             instance.process = nil
             instance.deadline = nil
             switch change {
@@ -449,8 +455,8 @@ extension PluginSupervisor {
         guard let process = instance.process else { return }
         log.info("plugin \(quoted(instance.id)) \(why) and is stopped")
         set(instance, .stopping)
-        kill(process, SIGTERM)
-        let deadline = Timer(on: loop) { kill(process, SIGKILL) }
+        signal(process, SIGTERM)
+        let deadline = Timer(on: loop) { [unowned self] in signal(process, SIGKILL) }
         deadline.arm(after: PluginSupervisor.endTime)
         instance.deadline = deadline
     }

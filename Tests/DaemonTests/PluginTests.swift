@@ -298,6 +298,33 @@ import Testing
         #expect(try home.isBusy("busy") == false)
     }
 
+    @Test func pluginIsRunByAScript_endsWithIt() throws {
+        let folder = try PrivateFolder()
+        let manifest = try PluginTests.library("script", in: folder)
+        let script = try folder.file("script", "#!/bin/sh\n\(folder.path)/library \"$@\"\ntrue\n")
+        chmod(script, 0o755)
+        let home = try Home([manifest.replacing("Exec=\(folder.path)/library", with: "Exec=\(script)")])
+        let user = try home.daemon.client()
+        let place = try home.open("library", "script:x", on: user.connection)
+        let first = try home.process(of: place.0)
+        user.connection.close()
+        #expect(try eventually { try home.field("state", of: "script") == "stopped" })
+        #expect(eventually { kill(first, 0) == -1 })
+        let second = try home.open("library", "script:x", on: home.daemon.observer)
+        let program = try home.process(of: second.0)
+        kill(getpgid(program), SIGKILL)
+        #expect(try eventually { try home.field("state", of: "script") == "crashed" })
+        #expect(eventually { kill(program, 0) == -1 })
+    }
+
+    @Test func programIsMissing_pluginIsListedAsStopped() throws {
+        let folder = try PrivateFolder()
+        let manifest = try PluginTests.library("gone", in: folder)
+        let home = try Home([manifest.replacing("\(folder.path)/library", with: "/nowhere/library")])
+        #expect(home.refusal("library", "gone:x").contains("there is no program"))
+        #expect(try home.field("state", of: "gone") == "stopped")
+    }
+
     @Test func pluginLeavesTheBusAndRunsOn_isEndedBeforeItIsStartedAgain() throws {
         let folder = try PrivateFolder()
         let home = try Home([PluginTests.library("stray", in: folder)])
