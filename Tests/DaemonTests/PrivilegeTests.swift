@@ -115,6 +115,12 @@ import Testing
             #expect(audio.ask(call) == "ok", "\(call)")
         }
         #expect(nobody.ask("list") == "ok 1", "any user may read")
+        let history = try Child.run(
+            "setpriv",
+            [
+                "--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "history", "--all", "--system",
+            ], environment: stage.environment)
+        #expect(history.contains("silent switch"), "\(history)")
         #expect(nobody.ask("open player file:///x") == Self.denied, "a plugin would run as the daemon's user")
     }
 
