@@ -106,6 +106,7 @@ extension Parser {
             }
         case "told-others": member.toldOtherAudioPlaying = true
         case "told-hint": member.toldSilenceHint = true
+        case "ignored": member.ignoredSince = try token.instant()
         default: member.preferences.apply(try preference(token))
         }
     }

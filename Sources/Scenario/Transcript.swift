@@ -193,6 +193,7 @@ public struct Transcript: Sendable {
         if !member.waitingFor.isEmpty { words.append("waits=\(names(member.waitingFor))") }
         if member.toldOtherAudioPlaying { words.append("told-others") }
         if member.toldSilenceHint { words.append("told-hint") }
+        if let ignored = member.ignoredSince { words.append("ignored=\(writtenTime(ignored.microseconds))") }
         if let interruption = member.interruption {
             words.append(
                 "reason=\(interruption.reason.rawValue) rule=\(interruption.rule.rawValue) order=\(interruption.order)")

@@ -69,7 +69,7 @@ import Testing
         case 33:
             return .soundingChanged(
                 coin() ? nil : Sounding(sessions: [id, SessionID(2)], pausable: coin() ? [id] : [], others: coin()))
-        case 34: return .microphoneMuted(coin())
+        case 34: return coin() ? .microphoneMuted(coin()) : .interruptionIgnored(id)
         case 35:
             var settings = Arbiter.Settings()
             settings.grace = pick([0.1, 5, 1.0 / 3])
