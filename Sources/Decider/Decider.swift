@@ -126,7 +126,9 @@ public struct Decider: Sendable {
             push([.adopt(limit: 1_000), .hear, .treat, .placeRecordings])
         case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
         case .moveRefused(let move): recordings.refused(move)
-        case .streamsForgotten: enforcement.forgetStreams()
+        case .streamsForgotten:
+            enforcement.forgetStreams()
+            treated = [:]
         case .player(let id, let event): push([.player(id, event)])
         case .players: push([.treatPlayers])
         case .settings(let settings):

@@ -71,7 +71,12 @@ public struct Enforcement: Sendable {
         }
     }
 
-    public var settings: Settings { didSet { if former == nil { former = .settings(oldValue) } } }
+    public var settings: Settings {
+        didSet {
+            if former == nil { former = .settings(oldValue) }
+            refused = [:]
+        }
+    }
     /// The settings by which the current sessions were adopted, until ``steps(_:at:)`` has changed them to the new
     /// settings.
     private var former: Former? = .earlierDaemon
@@ -107,6 +112,9 @@ public struct Enforcement: Sendable {
     /// Adopted sessions whose activation was requested in this look at the streams: if the rules refused it, they would
     /// refuse it again.
     private var tried: Set<SessionID> = []
+    /// Programs that were to be adopted and have no session, because the rules refused it, with the number of sessions: it
+    /// is requested again when there are fewer, or by changed settings.
+    private var refused: [AdoptedProgram: Int] = [:]
     var stepDeadline: UInt64?
     /// Until when the streams of a closed client session may still end; `.max`: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
@@ -203,8 +211,13 @@ public struct Enforcement: Sendable {
                 steps.append(step)
             }
         }
+        refused = refused.filter { sounding.contains($0.key) }
         for program in sounding {
             guard let name = names[program] else { continue }
+            let count = facts.sessions.count
+            let isRefused = refused[program].map { $0 <= count } ?? false
+            refused[program] = count
+            if isRefused { continue }
             let evidence = program.isGuess ? calls.call(of: program.program)?.words : nil
             steps.append(.adopt(program, name, evidence: evidence ?? ""))
         }

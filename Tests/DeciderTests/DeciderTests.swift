@@ -110,6 +110,57 @@ import Testing
         #expect(refused <= 1)
     }
 
+    /// It is tried again when there are fewer sessions.
+    @Test func refusedAdoption_isTriedOnce() throws {
+        var settings = Settings()
+        settings.limits.sessions = 1
+        settings.adoption.streams = .all
+        var decider = Decider(settings)
+        _ = Self.actions(&decider, .settings(settings))
+        _ = Self.actions(&decider, .event(try Self.session("app")))
+        decider.join(SessionID(1), Member(process: 5, user: 0, desktopEntry: ""))
+        var server = SimulatedServer()
+        func decisions(_ stream: String?) -> [Decision] {
+            if let stream {
+                server.add(stream, SimulatedServer.App(name: stream, process: 7, executable: "", sandbox: ""))
+                server.begin(
+                    stream, SimulatedServer.Beginning(program: stream, isRecording: false, role: nil, title: ""))
+            }
+            return Self.actions(&decider, .streams(server.seen)).compactMap { action in
+                if case .decided(let decision) = action { decision } else { nil }
+            }
+        }
+        #expect(decisions("music").filter { $0.event.name == "create" }.count == 1)
+        #expect(decisions(nil).isEmpty)
+        _ = Self.actions(&decider, .event(.close(SessionID(1))))
+        let after = decisions(nil)
+        #expect(after.filter { $0.created != nil }.count == 1)
+        #expect(decisions(nil).isEmpty)
+    }
+
+    /// The numbers of streams belong to one run of the server.
+    @Test func serverIsLost_noStreamIsExplainedAsSilenced() throws {
+        var decider = Decider(Settings())
+        var server = SimulatedServer()
+        server.add("player", SimulatedServer.App(name: "player", process: 7, executable: "", sandbox: ""))
+        let music = SimulatedServer.Beginning(program: "player", isRecording: false, role: nil, title: "")
+        server.begin("music", music)
+        _ = Self.actions(&decider, .streams(server.seen))
+        let player = try #require(decider.members.keys.first)
+        func isSilenced() -> Bool {
+            decider.explain(player, at: Instant(microseconds: 1_000_000)).map(\.cause).contains("stream-silenced")
+        }
+        _ = Self.actions(&decider, .event(try Self.session("call", .call)))
+        let call = try #require(decider.arbiter.sessions.first { $0.sessionClass == .call }?.id)
+        _ = Self.actions(&decider, .event(.activate(call)))
+        _ = Self.actions(&decider, .streams(server.seen))
+        #expect(isSilenced())
+        _ = Self.actions(&decider, .streamsForgotten)
+        _ = Self.actions(&decider, .event(.deactivate(call, notifyOthers: true)))
+        _ = Self.actions(&decider, .streams(server.seen))
+        #expect(!isSilenced())
+    }
+
     @Test func closedSession_leavesNothingBehind() throws {
         var decider = Decider(Settings())
         _ = Self.actions(&decider, .event(try Self.session("app")))
